@@ -45,9 +45,9 @@ export function parseTimeOrDay(text: string): number | undefined {
 }
 
 /** `Date` reads 31 February as 3 March; writing it again shows that. */
-function isOfCalendar(day: string): boolean {
-  const time = new Date(day);
-  return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day);
+function isOfCalendar(text: string): boolean {
+  const time = new Date(text);
+  return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text);
 }
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');

@@ -240,8 +240,8 @@ it(
       expect([url, payload]).toEqual([url, expect.stringContaining('suspended pending review')]);
       expect(payload).toMatch(/since\s+<time datetime="[^"]+" title="[^"]+">[^<]+ UTC<\/time>/);
       expect(payload).toContain('mailto:support@docket.example');
-      const forms = [...payload.matchAll(/(?:<form[^>]*action|<a[^>]*href)="[^"]*"/g)];
-      expect([url, forms.filter(([form]) => giving.test(form)).map(String)]).toEqual([url, []]);
+      const offered = [...payload.matchAll(/(?:<form[^>]*action|<a[^>]*href)="[^"]*"/g)];
+      expect([url, offered.filter(([form]) => giving.test(form)).map(String)]).toEqual([url, []]);
     }
     const said = [];
     for (const act of ['', `/${ids['keys']}/rotate`, `/${revoked}/restore`]) {
@@ -275,8 +275,8 @@ it(
       if (statusCode !== 200) continue;
       read.push(url.replace('/dashboard/:org/', ''));
       expect(payload).toContain('<strong>This organisation is closed</strong>, since');
-      const forms = [...payload.matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g)];
-      const acts = forms.map(([, action]) => action!.replace(/^.*\/(?=exports|receipts)/, ''));
+      const posted = [...payload.matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g)];
+      const acts = posted.map(([, action]) => action!.replace(/^.*\/(?=exports|receipts)/, ''));
       expect(acts.filter((act) => !/^(\/dashboard\/sign-out|exports(\/.*)?)$/.test(act))).toEqual(
         [],
       );

@@ -216,19 +216,19 @@ describe('looking up', () => {
     async () => {
       const { id } = await activeAccount(registries);
       const { key, plaintext } = await keys.issue(id, { name: '<b>Key</b>' }, OPERATOR);
-      const page = `${SERVICE}/look-up`;
+      const lookUp = `${SERVICE}/look-up`;
       const find = async (q: string): Promise<string> =>
-        (await visitors.otto.send(page, page, { q })).payload;
+        (await visitors.otto.send(lookUp, lookUp, { q })).payload;
       const found = await find(plaintext.slice(0, 12));
       expect(found).toContain(key.id);
       expect(found).not.toContain(plaintext.slice(0, 9));
       expect(found).not.toContain('<b>Key');
       // What an address says of a key is not looked up.
-      const asked = await visitors.otto.get(`${page}?q=${plaintext.slice(0, 8)}`);
+      const asked = await visitors.otto.get(`${lookUp}?q=${plaintext.slice(0, 8)}`);
       expect(asked.payload).not.toContain(key.id);
       for (const [from, fields] of [
-        [page, { q: plaintext }],
-        [page, { q: `is it ${plaintext}?` }],
+        [lookUp, { q: plaintext }],
+        [lookUp, { q: `is it ${plaintext}?` }],
         [`${SERVICE}/accounts`, { search: plaintext }],
       ] as const) {
         const sent = await visitors.otto.send(from, from, fields);
@@ -240,11 +240,11 @@ describe('looking up', () => {
         expect(said.payload).not.toContain(key.id);
         expect(said.payload).not.toContain(plaintext);
       }
-      const accounts = `${SERVICE}/accounts`;
-      const shown = await visitors.otto.send(accounts, accounts, {
+      const list = `${SERVICE}/accounts`;
+      const shown = await visitors.otto.send(list, list, {
         search: plaintext.slice(0, 20),
       });
-      expect(shown.headers.location).toBe(`${accounts}?search=${plaintext.slice(0, 8)}`);
+      expect(shown.headers.location).toBe(`${list}?search=${plaintext.slice(0, 8)}`);
       expect((await visitors.otto.get(shown.headers.location!)).payload).toContain(id);
       for (const q of ['dkt_', 'dk', '%', 'dkt_%%%%', 'dkt_____']) {
         expect(await find(q)).toContain('No key begins with');
