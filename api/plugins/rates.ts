@@ -65,20 +65,21 @@ export function limitAddresses(app: FastifyInstance, addresses: Pick<Addresses, 
  * caller stands. To be called behind `authenticate`.
  */
 export function limitOrganisations(app: FastifyInstance, { buckets, onError }: RatesOptions): void {
+  const unknown = (error: unknown): undefined => {
+    onError(error);
+    return undefined;
+  };
   app.addHook('onRequest', (request, reply, next) => {
     const kind = classOf(request);
     if (kind === 'inference' || kind === 'address' || kind === 'session') return next();
     const { credential } = request;
-    buckets.take(credential, kind, kind === 'reads' ? credential.limits : CHANGES).then(
-      (state) => {
-        void reply.headers(rateHeaders(state));
-        next(refusal(state.waitMs));
-      },
-      (error: unknown) => {
-        onError(error);
-        next();
-      },
-    );
+    buckets
+      .take(credential, kind, kind === 'reads' ? credential.limits : CHANGES)
+      .catch(unknown)
+      .then((state) => {
+        if (state !== undefined) void reply.headers(rateHeaders(state));
+        return next(refusal(state?.waitMs ?? 0));
+      }, next);
   });
   app.addHook('onSend', (request, reply, _payload, next) => {
     const { credential } = request;
@@ -86,17 +87,15 @@ export function limitOrganisations(app: FastifyInstance, { buckets, onError }: R
     const isSaid = reply.hasHeader('x-ratelimit-limit-requests-day');
     if (isSaid || credential === null || classOf(request) !== 'inference') return next();
     void reply.header('openai-processing-ms', String(Math.round(reply.elapsedTime)));
-    buckets.look(credential).then(
-      (state) => {
+    buckets
+      .look(credential)
+      .catch(unknown)
+      .then((state) => {
+        if (state === undefined) return next();
         const headers = limitHeaders(credential.limits.requestsPerDay, state, Date.now());
         void reply.headers({ ...headers, ...reply.getHeaders() });
-        next();
-      },
-      (error: unknown) => {
-        onError(error);
-        next();
-      },
-    );
+        return next();
+      }, next);
   });
 }
 

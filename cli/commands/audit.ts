@@ -104,8 +104,8 @@ async function listActs({ org, json, limit, ...filters }: ListOptions): Promise<
 }
 
 function timeFrom(name: string, text: string): number {
-  const time = parseTimeOrDay(text);
-  if (time !== undefined) return time;
+  const moment = parseTimeOrDay(text);
+  if (moment !== undefined) return moment;
   throw invalidParam(name, `--${name} must be a time as in ISO 8601, or a day.`);
 }
 
