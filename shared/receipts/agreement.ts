@@ -1,8 +1,9 @@
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
-import { isFormat1Context } from './context.ts';
+import { hasOwnAnswerIds, isFormat1Context } from './context.ts';
 import type { WholeMeasurement } from './derivation.ts';
 import type { InferenceDocument, InputDocument, ReceiptDocument } from './document.ts';
 import { idInAddress } from './reread.ts';
@@ -39,6 +40,11 @@ export function disagreement(
   if (isRevision && measurement === undefined) return 'measurement, which every revision has';
   // A request's own receipt has the request's ULID.
   if (!isRevision && ulidOf(document.id) !== ulidOf(subject.id)) return 'id';
+  const { answerId, route } = subject as Partial<InferenceDocument>;
+  if (answerId !== undefined && hasOwnAnswerIds(document['@context'][1])) {
+    const own = route === undefined ? undefined : answerIdOf(route, idInAddress(subject.id));
+    if (answerId !== own) return 'answerId, which is not made from its request';
+  }
   const { startedAt, endedAt = startedAt } = subject as Partial<InferenceDocument> & typeof subject;
   const arrived = timeOfId(idInAddress(subject.id));
   if (!(Math.abs(Date.parse(startedAt) - arrived) <= CLOCKS_DIFFER_MS)) return 'startedAt';

@@ -37,6 +37,13 @@ export function isFormat1Context(url: unknown): boolean {
   );
 }
 
+/** Whether this is the address of a context of receipts that give answers ids of their own: those before passed on their upstream's. */
+export function hasOwnAnswerIds(url: unknown): boolean {
+  if (typeof url !== 'string') return false;
+  const digest = knownContextDigest(url);
+  return digest !== FORMAT_1_DIGEST && digest !== FORMAT_2_DIGESTS[0];
+}
+
 function format2ContextName(digest: string): string {
   return receiptContextName(encodeBytes(decodeBytes(digest, 'hex'), 'base64url'));
 }

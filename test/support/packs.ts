@@ -40,6 +40,7 @@ import {
   submitReceipts,
   type SubmittedReceipt,
 } from './ledger.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
 
 /** A record whose tokens are known. */
 type CountedRecord = InferenceRecord & { usage: Usage };
@@ -122,7 +123,7 @@ export class PackLab {
         digest: hash('sha256', revised.body, 'base64url'),
         leafIndex: places.get(revised.id)!,
         number: (document.revisionNumber ?? 0) + 1,
-        reason: joules === undefined ? ('methodology_failed' as const) : ('measured' as const),
+        reason: joules === undefined ? reasonAfter(document) : ('measured' as const),
       };
       const input = { ...this.#estimated(record, joules), revision };
       const made = this.#receipt(signer, input, newReceiptId, 'measured');
@@ -291,4 +292,9 @@ export class PackLab {
     bytes.writeUIntBE(this.#made, 4, 6);
     return bytes;
   }
+}
+
+/** Why a receipt is estimated again: what had no estimate gets one, another methodology makes another of what had. */
+function reasonAfter({ measurement }: ReceiptDocument): 'methodology_failed' | 'new_methodology' {
+  return measurement === undefined ? 'methodology_failed' : 'new_methodology';
 }

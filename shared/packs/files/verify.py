@@ -39,6 +39,9 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2', 'docket-evidence-pack/3')
 CONTEXTS_1 = ('docket-evidence-pack-92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894.jsonld',)
 RECEIPT_CONTEXTS_1 = ('docket-receipt-a70134c6639f4d828b2c4d30e00a9e9a1cfbc948118a4165b3df1fbe9353824f.jsonld',)
+# Receipts of these contexts pass on the ids that upstreams gave their answers; later ones are made from the request.
+CONTEXTS_WITH_THEIR_IDS = (*RECEIPT_CONTEXTS_1, 'docket-receipt-E0HCISFvP96TdKxo8cfKQEfeMjkBLFDQL2mNel7GBn0.jsonld')
+ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_'}
 LINEAGE_CONTEXTS_1 = ('docket-lineage-1e1e443148ef7d959c004a379a307764d62b785375e7c6f2cdaae4ceda4f81c3.jsonld',)
 SHAPES = {
     'data/shapes/docket-receipt-shapes.jsonld': ['d7838d4449934b7f9712a8e01ac62a5bd9a6733bb1f537d63758a4802a5e4425'],
@@ -1784,6 +1787,9 @@ class Verifier:
             holds(re.fullmatch(form, subject[name]), f'{name}, which has characters that no catalogue allows')
         holds(revised is None or stated is not None, 'measurement, which every revision has')
         holds(revised is not None or ulid(receipt['id']) == ulid(subject['id']), 'id')
+        if 'answerId' in subject and receipt['@context'][-1].rpartition('/')[2] not in CONTEXTS_WITH_THEIR_IDS:
+            made = ANSWER_IDS.get(subject['route'], '?') + ulid(subject['id'])
+            holds(subject['answerId'] == made, 'answerId, which is not made from its request')
         started = instant(subject['startedAt'])
         ended = instant(subject.get('endedAt', subject['startedAt']))
         arrived = EPOCH + datetime.timedelta(milliseconds=time_of_ulid(ulid(subject['id'])))
