@@ -60,6 +60,9 @@ export function limitAddresses(app: FastifyInstance, addresses: Pick<Addresses, 
   });
 }
 
+/** What is said while Redis cannot be asked. */
+const OUTAGES: ReadonlySet<string> = new Set(['internal_error', 'dispatch_unavailable']);
+
 /**
  * Counts requests with a key, by organisation and, where it has a limit of its own, by key. Every answer says where its
  * caller stands. To be called behind `authenticate`.
@@ -86,6 +89,8 @@ export function limitOrganisations(app: FastifyInstance, { buckets, onError }: R
     // What has been admitted, or refused there, says so by itself.
     const isSaid = reply.hasHeader('x-ratelimit-limit-requests-day');
     if (isSaid || credential === null || classOf(request) !== 'inference') return next();
+    // Who has waited for Redis once is not to wait for it again.
+    if (request.fault !== null && OUTAGES.has(request.fault.code)) return next();
     void reply.header('openai-processing-ms', String(Math.round(reply.elapsedTime)));
     buckets
       .look(credential)

@@ -7,6 +7,13 @@ import { notOffered } from '#api/openai/not-offered.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What its answer says went wrong. */
+    fault: Fault | null;
+  }
+}
+
 export interface ReplyWithErrorOptions {
   /** Told of every error that is unforeseen, with its cause. */
   onInternalError: (error: unknown, request: FastifyRequest) => void;
@@ -16,8 +23,10 @@ export interface ReplyWithErrorOptions {
 /** Gives every failing path the same envelope: unknown routes, framework errors, our own refusals, surprises. */
 export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOptions): void {
   const methodsOf = routeTable(app);
+  app.decorateRequest('fault', null);
   app.setErrorHandler((error: FastifyError | Fault, request, reply) => {
     const fault = faultOf(error);
+    request.fault = fault;
     if (fault.code === 'internal_error') options.onInternalError(fault.cause ?? error, request);
     options.onRefusal(fault, request);
     return sendFault(reply, fault);

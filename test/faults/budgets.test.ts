@@ -105,7 +105,7 @@ const IDLE_WINDOW_MS = 5_000;
 const IDLE_WINDOWS_MAX = 4;
 
 /** The signed receipt of a plain request, as its client gets it. */
-const RECEIPT_BYTES = 3_200;
+const RECEIPT_BYTES = 3_300;
 
 let system: System;
 let costs: Costs;
