@@ -197,6 +197,7 @@ function probeRow(probe: Probe): Row {
     usage: word(probe.usageInAnswers),
     'usage in stream': word(probe.usageInStreams),
     responses: word(probe.responses),
+    developer: word(probe.developer),
     'too long a prompt': probe.overflow,
   };
 }
@@ -217,6 +218,7 @@ function probeJson(probe: Probe): Record<string, unknown> {
     usage_in_answers: probe.usageInAnswers,
     usage_in_streams: probe.usageInStreams,
     responses: probe.responses,
+    developer: probe.developer,
     overflow: probe.overflow,
     problems: probe.problems,
     warnings: probe.warnings,

@@ -36,6 +36,8 @@ export interface Probe {
   usageInStreams: boolean | null;
   /** It answers as a response, whole and as a stream; null where the catalogue does not say that it does. */
   responses: boolean | null;
+  /** It takes the role `developer`, by that name or as `system` where the catalogue says so; null when not known. */
+  developer: boolean | null;
   /** How it refuses a prompt above the context window: status and code, or why that is not known. */
   overflow: string | null;
   /** What must be mended: lines that name endpoint and address. */
@@ -129,6 +131,7 @@ class Look {
       usageInAnswers: null,
       usageInStreams: null,
       responses: null,
+      developer: null,
       overflow: null,
       problems: [],
       warnings: [],
@@ -150,6 +153,7 @@ class Look {
     if (this.#route !== 'embeddings') await this.#stream();
     if (this.#route === 'chat.completions' && this.#endpoint.responses === true)
       await this.#responses();
+    if (this.#route === 'chat.completions') await this.#developer();
     await this.#overflow();
     return probe;
   }
@@ -210,6 +214,34 @@ class Look {
     } catch (error) {
       probe.responses = false;
       this.#problem(failureIn(error), 'as a response (`responses: true` in the catalogue), ');
+    }
+  }
+
+  /** A server that refuses `developer` and takes `system` is to get the one for the other. */
+  async #developer(): Promise<void> {
+    const probe = this.#probe;
+    const refusal = await this.#refusalOf('developer');
+    if (refusal === undefined) probe.developer = true;
+    else if (isAboutRequest(refusal) && (await this.#refusalOf('system')) === undefined) {
+      probe.developer = false;
+      this.#warn(
+        `it takes \`system\` and not \`developer\`, which \`developer_role: false\` in the catalogue mends: ${said(refusal)}`,
+      );
+    }
+  }
+
+  async #refusalOf(role: 'developer' | 'system'): Promise<UpstreamFailure | undefined> {
+    const messages = [
+      { role, content: 'Be brief.' },
+      { role: 'user', content: 'Hello.' },
+    ];
+    const fields = { messages, [this.#bound]: 1 };
+    const asking = this.#asking('chat.completions', fields, false);
+    try {
+      await callForAnswer(this.#provider, asking).opened;
+      return undefined;
+    } catch (error) {
+      return failureIn(error);
     }
   }
 
@@ -277,7 +309,12 @@ class Look {
       requestId: newId('req'),
       route,
       endpoint: this.#endpoint,
-      body: upstreamBody(body, route, this.#probe.upstreamModel, stream),
+      body: upstreamBody(
+        body,
+        route,
+        { endpoint: this.#endpoint, model: this.#probe.upstreamModel },
+        stream,
+      ),
       stream,
       timeouts,
     };
@@ -317,6 +354,11 @@ function failureIn(error: unknown): UpstreamFailure {
 
 function isAboutBound(error: unknown): boolean {
   return error instanceof UpstreamError && error.failure.param === 'max_tokens';
+}
+
+/** Templates of chats that know no such role fail the request with a 400, or their server with a 500. */
+function isAboutRequest({ kind, status }: UpstreamFailure): boolean {
+  return kind === 'rejected' || status === 500;
 }
 
 /** The upstream's own words about a request of ours, which holds nothing to hide. */

@@ -102,7 +102,12 @@ const steps: Record<string, () => unknown> = {
     return seals.open(seals.seal(answer, 'bench'), 'bench');
   },
   'body for the upstream': () =>
-    upstreamBody(text, 'chat.completions', 'meta-llama/Llama-3.1-8B-Instruct', false),
+    upstreamBody(
+      text,
+      'chat.completions',
+      { endpoint: {}, model: 'meta-llama/Llama-3.1-8B-Instruct' },
+      false,
+    ),
   'parse the answer': () => JSON.parse(answer) as unknown,
   'join answer and receipt': () => withReceipt(answer, receipt),
 };

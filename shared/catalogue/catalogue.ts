@@ -40,6 +40,8 @@ export interface Endpoint {
   regions: readonly string[];
   /** Whether it has `POST /responses`; to one that has not, such a request goes as a chat. It has not when absent. */
   responses?: boolean;
+  /** Whether its chats take the role `developer`; one that does not gets `system`. It does when absent. */
+  developerRole?: boolean;
   /** Silence that ends a call, in milliseconds, where `timeouts` names no other. */
   timeoutMs: number;
   timeouts?: Partial<Timeouts>;

@@ -24,6 +24,7 @@ export interface FileEndpoint {
   api_key_env?: string;
   regions: string[];
   responses?: boolean;
+  developer_role?: boolean;
   timeout_ms?: number;
   timeouts?: Partial<Record<FileTimeout, number>>;
   headers?: { request_id?: string; traceparent?: boolean };

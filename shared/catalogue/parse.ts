@@ -95,7 +95,17 @@ function toRegion(region: FileRegion): Region {
 }
 
 function toEndpoint(
-  { base_url, api_key_env, timeout_ms, timeouts, headers, energy, meter, ...rest }: FileEndpoint,
+  {
+    base_url,
+    api_key_env,
+    developer_role,
+    timeout_ms,
+    timeouts,
+    headers,
+    energy,
+    meter,
+    ...rest
+  }: FileEndpoint,
   timeoutMs: number,
 ): Endpoint {
   return {
@@ -103,6 +113,7 @@ function toEndpoint(
     baseUrl: base_url.replace(/\/+$/, ''),
     timeoutMs: timeout_ms ?? timeoutMs,
     ...(api_key_env === undefined ? {} : { apiKeyEnv: api_key_env }),
+    ...(developer_role === undefined ? {} : { developerRole: developer_role }),
     ...(timeouts === undefined ? {} : { timeouts: toTimeouts(timeouts) }),
     ...(headers === undefined ? {} : { headers: toHeaders(headers) }),
     ...(energy === undefined ? {} : { energy: toEnergy(energy) }),

@@ -39,6 +39,8 @@ interface Habits {
   tooLong?: { status: number; body: object };
   countsAtMost?: number;
   refusesMaxTokens?: boolean;
+  /** What it says to the role `developer`. */
+  developerSays?: { status: number; body: object };
 }
 
 const usageOf = (tokens: number) => ({
@@ -78,6 +80,8 @@ function modelServer(habits: Habits = {}): Promise<string> {
       return json(response, 404, {
         error: { message: `The model \`${body.model}\` does not exist.` },
       });
+    if (text.includes('"developer"') && habits.developerSays !== undefined)
+      return json(response, habits.developerSays.status, habits.developerSays.body);
     if (text.length > longBytes && tooLong !== undefined)
       return json(response, tooLong.status, tooLong.body);
     const usage = usageOf(Math.min(countsAtMost, Math.ceil(text.length / 2)));
@@ -110,6 +114,7 @@ interface Written {
   adapter?: string;
   key?: string;
   responses?: boolean;
+  developerRole?: boolean;
 }
 
 /** A catalogue with an endpoint for each of these, all for one model with a window of 1,000 tokens. */
@@ -121,8 +126,18 @@ regions: [{ code: eu, zone: FRA }]
 endpoints:
 ${rows
   .map(
-    ([name, { address, path = '/v1', adapter = 'openai-compatible', key = 'KEY', responses }]) =>
-      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`} }`,
+    ([
+      name,
+      {
+        address,
+        path = '/v1',
+        adapter = 'openai-compatible',
+        key = 'KEY',
+        responses,
+        developerRole,
+      },
+    ]) =>
+      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`}${developerRole === undefined ? '' : `, developer_role: ${developerRole}`} }`,
   )
   .join('\n')}
 models:
@@ -187,13 +202,14 @@ describe('docket catalogue check --probe', () => {
       usage_in_answers: true,
       usage_in_streams: true,
       responses: null,
+      developer: true,
       overflow: '400 prompt_too_long',
       problems: [],
       warnings: [],
     });
     const { stdout, stderr } = await runDocket(['catalogue', 'check', file, '--probe'], ENV);
     expect(stdout).toMatch(
-      /^good +127\.0\.0\.1:\d+ +ours +yes +yes +yes +yes +yes +yes +- +400 prompt_too_long$/m,
+      /^good +127\.0\.0\.1:\d+ +ours +yes +yes +yes +yes +yes +yes +- +yes +400 prompt_too_long$/m,
     );
     expect(stderr).toBe('');
   });
@@ -213,6 +229,32 @@ describe('docket catalogue check --probe', () => {
     expect(of['not']!['responses']).toBe(false);
     expect(of['not']!.problems).toHaveLength(1);
     expect(of['not']!.problems[0]).toMatch(/^as a response \(`responses: true`/);
+  });
+
+  it('finds a server that takes `system` and not `developer`, says how the catalogue mends that, and finds it mended then', async () => {
+    const [refuses, busy] = await Promise.all([
+      modelServer({
+        tooLong: OPENAI_SAYS,
+        developerSays: { status: 500, body: { error: { message: 'Unexpected message role.' } } },
+      }),
+      modelServer({
+        tooLong: OPENAI_SAYS,
+        developerSays: { status: 429, body: { error: { message: 'Slow down.' } } },
+      }),
+    ]);
+    const { code, of } = await probed(
+      await catalogueOf({
+        refuses: { address: refuses },
+        mended: { address: refuses, developerRole: false },
+        busy: { address: busy },
+      }),
+    );
+    expect(code).toBe(0);
+    expect(of['refuses']!.warnings).toEqual([
+      `${refuses}: it takes \`system\` and not \`developer\`, which \`developer_role: false\` in the catalogue mends: "Unexpected message role."`,
+    ]);
+    expect(of['mended']!.warnings).toEqual([]);
+    expect(Object.values(of).map(({ developer }) => developer)).toEqual([false, true, null]);
   });
 
   it('says in a line each what is wrong: port, path, credential, model; exits with 2; and prints no credential, not even one that a server repeats', async () => {

@@ -1,17 +1,46 @@
+import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import { memberText, setMember } from '#shared/kernel/json-text.ts';
+import { members, memberText, setMember, skipSpace } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from './json.ts';
 
 /**
- * The body as one upstream is to get it: its own name for the model, and, in a stream, usage asked for.
- * Everything else keeps its bytes.
+ * The body as one upstream is to get it: its own name for the model, `system` where it does not know `developer`, and,
+ * in a stream, usage asked for. Everything else keeps its bytes.
  */
-export function upstreamBody(body: string, route: Route, model: string, stream: boolean): string {
-  const named = setMember(body, 'model', JSON.stringify(model));
+export function upstreamBody(
+  body: string,
+  route: Route,
+  { endpoint, model }: { endpoint: Pick<Endpoint, 'developerRole'>; model: string },
+  stream: boolean,
+): string {
+  const own = setMember(body, 'model', JSON.stringify(model));
+  const isRenamed = route === 'chat.completions' && endpoint.developerRole === false;
+  const named = isRenamed ? withSystemRoles(own) : own;
   // Its answer would be kept: nobody here asks for that.
   if (route === 'responses') return setMember(named, 'store', 'false');
   if (!stream || route === 'embeddings') return named;
   return setMember(named, 'stream_options', streamOptions(memberText(named, 'stream_options')));
+}
+
+/** OpenAI calls `developer` what it called `system`; the templates of many open models know the older name alone. */
+function withSystemRoles(body: string): string {
+  const messages = memberText(body, 'messages')!;
+  let edited = '';
+  let copied = 0;
+  let at = skipSpace(messages, 1);
+  while (messages[at] === '{') {
+    const all = members(messages, at);
+    for (const { key, valueStart, valueEnd } of all) {
+      if (key !== 'role') continue;
+      if (JSON.parse(messages.slice(valueStart, valueEnd)) !== 'developer') continue;
+      edited += `${messages.slice(copied, valueStart)}"system"`;
+      copied = valueEnd;
+    }
+    const closing = skipSpace(messages, all.at(-1)!.end);
+    // Past the comma after it, or past the end of the list.
+    at = skipSpace(messages, skipSpace(messages, closing + 1) + 1);
+  }
+  return copied === 0 ? body : setMember(body, 'messages', edited + messages.slice(copied));
 }
 
 function streamOptions(text: string | undefined): string {

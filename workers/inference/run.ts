@@ -318,7 +318,7 @@ export class Run {
       requestId: id,
       route,
       endpoint,
-      body: upstreamBody(body, route, model, stream),
+      body: upstreamBody(body, route, { endpoint, model }, stream),
       stream,
       hold: this.#hold,
       timeouts: timeoutsOf(endpoint, deadlineAt - this.#deps.now(), stream),

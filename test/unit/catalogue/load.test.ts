@@ -43,6 +43,13 @@ describe('a good catalogue', () => {
     expect(catalogue.digest).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it('says whether an upstream takes the role `developer`, where the file does', () => {
+    const taken = (line: string) =>
+      parse(changed('    regions: [eu-west, eu-north]', `    regions: [eu-west]\n${line}`))
+        .catalogue.endpoints[0]?.developerRole;
+    expect([taken('    developer_role: false'), taken('')]).toEqual([false, undefined]);
+  });
+
   it('says in which header an upstream is told the request id, if in any', () => {
     const headers = (text: string) =>
       parse(

@@ -257,6 +257,34 @@ describe('a request for a whole answer', () => {
     expect(handed()[0]!.record).toMatchObject({ attempts: 2, outcome: 'complete' });
   });
 
+  it.each([
+    ['a chat', 'chat.completions', 'messages'],
+    ['a response that goes as a chat', 'responses', 'input'],
+  ] as const)(
+    'an endpoint that refuses the role `developer` gets `system`, and nothing else of %s changes',
+    async (_what, route, field) => {
+      const body = (role: string) =>
+        `{"model":"m", "${field}" : [ {"content":"a developer","role" : "${role}","n":1.0 } , {"role":"user","content":"{\\"role\\":\\"developer\\"}"} ],"seed":9007199254740993}`;
+      const sent = async (text: string, developerRole?: boolean): Promise<string> => {
+        const provider = new ScriptedProvider(answers(ANSWER));
+        const one = endpointNamed(
+          'first',
+          ['eu-west'],
+          developerRole === undefined ? {} : { developerRole },
+        );
+        await workerWith(provider, {
+          catalogue: () => catalogue([region('eu-west')], [one], [model('m', ['first'])]),
+        }).run(delivery({ route }, { body: text }));
+        return provider.requests[0]!.body;
+      };
+      const system = await sent(body('system'));
+      expect(await sent(body('developer'), false)).toBe(system);
+      expect(await sent(body('d\\u0065veloper'), false)).toBe(system);
+      if (route === 'chat.completions')
+        expect(await sent(body('developer'))).toBe(body('developer').replace('"m"', '"up/m"'));
+    },
+  );
+
   it('the time for an answer is that of its endpoint, part by part, and never beyond the request’s own', async () => {
     const provider = new ScriptedProvider(answers(ANSWER));
     const one = endpointNamed('first', ['eu-west'], {
