@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
@@ -64,6 +65,7 @@ export interface Unrouted {
     regionHeader?: string | undefined;
     tier?: string | null | undefined;
     n?: number | null | undefined;
+    tools?: RouteRequest['tools'];
     /** The kinds of media in its messages. */
     media?: Medium[] | undefined;
     embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
@@ -128,12 +130,21 @@ export function read(
       regionHeader,
       tier: parsed.tier,
       n: 'n' in parsed ? parsed.n : null,
+      tools: toolsOf(route, parsed),
       media: mediaOf(route, parsed),
       embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
     },
   };
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
   return { unrouted, body: { route, rawBody, text, parsed } };
+}
+
+/** `functions` is what `tools` was called before; other routes pass fields of these names on. */
+function toolsOf(route: Route, parsed: ParsedBody['parsed']): RouteRequest['tools'] {
+  if (route !== 'chat.completions' && route !== 'responses') return undefined;
+  const { tools, functions } = parsed as { [name in 'tools' | 'functions']?: unknown[] | null };
+  const count = (tools?.length ?? 0) + (functions?.length ?? 0);
+  return count === 0 ? undefined : { field: tools?.length ? 'tools' : 'functions', count };
 }
 
 function mediaOf(route: Route, parsed: ParsedBody['parsed']): Medium[] | undefined {

@@ -117,8 +117,6 @@ export const samplerFields = {
   repetition_penalty: maybe(Type.Number({ exclusiveMinimum: 0, maximum: REPETITION_PENALTY_MAX })),
 };
 
-/** OpenAI documents at most 128 functions; its clients never send more. */
-const TOOLS_MAX = 128;
 /** OpenAI documents 64 characters; other upstreams take 128. */
 const NAME_CHARS_MAX = 128;
 
@@ -160,12 +158,12 @@ const ResponseFormat = Type.Union(
 
 /** Fields of a chat request about tools and the form of the answer. */
 export const toolFields = {
-  tools: maybe(Type.Array(Tool, { maxItems: TOOLS_MAX })),
+  tools: maybe(Type.Array(Tool)),
   tool_choice: maybe(ToolChoice),
   parallel_tool_calls: maybe(Type.Boolean()),
   response_format: maybe(ResponseFormat),
   // The names of these two before tools existed.
-  functions: maybe(Type.Array(FunctionDefinition, { minItems: 1, maxItems: TOOLS_MAX })),
+  functions: maybe(Type.Array(FunctionDefinition, { minItems: 1 })),
   function_call: maybe(
     Type.Union([Type.Enum(['none', 'auto']), Type.Object({ name: Name })], {
       'x-expected': '`none`, `auto` or an object with `name`',

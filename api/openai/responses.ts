@@ -7,8 +7,6 @@ import { maybe, modelField, ownFields, samplerFields, userField } from './fields
  * screened, and what a server would have to keep or run by itself is not offered here.
  */
 
-/** OpenAI documents at most 128 functions; its clients never send more. */
-const TOOLS_MAX = 128;
 /** OpenAI documents 64 characters; other upstreams take 128. */
 const NAME_CHARS_MAX = 128;
 /** OpenAI's own bounds. */
@@ -166,9 +164,7 @@ const ToolChoice = Type.Union(
     Type.Object({
       type: Type.Literal('allowed_tools'),
       mode: Type.Enum(['auto', 'required']),
-      tools: Type.Array(Type.Object({ type: Type.Enum(['function', 'custom']), name: Name }), {
-        maxItems: TOOLS_MAX,
-      }),
+      tools: Type.Array(Type.Object({ type: Type.Enum(['function', 'custom']), name: Name })),
     }),
   ],
   { 'x-expected': '`none`, `auto`, `required` or an object that names a tool' },
@@ -207,7 +203,7 @@ export const ResponseBody = Type.Object(
     temperature: samplerFields.temperature,
     top_p: samplerFields.top_p,
     top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
-    tools: maybe(Type.Array(Tool, { maxItems: TOOLS_MAX })),
+    tools: maybe(Type.Array(Tool)),
     tool_choice: maybe(ToolChoice),
     parallel_tool_calls: maybe(Type.Boolean()),
     max_tool_calls: maybe(Type.Integer({ minimum: 1 })),

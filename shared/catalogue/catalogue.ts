@@ -97,6 +97,8 @@ export interface Model {
   /** The kinds of content that it takes; not known when absent. */
   modalities?: readonly string[];
   maxN: number;
+  /** Tools that one request may bring; not bounded when absent. */
+  maxTools?: number;
   /** Values of each embedding, where it is declared. */
   dimensions?: number;
   ownedBy: string;

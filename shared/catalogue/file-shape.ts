@@ -52,6 +52,7 @@ export interface FileModel extends Pick<Model, 'id' | 'kinds' | 'endpoints'> {
   tokenizer?: string;
   modalities?: string[];
   max_n?: number;
+  max_tools?: number;
   dimensions?: number;
   owned_by?: string;
   created?: number;

@@ -174,7 +174,14 @@ function toMeter(meter: NonNullable<FileEndpoint['meter']>): Meter {
   };
 }
 
-function toModel({ context_window, max_n, owned_by, footprint, ...rest }: FileModel): Model {
+function toModel({
+  context_window,
+  max_n,
+  max_tools,
+  owned_by,
+  footprint,
+  ...rest
+}: FileModel): Model {
   const { active_b, total_b, ...size } = footprint;
   const slash = rest.id.indexOf('/');
   return {
@@ -182,6 +189,7 @@ function toModel({ context_window, max_n, owned_by, footprint, ...rest }: FileMo
     ...rest,
     contextWindow: context_window,
     maxN: max_n ?? 1,
+    ...(max_tools === undefined ? {} : { maxTools: max_tools }),
     ownedBy: owned_by ?? (slash > 0 ? rest.id.slice(0, slash) : 'docket'),
     footprint: {
       ...size,

@@ -32,6 +32,8 @@ export interface RouteRequest {
   tier?: string | null | undefined;
   /** The number of choices that is asked for. */
   n?: number | null | undefined;
+  /** How many tools it brings, and in which field. */
+  tools?: { field: 'tools' | 'functions'; count: number } | undefined;
   /** Of an embeddings request: how many embeddings it asks for, and with how many values each. */
   embeddings?: { inputs: number; dimensions?: number | null | undefined } | undefined;
 }
@@ -63,9 +65,10 @@ export interface Resolution {
 /**
  * Decides model, tier and regions of a request.
  *
- * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n`, `invalid_input` when the request asks for what does not
- * exist or is not for this account; `region_degraded`, `region_saturated`, `region_decommissioned` when it exists and
- * cannot be had now. Problems of the request are reported before those of a region.
+ * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n`, `invalid_tools`, `invalid_functions`,
+ * `invalid_input` when the request asks for what does not exist or is not for this account; `region_degraded`,
+ * `region_saturated`, `region_decommissioned` when it exists and cannot be had now. Problems of the request are reported
+ * before those of a region.
  */
 export function resolveRoute(
   index: RoutingIndex,
@@ -78,6 +81,7 @@ export function resolveRoute(
   const pinned = pin === undefined ? undefined : offeredIn(routes, pin, health);
   const tier = chooseTier(routes, request.tier, account.plan);
   checkChoices(routes.model, request.n);
+  checkTools(routes.model, request.tools);
   checkEmbeddings(routes.model, request.embeddings);
   const candidates = pinned === undefined ? healthyRegions(routes, account, health) : [pinned];
   if (pinned !== undefined) {
@@ -191,6 +195,14 @@ function checkChoices(model: Model, n: number | null | undefined): void {
   if (n == null || n <= model.maxN) return;
   const choices = model.maxN === 1 ? '1 choice' : `${model.maxN} choices`;
   throw new Fault('invalid_n', { values: { model: model.id, choices } });
+}
+
+function checkTools({ id, maxTools = Infinity }: Model, tools: RouteRequest['tools']): void {
+  if (tools === undefined || tools.count <= maxTools) return;
+  throw invalidParam(
+    tools.field,
+    `Tools in this request: ${tools.count}; the model ${id} takes at most ${maxTools}.`,
+  );
 }
 
 function checkEmbeddings(model: Model, asked: RouteRequest['embeddings']): void {

@@ -43,6 +43,13 @@ describe('a good catalogue', () => {
     expect(catalogue.digest).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it('says how many tools a model takes, where the file does', () => {
+    const most = (line: string) =>
+      parse(changed('    context_window: 8192', `    context_window: 8192\n${line}`)).catalogue
+        .models[0]?.maxTools;
+    expect([most('    max_tools: 128'), most('')]).toEqual([128, undefined]);
+  });
+
   it('says whether an upstream takes the role `developer`, where the file does', () => {
     const taken = (line: string) =>
       parse(changed('    regions: [eu-west, eu-north]', `    regions: [eu-west]\n${line}`))

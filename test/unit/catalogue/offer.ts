@@ -22,7 +22,7 @@ export const index = indexCatalogue(
     ],
     [
       model('both', ['eu-2', 'eu-1', 'us-1']),
-      model('eu-only', ['eu-1'], { maxN: 1 }),
+      model('eu-only', ['eu-1'], { maxN: 1, maxTools: 2 }),
       model('vectors', ['us-1'], { kinds: ['embedding'] }),
       model('short-vectors', ['us-1'], { kinds: ['embedding'], dimensions: 2_048 }),
       model('costly', ['eu-1'], { plans: ['enterprise'] }),

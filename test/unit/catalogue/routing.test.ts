@@ -43,6 +43,21 @@ describe('the model', () => {
     },
   );
 
+  it('takes as many tools as its catalogue entry says, and any number where that says nothing', () => {
+    const tools = (count: number, field: 'tools' | 'functions' = 'tools') => ({
+      model: 'eu-only',
+      tools: { field, count },
+    });
+    expect(faultOf(tools(3))).toMatchObject({
+      code: 'invalid_tools',
+      param: 'tools',
+      message: 'Tools in this request: 3; the model eu-only takes at most 2.',
+    });
+    expect(faultOf(tools(3, 'functions'))).toMatchObject({ code: 'invalid_functions' });
+    expect(resolve(tools(2)).model.id).toBe('eu-only');
+    expect(resolve({ ...tools(5_000), model: 'both' }).model.id).toBe('both');
+  });
+
   it.each([
     ['undeclared', {}, 1_024],
     ['declared', { model: 'short-vectors' }, 2_048],

@@ -14,7 +14,7 @@ const asked = (body: object, route: Route = 'embeddings') =>
       credential: CREDENTIAL,
       now: NOW,
     },
-  ).unrouted.asked.embeddings;
+  ).unrouted.asked;
 
 it.each([
   ['a text', 'one', 1],
@@ -22,12 +22,31 @@ it.each([
   ['texts', ['one', 'two'], 2],
   ['ids of several texts', [[1, 2, 3], [4]], 2],
 ])('an embeddings request is known by how many vectors it asks for: %s', (_what, input, inputs) => {
-  expect(asked({ input })).toEqual({ inputs, dimensions: undefined });
-  expect(asked({ input, dimensions: 256 })).toEqual({ inputs, dimensions: 256 });
+  expect(asked({ input }).embeddings).toEqual({ inputs, dimensions: undefined });
+  expect(asked({ input, dimensions: 256 }).embeddings).toEqual({ inputs, dimensions: 256 });
 });
 
 it('a chat request that passes a field of that name on asks for no vectors', () => {
   const messages = [{ role: 'user', content: 'x' }];
   const input = Array.from({ length: 5_000 }, () => 'x');
-  expect(asked({ messages, input }, 'chat.completions')).toBeUndefined();
+  expect(asked({ messages, input }, 'chat.completions').embeddings).toBeUndefined();
+});
+
+it('a chat and a response are known by how many tools they bring, under either name, and are read with more than 128', () => {
+  const messages = [{ role: 'user', content: 'x' }];
+  const definition = { name: 'f' };
+  const tools = Array.from({ length: 129 }, () => ({ type: 'function', function: definition }));
+  const functions = tools.map(() => definition);
+  const ofChat = (body: object) => asked({ messages, ...body }, 'chat.completions').tools;
+  expect(ofChat({})).toBeUndefined();
+  expect(ofChat({ tools })).toEqual({ field: 'tools', count: 129 });
+  expect(ofChat({ functions, tools: [] })).toEqual({ field: 'functions', count: 129 });
+  expect(ofChat({ functions, tools })).toEqual({ field: 'tools', count: 258 });
+  const flat = tools.map(() => ({ type: 'function', ...definition }));
+  const chosen = { tool_choice: { type: 'allowed_tools', mode: 'auto', tools: flat } };
+  expect(asked({ input: 'x', tools: flat, ...chosen }, 'responses').tools).toEqual({
+    field: 'tools',
+    count: 129,
+  });
+  expect(asked({ prompt: 'x', tools }, 'completions').tools).toBeUndefined();
 });

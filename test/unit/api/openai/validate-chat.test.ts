@@ -133,13 +133,6 @@ describe('validateChat', () => {
       'tools',
       'tools[0].function.parameters',
     ],
-    [
-      'more than 128 tools',
-      chat({
-        tools: Array.from({ length: 129 }, () => ({ type: 'function', function: { name: 'f' } })),
-      }),
-      'tools',
-    ],
     ['an unknown tool_choice', chat({ tool_choice: 'banana' }), 'tool_choice'],
     [
       'a tool_choice that names nothing',
