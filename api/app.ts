@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
@@ -10,9 +10,10 @@ import {
   type RatesOptions,
   Refusals,
 } from '#api/plugins/rates.ts';
-import { faultOf, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
+import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/lanes/redis/buckets.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
@@ -24,8 +25,9 @@ import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-lo
 import { docsRoutes } from '#api/routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { DashboardDeps } from '#api/dashboard/deps.ts';
-import { sendError } from '#api/dashboard/guard.ts';
+import { sendError, sendPage } from '#api/dashboard/guard.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
+import { notFoundPage } from '#api/front/not-found-page.ts';
 import { receiptInBrowser } from '#api/front/receipt-door.ts';
 import { type FrontOptions, frontRoutes } from '#api/front/routes.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
@@ -85,6 +87,13 @@ const KEEP_ALIVE_MS = 75_000;
 
 /** Builds the HTTP edge. It never listens: that is for whoever composes the process. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const { hasDashboard } = options.front;
+  const send = (reply: FastifyReply, fault: Fault): FastifyReply => {
+    const { id: requestId } = reply.request;
+    return looksForPage(reply.request, fault)
+      ? sendPage(reply, notFoundPage({ fault, requestId, hasDashboard }), 404)
+      : sendFault(reply, fault);
+  };
   const app = Fastify({
     bodyLimit: options.bodyBytesMax,
     genReqId: options.newRequestId,
@@ -103,7 +112,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id);
       const isPage = options.dashboard !== undefined && /^\/dashboard\b/.test(request.url);
-      return isPage ? sendError(faultOf(error), request, reply) : sendFault(reply, faultOf(error));
+      return isPage ? sendError(faultOf(error), request, reply) : send(reply, faultOf(error));
     },
   });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
@@ -121,6 +130,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       options.events.refused(fault, request);
       refusals.count(fault, request);
     },
+    send,
   });
   drainUnreadBodies(app);
   answerHalfClosedClients(app);
@@ -143,8 +153,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(methodologyRoutes, options.methodologies);
   await app.register(frontRoutes, options.front);
   if (options.dashboard !== undefined) await app.register(dashboardRoutes, options.dashboard);
-  const { description, front } = options;
-  await app.register(docsRoutes, { operations, description, hasDashboard: front.hasDashboard });
+  const { description } = options;
+  await app.register(docsRoutes, { operations, description, hasDashboard });
   return app;
 }
 

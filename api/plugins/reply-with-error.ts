@@ -18,9 +18,11 @@ export interface ReplyWithErrorOptions {
   /** Told of every error that is unforeseen, with its cause. */
   onInternalError: (error: unknown, request: FastifyRequest) => void;
   onRefusal: (fault: Fault, request: FastifyRequest) => void;
+  /** Sends a refusal in the form that its caller reads. */
+  send: (reply: FastifyReply, fault: Fault) => FastifyReply;
 }
 
-/** Gives every failing path the same envelope: unknown routes, framework errors, our own refusals, surprises. */
+/** Answers every failing path in the same way: unknown routes, framework errors, our own refusals, surprises. */
 export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOptions): void {
   const methodsOf = routeTable(app);
   app.decorateRequest('fault', null);
@@ -29,7 +31,7 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
     request.fault = fault;
     if (fault.code === 'internal_error') options.onInternalError(fault.cause ?? error, request);
     options.onRefusal(fault, request);
-    return sendFault(reply, fault);
+    return options.send(reply, fault);
   });
   const nothingHere = (request: FastifyRequest): Fault => {
     const allowed = methodsOf(request.url);
@@ -48,7 +50,7 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   app.setNotFoundHandler((request, reply) => {
     const fault = nothingHere(request);
     options.onRefusal(fault, request);
-    return sendFault(reply, fault);
+    return options.send(reply, fault);
   });
 }
 
@@ -128,6 +130,19 @@ function refusedFraming({ httpVersion, rawHeaders, headers }: IncomingMessage): 
     seen.push(name);
   }
   return undefined;
+}
+
+/** A browser that shows a page to a person. Programs name a key, or take something else. */
+export function isBrowser({ headers }: FastifyRequest): boolean {
+  const { authorization, accept = '' } = headers;
+  return authorization === undefined && /\btext\/html\b/i.test(accept);
+}
+
+/** Whether a person looks for a page that is not there; below /v1 are none. */
+export function looksForPage(request: FastifyRequest, { status }: Fault): boolean {
+  const { method, url } = request;
+  const isOpened = method === 'GET' || method === 'HEAD';
+  return status === 404 && isOpened && !/^\/v1(?:[/?]|$)/.test(url) && isBrowser(request);
 }
 
 /** Sends a refusal with its headers. */

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox';
 import { INCLUSION_PROOF, RECEIPT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
+import { isBrowser } from '#api/plugins/reply-with-error.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
@@ -100,11 +101,9 @@ export const receiptAddressRoutes: FastifyPluginAsyncTypebox<ReceiptAddressOptio
 ) => {
   const read = readerOf(options);
   app.setErrorHandler((error, request, reply) => {
-    const { authorization, accept = '' } = request.headers;
-    const isBrowser = authorization === undefined && /\btext\/html\b/i.test(accept);
     const isRefused = error instanceof Fault && error.code === 'invalid_api_key';
     const { id } = request.params as { id: string };
-    if (!isBrowser || !isRefused || !isId('rcpt', id)) throw error;
+    if (!isBrowser(request) || !isRefused || !isId('rcpt', id)) throw error;
     return showInBrowser(id, reply);
   });
   app.get(

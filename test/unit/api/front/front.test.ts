@@ -140,4 +140,38 @@ describe('the pages for everybody', () => {
       expect((await app.inject(css!)).headers['cache-control']).toContain('immutable');
     },
   );
+
+  it(
+    'a browser is shown a page with the way home where nothing is; programs, and all below /v1, get the envelope',
+    { tags: ['dashboard.everybody', 'errors.envelope'] },
+    async () => {
+      const app = await buildTestApp(NO_DATABASE);
+      const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+      const ask = (
+        url: string,
+        headers: Record<string, string> = { accept },
+        method = 'GET' as 'GET' | 'POST',
+      ) => app.inject({ method, url, headers });
+      for (const url of ['/nope', '/v10', '/contexts/none', `/receipts/${'x'.repeat(600)}`]) {
+        const page = await ask(url);
+        expect([url, page.statusCode]).toEqual([url, 404]);
+        expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+        expect(page.headers['content-security-policy']).toContain("script-src 'self'");
+        expect(page.payload).toContain('<h1>There is no such page</h1>');
+        expect(page.payload).toContain('<a class="button primary" href="/">');
+        expect(page.payload).toContain(page.headers['x-request-id']);
+      }
+      for (const reply of [
+        await ask('/nope', {}),
+        await ask('/nope', { accept: '*/*' }),
+        await ask('/nope', { accept, authorization: 'Bearer dkt_x' }),
+        await ask('/nope', { accept }, 'POST'),
+        await ask('/v1/nope'),
+        await ask('/v1?x'),
+      ]) {
+        expect(reply.statusCode).toBe(404);
+        expect(reply.json().error.code).toBe('route_not_found');
+      }
+    },
+  );
 });
