@@ -1,10 +1,13 @@
+import { hash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import {
   activeAccount,
   OPERATOR,
   createRegistries,
   declaration,
+  newAccount,
   referApplicant,
+  vetting,
 } from '#test/support/accounts.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
@@ -198,5 +201,60 @@ it(
       `/dashboard/service/look-up?refused=key`,
     ]);
     expect(found).toEqual([]);
+  },
+);
+
+it(
+  'the page of a contract computes the digest of the chosen document in the browser and sends the digest alone; without JavaScript it is typed',
+  { tags: ['dashboard.browser', 'dashboard.operators'], timeout: 120_000 },
+  async () => {
+    const operator = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
+    const { id } = await registries.accounts.create(newAccount(), OPERATOR);
+    await registries.accounts.declare(id, declaration(), OPERATOR);
+    await registries.vettings.record(id, vetting());
+    const open = async (javaScriptEnabled: boolean) => {
+      const context = await browser.newContext({ ...STILL, baseURL: root, javaScriptEnabled });
+      const page = await context.newPage();
+      page.setDefaultTimeout(20_000);
+      await signInWith(page, operator);
+      await page.goto(`/dashboard/service/accounts/${id}`);
+      await page.getByText('Record the contract…').click();
+      return page;
+    };
+    const plain = await open(false);
+    expect(await plain.getByLabel('Signed document').isVisible()).toBe(false);
+    expect(await plain.getByLabel('SHA-256 of the document').isVisible()).toBe(true);
+
+    const page = await open(true);
+    const digest = page.getByLabel('SHA-256 of the document');
+    const bytes = [Buffer.from('a draft'), Buffer.from([0, 0xff, 0x0a, 0x80])] as const;
+    for (const buffer of bytes) {
+      await page
+        .getByLabel('Signed document')
+        .setInputFiles({ name: 'contract.pdf', mimeType: 'application/pdf', buffer });
+      await expect.poll(() => digest.inputValue()).toBe(hash('sha256', buffer));
+    }
+    await page.getByLabel('Signed document').setInputFiles([]);
+    await expect.poll(() => digest.inputValue()).toBe('');
+    await page
+      .getByLabel('Signed document')
+      .setInputFiles({ name: 'contract.pdf', mimeType: 'application/pdf', buffer: bytes[1] });
+    await expect.poll(() => digest.inputValue()).toBe(hash('sha256', bytes[1]));
+    await page.getByLabel('Signed for the organisation by').fill('Bill Example');
+    await page.getByLabel('Signed on').fill('2026-01-02');
+    const [sent] = await Promise.all([
+      page.waitForRequest((request) => request.method() === 'POST'),
+      page.getByRole('button', { name: 'Record the contract' }).click(),
+    ]);
+    expect([...new URLSearchParams(sent.postData() ?? '').keys()].toSorted()).toEqual([
+      'digest',
+      'form',
+      'kind',
+      'signatory',
+      'signed',
+    ]);
+    await page.getByText('The contract is on record.').waitFor();
+    const { items } = await registries.audit.list({ orgId: id, limit: 1, order: 'desc' });
+    expect(items[0]!.details).toContain(hash('sha256', bytes[1]));
   },
 );

@@ -225,7 +225,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       state === 'approved',
       'sign',
       'Record the contract',
-      'Of the signed document only the SHA-256 is kept (sha256sum FILE). The signatory is then screened in the background.',
+      'Of the signed document only the SHA-256 is kept. The signatory is then screened in the background.',
       html`<fieldset>
           <legend>Kind</legend>
           <div class="choices">
@@ -237,7 +237,15 @@ function acts(frame: Frame, parts: AccountParts): Html {
             <label><input type="radio" name="kind" value="pilot" /><span>Pilot</span></label>
           </div>
         </fieldset>
-        ${field({ name: 'digest', label: 'SHA-256 of the document', required: true, max: '64' })}
+        <div class="field" hidden>
+          <label for="document">Signed document</label>
+          <input id="document" type="file" data-digest="digest" aria-describedby="document-help" />
+          <p class="help" id="document-help">
+            Its SHA-256 is computed in this browser; the document is not sent.
+          </p>
+          <p class="error" role="alert"></p>
+        </div>
+        ${field({ name: 'digest', label: 'SHA-256 of the document', required: true, max: '64', help: 'What sha256sum FILE prints first.' })}
         ${field({ name: 'signatory', label: 'Signed for the organisation by', required: true, max: '200' })}
         ${field({ name: 'signed', label: 'Signed on', type: 'date', required: true })}`,
     ],

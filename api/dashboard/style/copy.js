@@ -39,3 +39,28 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     }, 2000);
   });
 }
+
+// Fields for the SHA-256 of a file: the file is read here and goes nowhere. Without this script, and on pages that came over
+// plain HTTP, the digest is typed.
+for (const input of document.querySelectorAll('input[data-digest]')) {
+  if (globalThis.crypto?.subtle === undefined) break;
+  const place = input.closest('.field');
+  const error = place.querySelector('.error');
+  const digest = document.getElementById(input.dataset.digest);
+  place.hidden = false;
+  input.addEventListener('change', async () => {
+    const [file] = input.files;
+    error.textContent = '';
+    // The digest of the file before is not that of this one.
+    digest.value = '';
+    if (file === undefined) return;
+    try {
+      const sum = await crypto.subtle.digest('SHA-256', await file.arrayBuffer());
+      if (input.files[0] !== file) return;
+      const bytes = [...new Uint8Array(sum)];
+      digest.value = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    } catch {
+      error.textContent = 'The file cannot be read. Choose it again, or type its SHA-256.';
+    }
+  });
+}
