@@ -27,15 +27,16 @@ export const tilePath = (example: string) =>
     }),
   });
 
-const TimeText = Type.String({
-  maxLength: 40,
-  description: 'RFC 3339, a day (its midnight, UTC), or seconds since 1970',
-});
+const timeText = (end: string) =>
+  Type.String({
+    maxLength: 40,
+    description: `RFC 3339, a day (its midnight, UTC), or seconds since 1970; ${end}`,
+  });
 
 /** The part of a query that names a span of time, `from` included and `to` not; either end may be open. */
 export const Span = Type.Object({
-  from: Type.Optional(TimeText),
-  to: Type.Optional(TimeText),
+  from: Type.Optional(timeText('included')),
+  to: Type.Optional(timeText('not included: of a day none of it')),
 });
 
 /** From 1973 to 5138: a year alone would otherwise be a moment of 1970. */

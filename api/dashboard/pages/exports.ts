@@ -9,7 +9,7 @@ import { type Frame, token } from './layout.ts';
 import {
   badge,
   copyable,
-  field,
+  dayFields,
   moment,
   note,
   pager,
@@ -78,8 +78,7 @@ function form(frame: Frame, { from, to, problem }: ExportsParts): Html {
     <h2>Make a pack</h2>
     ${problem === undefined ? undefined : note('bad', html`<p><strong>No pack was made.</strong> ${problem}</p>`)}
     <form class="row end" method="post" action="${base(frame)}">
-      ${token(frame)} ${field({ name: 'from', label: 'From, UTC', type: 'date', value: from })}
-      ${field({ name: 'to', label: 'To, included', type: 'date', value: to })}
+      ${token(frame)} ${dayFields({ from, to })}
       <button class="primary" type="submit">Make pack</button>
     </form>
     <p class="help">
@@ -129,7 +128,7 @@ function periodOf({ period, firstIndex, lastIndex }: ExportRecord): string {
   // The end is not included: of whole days the one before is the last.
   const to =
     period.to === undefined ? 'the newest' : day(period.to - (period.to % DAY_MS === 0 ? 1 : 0));
-  return `${from} to ${to}`;
+  return `${from} to ${to}${period.to === undefined ? '' : ', included'}`;
 }
 
 /** Bytes as people read them. */

@@ -154,6 +154,12 @@ export function field(options: FieldOptions): Html {
   </div>`;
 }
 
+/** The days of a period. Unlike the end of a span of the API, the last day belongs to it, and the label says so. */
+export function dayFields({ from, to }: { from: string; to: string }): Html {
+  return html`${field({ name: 'from', label: 'From, UTC', type: 'date', value: from })}
+  ${field({ name: 'to', label: 'To, this day included', type: 'date', value: to })}`;
+}
+
 /** A field of several lines. */
 export function textArea({
   name,

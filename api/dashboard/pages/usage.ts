@@ -9,7 +9,7 @@ import {
 } from '#shared/receipts/usage.ts';
 import type { Frame } from './layout.ts';
 import { figuresTable } from './overview.ts';
-import { field, note } from './parts.ts';
+import { dayFields, note } from './parts.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */
@@ -48,8 +48,7 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
       }
     </div>
     <form class="row end" method="get" action="${address}">
-      ${field({ name: 'from', label: 'From, UTC', type: 'date', value: from })}
-      ${field({ name: 'to', label: 'To, included', type: 'date', value: to })}
+      ${dayFields({ from, to })}
       <div class="field">
         <label for="by">By</label>
         <select id="by" name="by">

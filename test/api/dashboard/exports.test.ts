@@ -1,6 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Span, spanOf } from '#api/routes/fields.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -121,6 +126,51 @@ describe('exports', () => {
       expect((await visitors.small.post(small, { form })).statusCode).toBe(403);
       expect(started).toHaveLength(1);
       expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    '`to` says which day is included: usage and exports count the last day whole, the API ends at its midnight, each in words',
+    { tags: ['dashboard.exports', 'dashboard.usage'] },
+    async () => {
+      const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+      const [from, to] = [ids[0]!, ids.at(-1)!].map((id) => day(timeOfId(id))) as [string, string];
+      const after = day(Date.parse(to) + 86_400_000);
+      const requestsUntil = async (end: string): Promise<number> => {
+        const range = spanOf({ from: day(Date.parse(from) - 86_400_000), to: end });
+        const { total } = await createUsageReader(database.pool).usage({
+          orgId: orgs.ours,
+          range: { from: range.from!, to: range.to! },
+          groupBy: ['model'],
+        });
+        return total.requests;
+      };
+      expect(await requestsUntil(after)).toBe(30);
+      expect(await requestsUntil(to)).toBeLessThan(30);
+      expect(Span.properties.from).toMatchObject({
+        description: expect.stringMatching(/; included$/),
+      });
+      expect(Span.properties.to).toMatchObject({
+        description: expect.stringMatching(/; not included: of a day none of it$/),
+      });
+
+      const address = `/dashboard/${orgs.ours}/usage?from=${from}&to=${to}&by=model&and=`;
+      const usage = (await visitors.auditor.get(address)).payload;
+      expect(usage.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')).toMatch(/Total 30 /);
+      const list = exportsOf(orgs.ours);
+      const today = day(Date.now());
+      const asked = await visitors.member.send(list, list, { from, to: today });
+      const made = asked.headers.location as string;
+      const { period, total } = (await createExportRegistry(database.pool, systemSurroundings).get(
+        orgs.ours,
+        made.split('/').at(-1)!,
+      ))!;
+      expect([period?.to, total]).toEqual([Date.parse(today) + 86_400_000, 30]);
+      for (const page of [usage, (await visitors.member.get(list)).payload]) {
+        expect(page).toContain('To, this day included');
+      }
+      expect((await visitors.auditor.get(made)).payload).toMatch(/ to \d+ \w+ \d{4}, included/);
+      await visitors.member.send(made, `${made}/delete`);
     },
   );
 
