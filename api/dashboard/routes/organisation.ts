@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type AuditAction, isAuditAction } from '#shared/accounts/audit/entry.ts';
+import type { AuditPageRequest } from '#shared/accounts/postgres/audit.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, DAY_MS } from '../forms.ts';
 import { demandRight, sendFile, sendFramed } from '../guard.ts';
 import { auditCsv } from '../pages/audit-csv.ts';
 import { notFound } from '../page-error.ts';
 import { headOf } from '../signed-head.ts';
-import { auditPage } from '../pages/organisation.ts';
+import { type AuditFilters, auditPage } from '../pages/organisation.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
@@ -23,16 +24,17 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
     const after = askedAfter(request, 'aud');
-    const action = askedAction(request);
+    const filters = askedFilters(request);
+    const wanted = wantedOf(orgId, filters);
     const page = await deps.audit.list({
-      orgId,
+      ...wanted,
       limit: PAGE_LENGTH,
-      order: 'desc',
       ...(after === undefined ? {} : { after }),
-      ...(action === '' ? {} : { action }),
     });
+    const members = await deps.persons.members(orgId);
+    if (page.items.length === 0) await demandKnown(deps, wanted, members);
     const [names, signed, anchored] = await Promise.all([
-      deps.persons.names(page.items.map(({ actorId }) => actorId)),
+      deps.persons.names([...page.items.map(({ actorId }) => actorId), filters.actor]),
       deps.auditCheckpoint(orgId),
       deps.anchoredAudit(orgId),
     ]);
@@ -40,7 +42,7 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
     return sendFramed(deps, [request, reply], {
       title: 'Audit log',
       section: 'audit-log',
-      body: (frame) => auditPage(frame, { page, names, action, after, head, anchored }),
+      body: (frame) => auditPage(frame, { page, names, members, filters, after, head, anchored }),
     });
   });
   app.get('/audit-log/checkpoint.txt', SESSION, async (request, reply) => {
@@ -60,9 +62,11 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
   app.get('/audit-log.csv', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
-    const action = askedAction(request);
-    const asked = { orgId, limit: CSV_READ, order: 'desc', ...(action && { action }) } as const;
+    const asked = { ...wantedOf(orgId, askedFilters(request)), limit: CSV_READ };
     let page = await deps.audit.list(asked);
+    if (page.items.length === 0) {
+      await demandKnown(deps, asked, await deps.persons.members(orgId));
+    }
     const entries = [...page.items];
     while (page.hasMore && entries.length < CSV_ENTRIES_MAX) {
       page = await deps.audit.list({ ...asked, after: entries.at(-1)!.id });
@@ -75,6 +79,64 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
       content: auditCsv(entries, names),
     });
   });
+}
+
+/** What the address asks for. @throws Fault for an act or a day that is none */
+function askedFilters(request: FastifyRequest): AuditFilters {
+  return {
+    action: askedAction(request),
+    from: askedDay(request, 'from'),
+    to: askedDay(request, 'to'),
+    actor: askedFor(request, 'actor'),
+    subject: askedFor(request, 'subject'),
+  };
+}
+
+function askedDay(request: FastifyRequest, name: 'from' | 'to'): string {
+  const day = askedFor(request, name);
+  if (day === '' || askedForDay(day) !== undefined) return day;
+  throw invalidParam(name, 'Name days like 2026-11-22, or none.');
+}
+
+/** The same as the log is asked, newest first. @throws Fault `invalid_to` */
+function wantedOf(orgId: string, { action, actor, subject, ...days }: AuditFilters) {
+  const [from, last] = [askedForDay(days.from), askedForDay(days.to)];
+  if (from !== undefined && last !== undefined && last < from) {
+    throw invalidParam('to', 'The last day lies before the first.');
+  }
+  return {
+    orgId,
+    order: 'desc' as const,
+    ...(action && { action }),
+    ...(actor && { actor }),
+    ...(subject && { subject }),
+    ...(from === undefined ? {} : { from }),
+    ...(last === undefined ? {} : { to: last + DAY_MS }),
+  };
+}
+
+/**
+ * An empty list is an answer only about a person who is here, or has acted, and about a thing that was acted upon.
+ *
+ * @throws Fault `invalid_actor`, `invalid_subject`
+ */
+async function demandKnown(
+  { audit }: DashboardDeps,
+  { orgId, actor, subject }: Pick<AuditPageRequest, 'orgId' | 'actor' | 'subject'>,
+  members: readonly { id: string }[],
+): Promise<void> {
+  const isThere = async (one: { actor: string } | { subject: string }): Promise<boolean> =>
+    (await audit.list({ orgId, ...one, limit: 1, order: 'desc' })).items.length > 0;
+  if (
+    actor !== undefined &&
+    members.every(({ id }) => id !== actor) &&
+    !(await isThere({ actor }))
+  ) {
+    throw invalidParam('actor', 'No person or key of this id has acted here.');
+  }
+  if (subject !== undefined && !(await isThere({ subject }))) {
+    throw invalidParam('subject', 'Nothing of this id was acted upon here.');
+  }
 }
 
 /** @throws Fault `invalid_action`: an empty list would say that nothing of the kind was done */

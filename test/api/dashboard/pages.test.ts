@@ -311,6 +311,65 @@ describe('what an act says when it is done', () => {
 
 describe('the audit log and the team', () => {
   it(
+    'the audit log is filtered by days, person and thing, and refuses what is not known; things lead to their pages',
+    { tags: ['dashboard.forms'] },
+    async () => {
+      const id = await newKey();
+      const address = `/dashboard/${orgId}/keys/${id}`;
+      await visitors.owner.send(address, `${address}/revoke`, { why: 'rotated', note: 'filtered' });
+      const { items } = await registries.audit.list({ orgId, limit: 1, order: 'desc' });
+      const dayOf = (days: number): string =>
+        new Date(items[0]!.at + days * 86_400_000).toISOString().slice(0, 10);
+      const log = `/dashboard/${orgId}/audit-log`;
+      const revoked = `subject=${id}&action=key.revoked`;
+      for (const [query, isShown] of [
+        [revoked, true],
+        [`${revoked}&actor=${owner.id}`, true],
+        [`${revoked}&from=${dayOf(0)}&to=${dayOf(0)}`, true],
+        [`${revoked}&to=${dayOf(-1)}`, false],
+        [`${revoked}&from=${dayOf(1)}`, false],
+        [`subject=${id}&action=key.restored`, false],
+      ] as const) {
+        const page = await visitors.auditor.get(`${log}?${query}`);
+        expect([query, page.statusCode]).toEqual([query, 200]);
+        expect([query, page.payload.includes(`href="${address}"`)]).toEqual([query, isShown]);
+        expect([query, page.payload.includes('None is as was asked for')]).toEqual([
+          query,
+          !isShown,
+        ]);
+        const file = await visitors.auditor.get(`${log}.csv?${query}`);
+        expect([query, file.payload.includes(id)]).toEqual([query, isShown]);
+      }
+      const others = await visitors.auditor.get(`${log}?actor=${owner.id}`);
+      expect(others.payload).not.toContain('key.issued</code></td>');
+      expect(others.payload).toContain(`<option value="${owner.id}" selected>`);
+      // The auditor is known here, and has done nothing.
+      const [auditor] = (
+        await database.pool.query<{ person_id: string }>(
+          `select person_id from persons.membership where org_id = $1 and role = 'auditor'`,
+          [orgId],
+        )
+      ).rows;
+      const idle = await visitors.auditor.get(`${log}?actor=${auditor!.person_id}`);
+      expect(idle.payload).toContain('None is as was asked for');
+      for (const query of [
+        'action=key.revokd',
+        'from=x',
+        'to=2026-02-31',
+        'from=2026-02-02&to=2026-02-01',
+        'actor=usr_none',
+        'subject=key_none',
+        `subject=${await newKey(otherOrgId)}`,
+      ]) {
+        for (const path of [log, `${log}.csv`]) {
+          const { statusCode } = await visitors.auditor.get(`${path}?${query}`);
+          expect([path, query, statusCode]).toEqual([path, query, 400]);
+        }
+      }
+    },
+  );
+
+  it(
     'the audit log names the person who acted; a member does not read it',
     { tags: ['dashboard.keys', 'dashboard.roles'] },
     async () => {
