@@ -15,7 +15,7 @@ import { inTransaction, type Queryable } from '#shared/kernel/postgres/transacti
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { isScope } from '../credential.ts';
 import { auditDetailsOf, displayText } from '../describe.ts';
-import { displayOf, generateKey, hashKey } from '../format.ts';
+import { displayOf, generateKey, hashKey, withoutKeys } from '../format.ts';
 import { restorableUntil, restore, revoke } from '../lifecycle.ts';
 import type { KeyLimit, KeyRecord } from '../record.ts';
 import {
@@ -286,17 +286,19 @@ export async function record(
   { action, actor, reason }: KeyEvent,
 ): Promise<void> {
   const { id, orgId, name, leaked } = key;
+  // Who reports a leak writes the key itself into the reason at times; what is written here is kept for good.
+  const why = reason === undefined ? undefined : withoutKeys(reason);
   await appendAudit(client, surroundings, {
     orgId,
     action,
     actor,
     subject: id,
     details: auditDetailsOf(key),
-    ...(reason === undefined ? {} : { reason }),
+    ...(why === undefined ? {} : { reason: why }),
   });
   const display = displayText(key.display);
   const named = { orgId, name, display, leaked, restorableUntil: restorableUntil(key) };
-  await queueKeyMail(client, surroundings, { key: named, action, actor, reason });
+  await queueKeyMail(client, surroundings, { key: named, action, actor, reason: why });
 }
 
 /** Everything of a key but its hash. */
