@@ -24,9 +24,11 @@ let bytes = '';
 const named = (prefix: string): string => id.replace('rcpt_', prefix);
 
 beforeAll(async () => {
+  const now = Date.now();
+  // The newest of two, whichever millisecond each was made in.
   [id] = (await commitReceipts(database.poolAs('docket_receipts', 1), signer, [
-    inferenceRecord({ upstreamAnswerId, requestId: newId('req') }),
-    inferenceRecord({ upstreamAnswerId, requestId: newId('req') }),
+    inferenceRecord({ upstreamAnswerId, requestId: newId('req', now) }),
+    inferenceRecord({ upstreamAnswerId, requestId: newId('req', now - 1) }),
   ])) as [string];
   await integrateAll(database.poolAs('docket_ledger', 1));
   bytes = (await edge.get(`/receipts/${id}`, key)).text;
