@@ -340,9 +340,14 @@ describe('the audit log and the team', () => {
         const file = await visitors.auditor.get(`${log}.csv?${query}`);
         expect([query, file.payload.includes(id)]).toEqual([query, isShown]);
       }
-      const others = await visitors.auditor.get(`${log}?actor=${owner.id}`);
-      expect(others.payload).not.toContain('key.issued</code></td>');
+      // An operator has issued it.
+      const issued = `subject=${id}&action=key.issued`;
+      const others = await visitors.auditor.get(`${log}?${issued}&actor=${owner.id}`);
+      expect(others.payload).toContain('None is as was asked for');
       expect(others.payload).toContain(`<option value="${owner.id}" selected>`);
+      expect((await visitors.auditor.get(`${log}?${issued}`)).payload).toContain(
+        `href="${address}"`,
+      );
       // The auditor is known here, and has done nothing.
       const [auditor] = (
         await database.pool.query<{ person_id: string }>(
