@@ -164,28 +164,35 @@ export class StreamRelay implements Relay {
     for (const payload of held) this.#send(payload);
   }
 
-  /** Sends what was held as the end of one of these choices: it is none, since the choice goes on. */
+  /**
+   * Sends what was held of one of these choices, which goes on: no end stands in it. The ends of its other choices stay
+   * held, each in a chunk of its own.
+   */
   #sendEndless(choices: readonly JsonObject[]): void {
     if (this.#held.length === 0) return;
     const on = new Set(choices.map(({ index }) => index));
-    const goesOn = ({ ends }: HeldPayload): boolean => ends.some((index) => on.has(index));
+    const goesOn = (held: HeldPayload): boolean => held.choices.some(({ index }) => on.has(index));
     const endless = this.#held.filter(goesOn);
     if (endless.length === 0) return;
     this.#held = this.#held.filter((payload) => !goesOn(payload));
-    for (const { text, choices: held, speaks } of endless) {
+    for (const { text, choices: held, speaks, ends } of endless) {
       const open = held.map((choice) => ({ ...choice, finish_reason: null }));
       this.#send({ text: setMember(text, 'choices', JSON.stringify(open)), speaks });
+      for (const index of ends) if (!on.has(index)) this.#held.push(this.#endOf(index));
     }
   }
 
   /** A chunk for each end that its server told beside something that was not the last of its choice. */
   #untoldEnds(): Payload[] {
     const told = new Set(this.#held.flatMap(({ ends }) => ends));
-    const untold = [...this.#account.reasons].filter(([index]) => !told.has(index));
-    return untold.map(([index, reason]) => {
-      const chunk = this.#chunk({ choices: [this.#emptyChoice(index, reason)] });
-      return { text: this.#withoutUsage(chunk), speaks: false };
-    });
+    const untold = [...this.#account.reasons.keys()].filter((index) => !told.has(index));
+    return untold.map((index) => this.#endOf(index));
+  }
+
+  #endOf(index: number): HeldPayload {
+    const choices = [this.#emptyChoice(index, this.#account.reasons.get(index))];
+    const text = this.#withoutUsage(this.#chunk({ choices }));
+    return { text, speaks: false, choices, ends: [index] };
   }
 
   #send({ text, speaks }: Payload): void {

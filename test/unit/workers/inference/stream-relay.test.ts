@@ -54,6 +54,23 @@ describe('a stream relay', () => {
     expect(sent.at(-1)).toBe(JSON.stringify(chunks[1]));
   });
 
+  it('a held chunk goes out before a later one of any of its choices, and the ends of its other choices stay held', () => {
+    const { sent, one } = relay(true, [
+      chunk(choice('a', 'stop', 0), choice('A', null, 1)),
+      chunk(choice('B', null, 1)),
+      chunk(choice('C', 'length', 1)),
+    ]);
+    expect(sent.map((text) => (JSON.parse(text) as Chunk).choices)).toEqual([
+      [choice('a', null, 0), choice('A', null, 1)],
+      [choice('B', null, 1)],
+    ]);
+    one.release();
+    expect(sent.slice(2).map((text) => (JSON.parse(text) as Chunk).choices)).toEqual([
+      [choice(null, 'stop', 0)],
+      [choice('C', 'length', 1)],
+    ]);
+  });
+
   it('usage is shown only to callers who asked for it, on a chunk of its own', () => {
     const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
     const chunks = [
