@@ -12,12 +12,16 @@ export interface Contents {
 
 /** Whether a content is the one that a receipt is of, and a sentence on it. */
 interface Compared {
-  kind: 'same' | 'differs' | 'not_compared';
+  /** `begins`: it is of the first payloads, and nothing is known of those after them. */
+  kind: 'same' | 'begins' | 'differs' | 'not_compared';
   words: string;
 }
 
 export interface ComparedContents {
-  answer: Compared;
+  answer: Compared & {
+    /** Of an answer that begins as the receipt states: how many payloads it is of, and how many come after them. */
+    payloads?: { covered: number; further: number };
+  };
   request: Compared;
 }
 
@@ -43,6 +47,12 @@ export const NOTHING_COMPARED: ComparedContents = {
   request: { kind: 'not_compared', words: 'not compared: it was not given' },
 };
 
+/** The digest of nothing fits every beginning of nothing. */
+const NO_PAYLOADS: Compared = {
+  kind: 'not_compared',
+  words: 'not compared: the receipt is of none of its payloads',
+};
+
 /** Compares what was given with the digests of a receipt. */
 export function compareContents(
   { credentialSubject: subject }: ReceiptDocument,
@@ -50,31 +60,29 @@ export function compareContents(
 ): ComparedContents {
   const inference: Partial<InferenceDocument> & typeof subject = subject;
   const { relayedPayloads, requestDigest } = inference;
-  const compared = (
-    pieces: readonly string[],
-    digest: string | undefined,
-    beyond = '',
-  ): Compared => {
+  const compared = (pieces: readonly string[], digest: string | undefined): Compared => {
     if (digest === undefined) {
       return { kind: 'differs', words: 'the receipt is of a request that got no answer' };
     }
     const fit = spellingThatFits(pieces, digest, subject);
     if (fit === undefined) return { kind: 'differs', words: `another (tried: ${TRIED})` };
     const how = fit.name === undefined ? '' : `, by its JSON ${fit.name}`;
-    return { kind: 'same', words: `the one that the receipt is of${how}${beyond}` };
+    return { kind: 'same', words: `the one that the receipt is of${how}` };
   };
-  const further = (answer?.length ?? 0) - (relayedPayloads ?? Infinity);
+  const comparedAnswer = (pieces: readonly string[]): ComparedContents['answer'] => {
+    if (relayedPayloads === 0) return NO_PAYLOADS;
+    const found = compared(pieces.slice(0, relayedPayloads), inference.responseDigest);
+    const further = pieces.length - (relayedPayloads ?? Infinity);
+    if (found.kind !== 'same' || further <= 0) return found;
+    const covered = relayedPayloads!;
+    return {
+      kind: 'begins',
+      words: `${found.words}, in its first ${covered} payloads; it states nothing of what comes after them`,
+      payloads: { covered, further },
+    };
+  };
   return {
-    answer:
-      answer === undefined
-        ? NOTHING_COMPARED.answer
-        : compared(
-            answer.slice(0, relayedPayloads),
-            inference.responseDigest,
-            further > 0
-              ? `, in its first ${relayedPayloads} payloads; it states nothing of what comes after them`
-              : '',
-          ),
+    answer: answer === undefined ? NOTHING_COMPARED.answer : comparedAnswer(answer),
     request: request === undefined ? NOTHING_COMPARED.request : compared(request, requestDigest),
   };
 }

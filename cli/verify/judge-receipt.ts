@@ -229,6 +229,14 @@ const differs = (what: string): string =>
 
 /** What was looked at beside the receipt, in the first line of a verdict. */
 function comparison({ answer, request }: ComparedContents): string {
+  const { payloads } = answer;
+  if (payloads !== undefined) {
+    const asked =
+      request.kind === 'same'
+        ? 'The request is the one that it is of.'
+        : 'The request was not compared.';
+    return `${beginning(payloads)} ${asked}`;
+  }
   const isAnswer = answer.kind === 'same';
   if (isAnswer && request.kind === 'same')
     return 'The answer and the request are those that it is of.';
@@ -237,6 +245,15 @@ function comparison({ answer, request }: ComparedContents): string {
     return 'The request is the one that it is of; the answer was not compared.';
   }
   return 'Answer and request were not compared.';
+}
+
+/** A stream that broke off is vouched for as far as the receipt counts its payloads, and a file can have any after them. */
+function beginning({ covered, further }: { covered: number; further: number }): string {
+  const first =
+    covered === 1
+      ? 'The first payload of the answer is the one that it is of'
+      : `The first ${covered} payloads of the answer are those that it is of`;
+  return `${first}; ${further} after ${covered === 1 ? 'it' : 'them'} ${further === 1 ? 'was' : 'were'} not compared.`;
 }
 
 /**

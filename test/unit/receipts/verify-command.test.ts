@@ -412,6 +412,19 @@ describe('the answer and the request beside a receipt', () => {
     expect(out).toMatch(
       /^answer .*in its first 1 payloads; it states nothing of what comes after/m,
     );
+    expect(out).toMatch(
+      /^GOOD {2}.* The first payload of the answer is the one that it is of; 1 after it was not compared\. The request was not/,
+    );
+    expect(await code(receipt, '--answer', stream)).toMatchObject({ exit: 0, answer: 'begins' });
+    const further = save('stream.txt', `data: ${one}\n\n`.repeat(2) + `data: ${two}\n\n`.repeat(3));
+    const twice = receiptOf({ answer: one + one, request: asked, relayedPayloads: 2 });
+    expect((await judged(twice, '--answer', further)).out).toMatch(
+      /^GOOD {2}.* The first 2 payloads of the answer are those that it is of; 3 after them were not compared\./,
+    );
+    const whole = save('stream.txt', `data: ${one}\n\n`.repeat(2));
+    expect(await code(twice, '--answer', whole)).toMatchObject({ exit: 0, answer: 'same' });
+    const none = receiptOf({ answer: '', request: asked, relayedPayloads: 0 });
+    expect(await code(none, '--answer', whole)).toMatchObject({ exit: 0, answer: 'not_compared' });
   });
 
   it('a request beside it is compared, also as curl sends a file', async () => {
