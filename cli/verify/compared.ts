@@ -1,12 +1,12 @@
-import { answerIn } from '#shared/receipts/locate.ts';
+import { answerIn, type SavedAnswer } from '#shared/receipts/locate.ts';
 import { spellingThatFits } from '#shared/receipts/content.ts';
 import type { InferenceDocument, ReceiptDocument } from '#shared/receipts/document.ts';
 import { TRIED } from '#shared/receipts/spellings.ts';
 
 /** What the digests of a receipt are of, as somebody saved it. */
 export interface Contents {
-  /** An answer or the payloads of a stream, without the receipt. */
-  answer?: readonly string[] | undefined;
+  /** Without the receipt. */
+  answer?: SavedAnswer | undefined;
   request?: readonly string[] | undefined;
 }
 
@@ -69,7 +69,10 @@ export function compareContents(
     const how = fit.name === undefined ? '' : `, by its JSON ${fit.name}`;
     return { kind: 'same', words: `the one that the receipt is of${how}` };
   };
-  const comparedAnswer = (pieces: readonly string[]): ComparedContents['answer'] => {
+  const comparedAnswer = ({ pieces, isContinued }: SavedAnswer): ComparedContents['answer'] => {
+    if (isContinued === true) {
+      return { kind: 'differs', words: 'another: payloads follow the word that ends the stream' };
+    }
     if (relayedPayloads === 0) return NO_PAYLOADS;
     const found = compared(pieces.slice(0, relayedPayloads), inference.responseDigest);
     const further = pieces.length - (relayedPayloads ?? Infinity);

@@ -8,7 +8,7 @@ import {
   type WholeMeasurement,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
-import { locateReceipt } from '#shared/receipts/locate.ts';
+import { locateReceipt, type SavedAnswer } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
@@ -57,7 +57,7 @@ export interface JudgedReceipt {
 /** A receipt of which the signature was judged, and nothing else yet. */
 interface JudgedSignature extends Pick<JudgedReceipt, 'found' | 'verdict' | 'trust'> {
   /** The answer that came with it. */
-  answer?: readonly string[] | undefined;
+  answer?: SavedAnswer | undefined;
 }
 
 const NO_TRUST: Trust = {

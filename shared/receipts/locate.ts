@@ -8,8 +8,16 @@ const STREAM_START = /^(?:data:|event:|id:|retry:|:)/;
 export interface Located {
   /** The text of the receipt. */
   receipt: string;
-  /** The answer that carries it, without it: one text, or the payloads of a stream. Undefined for a receipt alone. */
-  answer?: readonly string[];
+  /** The answer that carries it. Undefined for a receipt alone. */
+  answer?: SavedAnswer;
+}
+
+/** An answer as somebody saved it. */
+export interface SavedAnswer {
+  /** Without its receipt: one text, or the payloads of a stream. */
+  pieces: readonly string[];
+  /** A payload follows the word that ends a stream, which no service sends. */
+  isContinued?: boolean;
 }
 
 /**
@@ -22,20 +30,25 @@ export function locateReceipt(source: string): Located {
   if (!STREAM_START.test(text)) {
     const receipt = receiptIn(text);
     if (receipt === undefined) return { receipt: text };
-    return { receipt, answer: [source.replace(text, () => withoutReceipt(text))] };
+    return { receipt, answer: { pieces: [source.replace(text, () => withoutReceipt(text))] } };
   }
-  const sent = payloads(text);
-  const found = sent.flatMap((payload) => receiptIn(payload) ?? []);
-  if (found.length === 1) return { receipt: found[0]!, answer: sent.map(withoutReceipt) };
+  const { pieces, isContinued } = payloads(text);
+  const found = pieces.flatMap((payload) => receiptIn(payload) ?? []);
+  if (found.length === 1) {
+    return { receipt: found[0]!, answer: { pieces: pieces.map(withoutReceipt), isContinued } };
+  }
   const code = found.length === 0 ? 'missing_field' : 'duplicate_key';
   throw new MalformedData(code, 'receipt', `the stream has ${found.length} receipts`);
 }
 
 /** An answer that was saved without its receipt, or with it: one text, or the payloads of a stream. */
-export function answerIn(source: string): readonly string[] {
+export function answerIn(source: string): SavedAnswer {
   const text = source.trim();
-  if (STREAM_START.test(text)) return payloads(text).map(withoutReceipt);
-  return [source.replace(text, () => withoutReceipt(text))];
+  if (!STREAM_START.test(text)) {
+    return { pieces: [source.replace(text, () => withoutReceipt(text))] };
+  }
+  const { pieces, isContinued } = payloads(text);
+  return { pieces: pieces.map(withoutReceipt), isContinued };
 }
 
 /** The receipt of an answer, or undefined when the text is no answer. */
@@ -54,8 +67,8 @@ function withoutReceipt(text: string): string {
 }
 
 /** The data of each event, its lines joined (WHATWG HTML, 9.2.6), without the word that ends a stream. */
-function payloads(stream: string): string[] {
-  return stream
+function payloads(stream: string): Required<SavedAnswer> {
+  const all = stream
     .replaceAll(/\r\n?/g, '\n')
     .split(/\n{2,}/)
     .map((event) =>
@@ -65,7 +78,11 @@ function payloads(stream: string): string[] {
         .map((line) => line.replace(/^data: ?/, ''))
         .join('\n'),
     )
-    .filter((payload) => payload !== '' && payload.trim() !== '[DONE]');
+    .filter((payload) => payload !== '');
+  const isEnd = (payload: string): boolean => payload.trim() === '[DONE]';
+  const pieces = all.filter((payload) => !isEnd(payload));
+  const end = all.findIndex(isEnd);
+  return { pieces, isContinued: end !== -1 && end < pieces.length };
 }
 
 function isObject(text: string): boolean {

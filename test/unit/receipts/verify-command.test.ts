@@ -403,6 +403,27 @@ describe('the answer and the request beside a receipt', () => {
     }
   });
 
+  it('a saved stream that goes on after the word that ends it is another', async () => {
+    const [one, two] = ['{"choices":[{"delta":{"content":"Blau"}}]}', '{"choices":[]}'];
+    const end = 'data: [DONE]\n\n';
+    const [first, second] = [one, two].map((payload) => `data: ${payload}\n\n`);
+    for (const relayedPayloads of [undefined, 0, 1, 2]) {
+      const relayed = relayedPayloads === undefined ? {} : { relayedPayloads };
+      const answer = [one, two].slice(0, relayedPayloads).join('');
+      const receipt = receiptOf({ answer, request: asked, ...relayed });
+      const stream = (saved: string): string => save('stream.txt', saved);
+      const whole = await code(receipt, '--answer', stream(`${first}${second}${end}${end}`));
+      expect(whole).toMatchObject({ exit: 0 });
+      const differs = { exit: 1, reason: 'answer_differs', answer: 'differs' };
+      expect(await code(receipt, '--answer', stream(`${first}${end}${second}`))).toMatchObject(
+        differs,
+      );
+      const carried = `data: ${two.slice(0, -1)},"receipt":${receipt}}\n\n`;
+      expect(await code(`${first}${carried}${end}`)).toMatchObject({ exit: 0 });
+      expect(await code(`${first}${end}${carried}`)).toMatchObject(differs);
+    }
+  });
+
   it('of a stream that broke off, the payloads are compared that the receipt states', async () => {
     const [one, two] = ['{"choices":[{"delta":{"content":"Blau"}}]}', '{"choices":[]}'];
     const receipt = receiptOf({ answer: one, request: asked, relayedPayloads: 1 });
