@@ -25,6 +25,12 @@ const SPELLINGS: readonly Spelling[] = [
 /** Indented, a text may be three times as long; longer than this it is compared as it is. */
 const RESPELLED_CHARS_MAX = 32 * 1_048_576;
 
+/** Written in ASCII a text is six times as long at most; one that indentation makes longer was sent by nobody. */
+const WRITTEN_CHARS_MAX = 6 * RESPELLED_CHARS_MAX;
+
+/** Levels of nesting, each of which is indented by more than the one before it. */
+const DEPTH_MAX = 512;
+
 /** What was tried, for people. */
 export const TRIED =
   'its bytes, the same without line breaks (as curl -d sends a file), and its JSON compact, with Python’s spacing, and indented by two and four spaces';
@@ -46,11 +52,22 @@ export function* spellingsOf(pieces: readonly string[]): Generator<Spelled> {
   const chars = pieces.reduce((sum, { length }) => sum + length, 0);
   if (chars > RESPELLED_CHARS_MAX || !pieces.every(isJson)) return;
   for (const spelling of SPELLINGS) {
-    yield* withAndWithoutEnd(
-      spelling.name,
-      pieces.map((text) => respelled(text, spelling)),
-    );
+    const written = allRespelled(pieces, spelling);
+    if (written !== undefined) yield* withAndWithoutEnd(spelling.name, written);
   }
+}
+
+/** Undefined where a piece is nested too deep, or all of them become too long. */
+function allRespelled(pieces: readonly string[], spelling: Spelling): string[] | undefined {
+  const all: string[] = [];
+  let left = WRITTEN_CHARS_MAX;
+  for (const piece of pieces) {
+    const written = respelled(piece, spelling, left);
+    if (written === undefined) return undefined;
+    left -= written.length;
+    all.push(written);
+  }
+  return all;
 }
 
 /** Servers that end an answer by a line feed are as common as those that do not, and what was pasted has lost it. */
@@ -68,12 +85,20 @@ function isJson(text: string): boolean {
   }
 }
 
-/** JSON with other white space and escapes; numbers keep their digits, and members their order. */
-function respelled(text: string, { comma, colon, indent, isAscii }: Spelling): string {
+/**
+ * JSON with other white space and escapes; numbers keep their digits, and members their order. Undefined where it is
+ * nested deeper than is tried, or longer than `charsMax`.
+ */
+function respelled(
+  text: string,
+  { comma, colon, indent, isAscii }: Spelling,
+  charsMax: number,
+): string | undefined {
   let written = '';
   let depth = 0;
   const line = (): string => (indent === 0 ? '' : `\n${' '.repeat(indent * depth)}`);
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
+    if (depth > DEPTH_MAX || written.length > charsMax) return undefined;
     const character = text[at]!;
     if (character === '"') {
       const end = stringEnd(text, at);
@@ -98,7 +123,7 @@ function respelled(text: string, { comma, colon, indent, isAscii }: Spelling): s
       at += literal.length;
     }
   }
-  return written;
+  return written.length > charsMax ? undefined : written;
 }
 
 /** A longer number is written in parts, which follow each other. */

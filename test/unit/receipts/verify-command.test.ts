@@ -465,6 +465,24 @@ describe('the answer and the request beside a receipt', () => {
     });
   });
 
+  it('JSON that is nested deeper than any program writes again differs, and is the one as it was sent', async () => {
+    const { verifyReceipt } = await import('#cli/verify/library.ts');
+    const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
+    const deep = `{"x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    const wide = `{"x":${'['.repeat(500)}${'1,'.repeat(400_000)}1${']'.repeat(500)}}`;
+    for (const content of [deep, wide]) {
+      const differs = { exit: 1, reason: 'answer_differs', answer: 'differs' };
+      const carried = `${content.slice(0, -1)},"receipt":${digests(sent)}}`;
+      expect(await code(carried)).toMatchObject(differs);
+      const found = await verifyReceipt(digests(sent), { trust, answer: content });
+      expect(found).toMatchObject({ verdict: 'bad', report: { code: 'answer_differs' } });
+      const other = { trust, answer: sent, request: content };
+      const { report } = await verifyReceipt(digests(sent), other);
+      expect(report).toMatchObject({ code: 'request_differs' });
+      expect(await code(answered(content))).toMatchObject({ exit: 0, answer: 'same' });
+    }
+  });
+
   it('an answer beside a receipt of a request that got none is BAD', async () => {
     const refused = signer.sign(buildReceipt(inputOf('refused')));
     const fabricated = `${sent.slice(0, -1)},"receipt":${refused}}`;
