@@ -7,6 +7,8 @@ interface Piece {
   id: string;
   name: string;
   input: string;
+  /** It is of a custom tool, whose input is any text and has no end of its own. */
+  isCustom: boolean;
 }
 
 interface Call {
@@ -45,10 +47,13 @@ export class ToolCalls {
   #take(piece: Piece, at: number, count: number): Call {
     const call = this.#knownFor(piece, at, count) ?? this.#open(piece);
     if (piece.input.trim() !== '' && call.arguments.areWhole) throw inseparable();
+    // Some servers repeat the name of a tool, but without an id that may be another call of it.
+    const isRepeated = piece.name !== '' && call.input !== '' && piece.input !== '';
+    if (piece.isCustom && isRepeated && call.id === '') throw inseparable();
     call.id ||= piece.id;
     call.name ||= piece.name;
     call.input += piece.input;
-    call.arguments.take(piece.input);
+    if (!piece.isCustom) call.arguments.take(piece.input);
     return call;
   }
 
@@ -106,6 +111,7 @@ function pieceOf(piece: JsonObject): Piece {
     id: textOf(id) ?? '',
     name: textOf(name) ?? '',
     input: textOf(args ?? input) ?? '',
+    isCustom: !isObject(called) && isObject(custom),
   };
 }
 
@@ -131,7 +137,6 @@ class Arguments {
   }
 
   take(piece: string): void {
-    // The input of a custom tool is any text, which has no end of its own.
     if (!this.#begun) this.#begun = piece.trimStart().startsWith('{') && this.#length === 0;
     if (this.#begun)
       for (const { 0: mark, index } of piece.matchAll(MARKS)) this.#see(mark, this.#length + index);
