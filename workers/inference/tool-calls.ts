@@ -67,12 +67,9 @@ export class ToolCalls {
   #knownFor(piece: Piece, at: number, count: number): Call | undefined {
     if (this.#calls.length === 0) return undefined;
     const { index, id, name } = piece;
-    const ofId = id === '' ? undefined : this.#calls.find((call) => call.id === id);
-    if (ofId !== undefined) return ofId;
-    if (index !== undefined) {
-      const ofIndex = this.#calls.findLast(({ given }) => given === index);
-      return ofIndex !== undefined && begins(piece, ofIndex) ? undefined : ofIndex;
-    }
+    const known = this.#ofIdAndIndex(piece);
+    if (known !== undefined) return begins(piece, known) ? undefined : known;
+    if (index !== undefined) return undefined;
     if (id !== '') {
       if (name === '') throw inseparable();
       return undefined;
@@ -82,6 +79,20 @@ export class ToolCalls {
     const ofPlace = count === 1 ? this.#last : this.#ofPlace(at, count);
     if (ofPlace === undefined) throw inseparable();
     return ofPlace;
+  }
+
+  /** The call that an id, an index or both point to; undefined where that is none, or one that is not known yet. */
+  #ofIdAndIndex({ index, id, name }: Piece): Call | undefined {
+    const ofIndex = this.#calls.filter(({ given }) => index !== undefined && given === index);
+    const ofId = this.#calls.filter((call) => id !== '' && call.id === id);
+    const ofBoth = ofId.findLast((call) => ofIndex.includes(call));
+    const named = ofId.at(-1);
+    if (ofBoth !== undefined || named === undefined) return ofBoth ?? ofIndex.at(-1);
+    if (ofIndex.length > 0) throw inseparable();
+    // Some servers count pieces, and some give one id to all calls.
+    if (index === undefined || named.given === undefined || name === '') return named;
+    if (name === named.name && !named.arguments.areWhole) throw inseparable();
+    return undefined;
   }
 
   /** Where only a name is told: another call, or the last one, of which some servers repeat the name. */
@@ -96,11 +107,22 @@ export class ToolCalls {
   }
 }
 
-/** Whether a piece begins another call, though its server gives it the index of a known one. */
+/**
+ * Whether a piece begins another call, though its server gives it the index or the id of a known one.
+ * @throws UpstreamError where another name comes before the known one is whole
+ */
 function begins({ id, name, input }: Piece, known: Call): boolean {
   if (name === '') return false;
-  if (id !== '' && known.id !== '') return id !== known.id;
-  return known.arguments.areWhole && input.trim() !== '' && input !== known.input;
+  if (id !== '' && known.id !== '' && id !== known.id) return true;
+  const { areWhole } = known.arguments;
+  if (known.name !== '' && name !== known.name) {
+    // Behind an id that is told once, it is the rest of a name.
+    const isRest = id === '' && known.id !== '' && known.input === '';
+    if (!areWhole && !isRest) throw inseparable();
+    return areWhole;
+  }
+  if (id !== '' && known.id !== '') return false;
+  return areWhole && input.trim() !== '' && input !== known.input;
 }
 
 function pieceOf(piece: JsonObject): Piece {
@@ -124,20 +146,20 @@ function inseparable(): UpstreamError {
 
 const MARKS = /["\\{}[\]]/g;
 
-/** Knows when the JSON object of a function's arguments has come to its end, reading each piece of it once. */
+/** Knows when the JSON object, or list, of a function's arguments has come to its end, reading each piece of it once. */
 class Arguments {
-  #begun = false;
+  #begun: boolean | undefined;
   #depth = 0;
   #quoted = false;
   #escapedAt = -1;
   #length = 0;
 
   get areWhole(): boolean {
-    return this.#begun && this.#depth === 0;
+    return this.#begun === true && this.#depth <= 0;
   }
 
   take(piece: string): void {
-    if (!this.#begun) this.#begun = piece.trimStart().startsWith('{') && this.#length === 0;
+    if (this.#begun === undefined && piece.trim() !== '') this.#begun = /^\s*[[{]/.test(piece);
     if (this.#begun)
       for (const { 0: mark, index } of piece.matchAll(MARKS)) this.#see(mark, this.#length + index);
     this.#length += piece.length;

@@ -26,8 +26,52 @@ function calls(...pieces: Piece[]): string[] {
 const custom = (input: string, name?: string) => ({
   custom: { ...(name === undefined ? {} : { name }), input },
 });
+const called = (args: string, name?: string) => ({
+  function: { ...(name === undefined ? {} : { name }), arguments: args },
+});
 
 describe('tool calls', () => {
+  it.each<[how: string, pieces: Piece[]]>([
+    ['white space first', [called(' ', 'f'), called('{"a":1}'), called('{"a":2}')]],
+    ['lists', [called('[1]', 'f'), called('[2]')]],
+    ['more closed than opened', [called('{"a":1}}', 'f'), called('{"a":2}')]],
+    ['another name before any arguments', [called('', 'f'), called('{"a":2}', 'g')]],
+  ])('end the stream where nothing says which one goes on: %s', (_how, pieces) => {
+    expect(() => calls(...pieces.map((piece) => ({ index: 0, ...piece })))).toThrow(UpstreamError);
+  });
+
+  it('another name behind white space and whole arguments begins another call', () => {
+    const pieces = [called(' ', 'f'), called('{"a":1}'), called('{"a":2}', 'g')];
+    const put = calls(...pieces.map((piece) => ({ index: 0, ...piece })));
+    expect(put).toEqual(['f {"a":1}', 'g{"a":2}']);
+  });
+
+  it('a name with a new index begins a call, though the id is that of another', () => {
+    const first = { index: 0, id: 'a', ...called('', 'f') };
+    const second = { index: 1, id: 'a', ...called('', 'g') };
+    const rest = [
+      { index: 0, ...called('{"a":1}') },
+      { index: 1, id: 'a', ...called('{"b":2}') },
+    ];
+    expect(calls(first, second, ...rest)).toEqual(['f{"a":1}', 'g{"b":2}']);
+  });
+
+  it('an id and an index of two calls end the stream', () => {
+    const first = { index: 0, id: 'a', ...called('{', 'f') };
+    const second = { index: 1, id: 'b', ...called('{', 'g') };
+    expect(() => calls(first, second, { index: 1, id: 'a', ...called('}') })).toThrow(
+      UpstreamError,
+    );
+  });
+
+  it('the rest of a name behind an id belongs to it', () => {
+    const pieces = [
+      { index: 0, id: 'a', ...called('', 'get_') },
+      { index: 0, ...called('', 'it') },
+    ];
+    expect(calls(...pieces, { index: 0, ...called('{}') })).toEqual(['get_it{}']);
+  });
+
   it('the input of a custom tool goes on, whatever it begins with', () => {
     const pieces = [
       { index: 0, id: 'a', ...custom('{}', 'x') },
