@@ -43,7 +43,7 @@ export class StreamAccount {
     return this.#first;
   }
 
-  /** Tokens as the upstream counted them, if it did: what it says last counts. */
+  /** Tokens as the upstream counted them, if it did: what it says last counts, but for zeros behind a count. */
   get usage(): Usage | undefined {
     return this.#usage;
   }
@@ -113,11 +113,12 @@ export class StreamAccount {
     return true;
   }
 
-  /** Some servers write zeros into each chunk until they know better: beside a choice they are no count. */
+  /** Some servers write zeros where they know nothing: beside a choice, or behind a count, they are none. */
   #noteUsage(theirs: unknown, isBesideChoice: boolean): void {
     const usage = readUsage(theirs, this.#energy);
     if (usage === undefined) return;
-    if (isBesideChoice && usage.inputTokens + usage.outputTokens === 0) return;
+    const isZero = usage.inputTokens + usage.outputTokens === 0;
+    if (isZero && (isBesideChoice || this.#usage !== undefined)) return;
     this.#usage = usage;
     this.#theirUsage = theirs;
   }

@@ -118,6 +118,17 @@ describe('a stream relay', () => {
     expect(relay(false, apart).one.usage).toMatchObject({ outputTokens: 0, source: 'upstream' });
   });
 
+  it('zeros on a chunk of their own do not replace a count', () => {
+    const usage = { prompt_tokens: 9, completion_tokens: 4 };
+    const zeros = { prompt_tokens: 0, completion_tokens: 0 };
+    const { one } = relay(true, [
+      { ...chunk(choice('a', 'stop')), usage },
+      { id: 'c', choices: [], usage: zeros },
+    ]);
+    expect(one.usage).toMatchObject({ inputTokens: 9, outputTokens: 4, source: 'upstream' });
+    expect(JSON.parse(one.finish(one.usage!))).toMatchObject({ choices: [], usage });
+  });
+
   it('a choice is finished by a reason that says so, not by none, an empty one, or one of giving up', () => {
     for (const reason of [
       null,
