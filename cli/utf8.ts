@@ -8,3 +8,8 @@ export function utf8(bytes: Uint8Array): string {
     throw new MalformedData('not_utf8', '', 'The input is not UTF-8.');
   }
 }
+
+/** A text, without the byte order mark that may stand before it. @throws MalformedData `not_utf8` */
+export function textIn(source: Uint8Array | string): string {
+  return typeof source === 'string' ? source.replace(/^\uFEFF/, '') : utf8(source);
+}

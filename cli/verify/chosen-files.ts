@@ -1,5 +1,5 @@
 import { auditJudgement } from '#cli/audit/judgement.ts';
-import { utf8 } from '#cli/utf8.ts';
+import { textIn } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { checkpointJudgement, isNote } from './checkpoint-judgement.ts';
 import type { LineageMethodologies } from './figures.ts';
@@ -122,9 +122,8 @@ function parsed(text: string): unknown {
 
 /** What is no text is left to what judges receipts. */
 function textOf({ content }: ChosenFile): string {
-  if (typeof content === 'string') return content;
   try {
-    return utf8(content);
+    return textIn(content);
   } catch {
     return '';
   }

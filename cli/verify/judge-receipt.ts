@@ -14,7 +14,7 @@ import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
-import { utf8 } from '#cli/utf8.ts';
+import { textIn } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import {
   type ComparedContents,
@@ -84,7 +84,7 @@ export function pinnedTrust(didJson: string, pin: string, name: string): TrustFi
 /** @throws CannotJudge when the file holds no keys */
 export function trustIn({ didJson, source, isChosen }: TrustFile): Trust {
   try {
-    return { keys: trustedKeysOf(didJson), source, isChosen };
+    return { keys: trustedKeysOf(textIn(didJson)), source, isChosen };
   } catch (error) {
     throw new CannotJudge(`${source}: ${(error as Error).message}`, error);
   }
@@ -166,8 +166,7 @@ export function namedDerivation(
   digest: string,
 ): NamedDerivation {
   try {
-    const text = typeof source === 'string' ? source : utf8(source);
-    return { file, document: parseDerivation(text, digest) };
+    return { file, document: parseDerivation(textIn(source), digest) };
   } catch (error) {
     if (!(error instanceof MalformedData)) throw error;
     throw new MalformedData(error.code, file, error.message);

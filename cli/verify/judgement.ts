@@ -1,4 +1,4 @@
-import { utf8 } from '#cli/utf8.ts';
+import { textIn } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { contentsIn } from './compared.ts';
 import type { LineageMethodologies } from './figures.ts';
@@ -70,7 +70,7 @@ export async function receiptJudgement(
   try {
     checkIsAnswer(source, file);
     const keys = trust === undefined ? NO_KEYS : trustIn(trust);
-    const read = (): string => (typeof source === 'string' ? source : utf8(source));
+    const read = (): string => textIn(source);
     const judged = await heldAgainstAll(
       judgeReceipt(read, () => keys, now),
       contentsIn({ answer, request }),

@@ -43,8 +43,11 @@ export interface Spelled {
 }
 
 /** Ways in which a content may have been written before a program wrote it again, the likeliest first. */
-export function* spellingsOf(pieces: readonly string[]): Generator<Spelled> {
-  yield* withAndWithoutEnd(undefined, pieces);
+export function* spellingsOf(given: readonly string[]): Generator<Spelled> {
+  yield* withAndWithoutEnd(undefined, given);
+  // Some editors put a byte order mark first, which is no part of what they were given.
+  const pieces = given.map((text, index) => (index === 0 ? text.replace(/^\uFEFF/, '') : text));
+  if (pieces[0] !== given[0]) yield* withAndWithoutEnd(undefined, pieces);
   yield {
     name: 'without line breaks',
     pieces: pieces.map((text) => text.replaceAll(/[\r\n]/g, '')),

@@ -483,6 +483,27 @@ describe('the answer and the request beside a receipt', () => {
     }
   });
 
+  it('a byte order mark before an answer, a request or a string is no part of it', async () => {
+    const { verifyFiles, verifyReceipt } = await import('#cli/verify/library.ts');
+    const marked = (content: string): string => `\uFEFF${content}`;
+    const request = save('request.json', marked(asked));
+    const beside = ['--answer', save('sent.json', marked(sent)), '--request', request];
+    expect(await code(digests(sent), ...beside)).toMatchObject({
+      exit: 0,
+      answer: 'same',
+      request: 'same',
+    });
+    const trust = { didJson: marked(JSON.stringify(did)), source: 'did.json', isChosen: true };
+    const carried = marked(answered(sent, asked));
+    const options = { trust, request: marked(asked) };
+    const same = { verdict: 'good', report: { answer: 'same', request: 'same' } };
+    expect(await verifyReceipt(carried, options)).toMatchObject(same);
+    const chosen = [{ name: 'answer.json', content: carried }];
+    expect(await verifyFiles(chosen, options)).toMatchObject(same);
+    const alone = { ...options, answer: marked(sent) };
+    expect(await verifyReceipt(marked(digests(sent)), alone)).toMatchObject(same);
+  });
+
   it('an answer beside a receipt of a request that got none is BAD', async () => {
     const refused = signer.sign(buildReceipt(inputOf('refused')));
     const fabricated = `${sent.slice(0, -1)},"receipt":${refused}}`;
