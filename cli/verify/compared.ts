@@ -1,4 +1,7 @@
 import { answerIn, type SavedAnswer } from '#shared/receipts/locate.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { spellingThatFits } from '#shared/receipts/content.ts';
 import type { InferenceDocument, ReceiptDocument } from '#shared/receipts/document.ts';
 import { TRIED } from '#shared/receipts/spellings.ts';
@@ -53,9 +56,21 @@ const NO_PAYLOADS: Compared = {
   words: 'not compared: the receipt is of none of its payloads',
 };
 
+/** Whether a text is this receipt, or announces one that was late. */
+function isReceipt(text: string, canonical: string | undefined): boolean {
+  if (isPendingReceipt(text)) return true;
+  try {
+    return parseReceipt(text).canonical === canonical;
+  } catch (error) {
+    if (error instanceof MalformedData) return false;
+    throw error;
+  }
+}
+
 /** Compares what was given with the digests of a receipt. */
 export function compareContents(
   { credentialSubject: subject }: ReceiptDocument,
+  canonical: string | undefined,
   { answer, request }: Contents,
 ): ComparedContents {
   const inference: Partial<InferenceDocument> & typeof subject = subject;
@@ -69,7 +84,14 @@ export function compareContents(
     const how = fit.name === undefined ? '' : `, by its JSON ${fit.name}`;
     return { kind: 'same', words: `the one that the receipt is of${how}` };
   };
-  const comparedAnswer = ({ pieces, isContinued }: SavedAnswer): ComparedContents['answer'] => {
+  const comparedAnswer = ({
+    pieces,
+    isContinued,
+    receipts = [],
+  }: SavedAnswer): ComparedContents['answer'] => {
+    if (!receipts.every((text) => isReceipt(text, canonical))) {
+      return { kind: 'differs', words: 'another: it carries another receipt' };
+    }
     if (isContinued === true) {
       return { kind: 'differs', words: 'another: payloads follow the word that ends the stream' };
     }

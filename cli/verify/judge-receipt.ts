@@ -200,10 +200,10 @@ export async function heldAgainstAll(
     );
   }
   const held = await heldAgainstItself(judged, find, methodologies);
-  const { document } = held.verdict;
+  const { document, canonical } = held.verdict;
   if (document === undefined) return { ...held, compared: NOTHING_COMPARED };
   const answer = judged.answer ?? given.answer;
-  const compared = compareContents(document, { ...given, answer });
+  const compared = compareContents(document, canonical, { ...given, answer });
   return withComparison({ ...held, compared });
 }
 

@@ -18,6 +18,8 @@ export interface SavedAnswer {
   pieces: readonly string[];
   /** A payload follows the word that ends a stream, which no service sends. */
   isContinued?: boolean;
+  /** What was dropped, where the receipt came from elsewhere: it has to be the same. */
+  receipts?: readonly string[];
 }
 
 /**
@@ -45,10 +47,11 @@ export function locateReceipt(source: string): Located {
 export function answerIn(source: string): SavedAnswer {
   const text = source.trim();
   if (!STREAM_START.test(text)) {
-    return { pieces: [source.replace(text, () => withoutReceipt(text))] };
+    const pieces = [source.replace(text, () => withoutReceipt(text))];
+    return { pieces, receipts: receiptsIn(text) };
   }
   const { pieces, isContinued } = payloads(text);
-  return { pieces: pieces.map(withoutReceipt), isContinued };
+  return { pieces: pieces.map(withoutReceipt), isContinued, receipts: pieces.flatMap(receiptsIn) };
 }
 
 /** The receipt of an answer, or undefined when the text is no answer. */
@@ -62,12 +65,19 @@ function receiptIn(text: string): string | undefined {
   return receipts[0] && text.slice(receipts[0].valueStart, receipts[0].valueEnd);
 }
 
+function receiptsIn(text: string): string[] {
+  if (!isObject(text)) return [];
+  return members(text)
+    .filter(({ key }) => key === 'receipt')
+    .map(({ valueStart, valueEnd }) => text.slice(valueStart, valueEnd));
+}
+
 function withoutReceipt(text: string): string {
   return isObject(text) ? dropMembers(text, ['receipt']) : text;
 }
 
 /** The data of each event, its lines joined (WHATWG HTML, 9.2.6), without the word that ends a stream. */
-function payloads(stream: string): Required<SavedAnswer> {
+function payloads(stream: string): Required<Omit<SavedAnswer, 'receipts'>> {
   const all = stream
     .replaceAll(/\r\n?/g, '\n')
     .split(/\n{2,}/)

@@ -504,6 +504,26 @@ describe('the answer and the request beside a receipt', () => {
     expect(await verifyReceipt(marked(digests(sent)), alone)).toMatchObject(same);
   });
 
+  it('an answer beside a receipt that carries another receipt is another, and one that carries it is the one', async () => {
+    const receipt = digests(sent);
+    const beside = async (carried: string): Promise<unknown> =>
+      code(receipt, '--answer', save('other.json', `${sent.slice(0, -1)},"receipt":${carried}}`));
+    const streamed = async (carried: string): Promise<unknown> => {
+      const stream = `data: ${sent.slice(0, -1)},"receipt":${carried}}\n\ndata: [DONE]\n\n`;
+      return code(receipt, '--answer', save('stream.txt', stream));
+    };
+    const late = '{"id":"rcpt_1","type":["PendingReceipt"],"tier":"pending"}';
+    for (const judge of [beside, streamed]) {
+      for (const carried of [receipt, JSON.stringify(JSON.parse(receipt), null, 1), late]) {
+        const one = judge === beside ? carried : carried.replaceAll('\n', ' ');
+        expect(await judge(one)).toMatchObject({ exit: 0, answer: 'same' });
+      }
+      for (const carried of [text, '{}', 'null', `${receipt},"receipt":${text}`]) {
+        expect(await judge(carried)).toMatchObject({ exit: 1, reason: 'answer_differs' });
+      }
+    }
+  });
+
   it('an answer beside a receipt of a request that got none is BAD', async () => {
     const refused = signer.sign(buildReceipt(inputOf('refused')));
     const fabricated = `${sent.slice(0, -1)},"receipt":${refused}}`;
