@@ -30,14 +30,15 @@ function eventsOf(deltas: readonly Json[], reason = 'stop'): Event[] {
 }
 
 const word = fc.string({ minLength: 1, maxLength: 8 });
-/** Pieces of an answer in any order: text, refusal and reasoning, and calls that take turns. */
+/** Pieces of an answer in any order: text, refusal and reasoning, and calls that take turns, of a name and with no end of their own. */
 const anyDelta = fc.oneof(
   word.map((content): Json => ({ content })),
   word.map((refusal): Json => ({ refusal })),
   word.map((text): Json => ({ reasoning_content: text })),
-  fc
-    .record({ index: fc.nat(2), name: fc.option(word, { nil: undefined }), arguments: word })
-    .map(({ index, ...called }): Json => ({ tool_calls: [{ index, function: called }] })),
+  fc.tuple(fc.nat(2), fc.boolean(), word).map(([index, isNamed, text]): Json => {
+    const called = { ...(isNamed ? { name: `f${index}` } : {}), arguments: `-${text}` };
+    return { tool_calls: [{ index, function: called }] };
+  }),
   fc.constant<Json>({ role: 'assistant', content: '' }),
 );
 
