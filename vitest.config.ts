@@ -82,8 +82,8 @@ export default defineConfig({
           include: ['test/{pipeline,faults}/**/*.test.ts'],
           exclude: ALONE,
           testTimeout: 120_000,
-          // Each file starts six processes or more, and waits for them: beside two others of its kind, and no lighter ones.
-          sequence: { groupOrder: 3 },
+          // Each file starts six processes or more, and waits for them. They come first, and what is lighter fills what they leave.
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -95,9 +95,9 @@ export default defineConfig({
           env: { NODE_OPTIONS: '' },
           alias: {},
           // They wait for most of their time. Each measures the machine beside what it holds in seconds.
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 120_000,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -107,7 +107,7 @@ export default defineConfig({
           include: ['test/browser/**/*.test.ts'],
           globalSetup: ['test/support/shared-product.ts', 'test/support/chromium.ts'],
           testTimeout: 120_000,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -10,12 +10,14 @@ import { excuses, type Storm, STORMS } from './storms.ts';
 const CALM_MS = 2_000;
 /** After a storm everything heals by itself; the longest wait is that between two starts of a store. */
 const HEALED_MS = 90_000;
-const CONCURRENCY = 12;
+const CLIENTS = 12;
 
 export interface StormOptions {
   name: string;
   seed: number;
   seconds: number;
+  /** Clients that send at the same time; 12 when absent. */
+  clients?: number;
   say: (line: string) => void;
   /** Rejects when somebody has seen enough: what was started is stopped first. */
   stopped?: Promise<never>;
@@ -50,7 +52,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
 }
 
 async function rage(
-  { name, seed, seconds, say }: StormOptions,
+  { name, seed, seconds, clients = CLIENTS, say }: StormOptions,
   instance: Instance,
   cluster: RedisCluster | null,
 ): Promise<StormReport> {
@@ -61,7 +63,7 @@ async function rage(
   await healed(target);
   say('load begins');
   const { list, excused } = excuses();
-  const load = new Load(target, random, CONCURRENCY);
+  const load = new Load(target, random, clients);
   await delay(CALM_MS);
   const endsAt = Date.now() + seconds * 1_000;
   await storm.run({ instance, cluster, random, endsAt, say, excused });

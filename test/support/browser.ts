@@ -22,6 +22,30 @@ export async function launchBrowser(): Promise<Browser> {
 /** Of somebody who wants nothing to move: to draw how each page passes into the next is a third of the work of a test. */
 export const STILL: BrowserContextOptions = { reducedMotion: 'reduce' };
 
+export interface OpenPages {
+  /** A page of a context of its own: a person who is not signed in. */
+  open: (options?: BrowserContextOptions) => Promise<Page>;
+  /** What the policy of a page forbade, of all pages that were opened. */
+  problems: string[];
+}
+
+/** Pages of one service, which report what their content security policy forbids. */
+export function openPages(browser: Browser, baseURL: string): OpenPages {
+  const problems: string[] = [];
+  const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
+    const context = await browser.newContext({ ...STILL, baseURL, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    page.on('console', (message) => {
+      if (message.type() === 'error' && /Content.Security/.test(message.text())) {
+        problems.push(`${page.url()}: ${message.text()}`);
+      }
+    });
+    return page;
+  };
+  return { open, problems };
+}
+
 /** Has an app listen on a port of its own; returns its address. */
 export async function listenLocally(app: FastifyInstance): Promise<string> {
   return app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,0 +1,152 @@
+/** Each page of an organisation and of who is not signed in, from every side. */
+import OpenAI from 'openai';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
+import type { Person } from '#shared/persons/roles.ts';
+import { createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import {
+  launchBrowser,
+  openPages,
+  overBudget,
+  signInWith,
+  violationsOn,
+} from '#test/support/browser.ts';
+import { joinProduct } from '#test/support/product.ts';
+import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
+import { until } from '#test/support/until.ts';
+
+const product = await joinProduct();
+// Its sessions are for an address without TLS.
+const { port } = await product.start('api', {
+  SESSION_SECRET: 'a secret of this test, and of no other place',
+  PUBLIC_URL: 'http://127.0.0.1',
+});
+const root = `http://127.0.0.1:${port}`;
+const { orgId, database } = product;
+const registries = createRegistries(database.pool);
+const browser = await launchBrowser();
+let owner: Person;
+beforeAll(async () => {
+  owner = await newPerson(
+    database.pool,
+    [{ kind: 'organisation', orgId, role: 'owner' }],
+    'Ada Lovelace',
+  );
+});
+
+const { open, problems } = openPages(browser, root);
+
+const signIn = (page: Page): Promise<void> => signInWith(page, owner);
+
+const HELLO: OpenAI.ChatCompletionCreateParamsNonStreaming = {
+  model: 'llama-3.1-8b',
+  messages: [{ role: 'user', content: 'Hello' }],
+};
+
+/** Below an organisation's address. */
+const PAGES = [
+  'overview',
+  'receipts',
+  'usage',
+  'exports',
+  'ledger',
+  'keys',
+  'keys/new',
+  'audit-log',
+  'team',
+  'settings',
+];
+
+it(
+  'axe finds nothing on any page, in light and in dark, wide and narrow, none is wider than its window, moves after it was drawn, or is over its budget of bytes and requests',
+  // Each page is looked at from four sides.
+  { tags: ['dashboard.browser', 'dashboard.budget'], timeout: 240_000 },
+  async () => {
+    await database.pool.query(
+      `insert into persons.invitation values ($1, $2, 'member', now(), now() + interval '1 day'),
+           ($1, 'grace@person.example', 'admin', now(), now() + interval '14 days')`,
+      [orgId, owner.email],
+    );
+    for (const name of ['x'.repeat(120), 'محمد بن موسى الخوارزمي']) {
+      await newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'member' }], name);
+    }
+    const { keys } = registries;
+    const { key } = await keys.issue(orgId, { name: 'To be rotated' }, OPERATOR);
+    await keys.rotate(orgId, key.id, {}, OPERATOR);
+    // So that there are a receipt and a pack, when the ledger's head is signed.
+    const client = new OpenAI({ baseURL: `${root}/v1`, apiKey: product.key, maxRetries: 0 });
+    await client.chat.completions.create(HELLO);
+    await until(() =>
+      client.post('/exports', { body: {} }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const pages = [
+      `/dashboard/${orgId}/keys/${key.id}/rotation`,
+      '/dashboard/account',
+      '/dashboard/invitations',
+      ...PAGES.map((path) => `/dashboard/${orgId}/${path}`),
+    ];
+    const page = await open();
+    await signIn(page);
+    const found: string[] = [];
+    const look = async (address: string): Promise<void> => {
+      await page.goto(address);
+      // The verifier is a program of its own, which the page loads when it is there.
+      if (address !== '/verify') {
+        found.push(...(await overBudget(page)).map((problem) => `${address}: ${problem}`));
+      }
+      await lookAt(address);
+    };
+    const lookAt = async (address: string): Promise<void> => {
+      const violations = await violationsOn(page);
+      const scheme = await page.evaluate<boolean>(
+        'matchMedia("(prefers-color-scheme: dark)").matches',
+      );
+      found.push(...violations.map((each) => `${address} ${scheme ? 'dark' : 'light'} ${each}`));
+      const [inner, outer] = await page.evaluate<number[]>(
+        '[document.documentElement.scrollWidth, innerWidth]',
+      );
+      if (inner! > outer!) found.push(`${address}: ${inner} px in ${outer}`);
+    };
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 360],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      for (const address of pages) await look(address);
+    }
+    // Pages that only a form leads to, as they are on a phone in the dark.
+    await page.goto('/dashboard/account');
+    await page.locator('#factor-password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set up an app' }).click();
+    await page.getByRole('heading', { name: 'Add the key to your app' }).waitFor();
+    await lookAt('set-up of a second factor');
+    await database.pool.query(
+      `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+      [owner.id],
+    );
+    await page.goto(`/dashboard/${orgId}/keys/new`);
+    await page.getByLabel('Name').fill('To be confirmed');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    await lookAt('the password again');
+    await page.context().clearCookies();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const address of [
+        '/',
+        '/status',
+        '/verify',
+        '/dashboard/sign-in',
+        '/dashboard/sign-in/code',
+        '/dashboard/password/forgot',
+      ])
+        await look(address);
+    }
+    expect(found).toEqual([]);
+    expect(problems).toEqual([]);
+  },
+);
