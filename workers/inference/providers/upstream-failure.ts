@@ -160,7 +160,8 @@ function rejection(
 const STATED_WINDOW =
   /(?:context|model) (?:length|size|window)\D{0,20}?(\d{2,9})|n_ctx \((\d{2,9})\)/i;
 const WINDOW_CODE = 'context_length_exceeded';
-const KNOWN_WORDS = /maximum context length is \d+ tokens/i;
+/** Others say "This endpoint's …", and libraries that look for the model's do not know that. */
+const KNOWN_WORDS = /this model's maximum context length is \d+ tokens/i;
 
 /**
  * An upstream's refusal of a prompt over its window, with the words by which agents and libraries know it: they shorten the

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStatus } from '#workers/inference/providers/openai-compatible/failures.ts';
 import { recordedAnswers } from '#test/support/recorded-answers.ts';
 import { isErrorBody, readErrorBody } from '#workers/inference/providers/error-body.ts';
@@ -243,6 +244,18 @@ const TOO_LONG: [server: string, source: string, status: number, body: unknown][
     },
   ],
   [
+    'OpenRouter',
+    'github.com/OpenHands/OpenHands/issues/9937',
+    400,
+    {
+      error: {
+        message:
+          "This endpoint's maximum context length is 131072 tokens. However, you requested about 138956 tokens (7884 of text input, 131072 in the output). Please reduce the length of either one.",
+        code: 400,
+      },
+    },
+  ],
+  [
     'llama.cpp',
     'recorded',
     400,
@@ -313,6 +326,13 @@ const TOO_LONG: [server: string, source: string, status: number, body: unknown][
     },
   ],
 ];
+
+/** What clients look for in the message of a prompt that is too long, as their code has it. */
+const READ_BY = [
+  ['opencode 1.18', /maximum context length is \d+ tokens/i],
+  ['LiteLLM 1.106', /this model's maximum context length is/i],
+  ['LangChain 1.7', /context_length_exceeded/],
+] as const;
 
 const WRONG: [string, number, unknown, object][] = [
   [
@@ -399,6 +419,11 @@ const WRONG: [string, number, unknown, object][] = [
 ];
 
 describe('an upstream’s error', () => {
+  it('our own refusal of a prompt that is too long has the words that clients look for', () => {
+    const { message } = new Fault('prompt_too_long', { values: { model: 'm', tokens: 8_192 } });
+    for (const [client, words] of READ_BY) expect(message, client).toMatch(words);
+  });
+
   it.each(TOO_LONG)(
     'a prompt that is too long for %s is prompt_too_long, with the parameter of its route (%s)',
     (_server, _source, status, body) => {
@@ -412,8 +437,7 @@ describe('an upstream’s error', () => {
         expect(faultOf(failure, route)).toMatchObject({ code: 'prompt_too_long', param });
       }
       const { message } = faultOf(failure, 'completions', 8_192);
-      expect(message).toMatch(/maximum context length is \d+ tokens/);
-      expect(message).toContain('context_length_exceeded');
+      for (const [client, words] of READ_BY) expect(message, client).toMatch(words);
       // The same words within an answer that says it is good.
       expect(failureOfErrorBody(body).kind).toBe('rejected');
     },
