@@ -24,6 +24,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'lab/bench/gateway/*.ts',
     'test/**/*-process.ts',
     'lab/package/consumer.ts',
+    'lab/languages/typescript/*.ts',
   ],
   project: [
     '{api,workers,shared,migrations,cli,client,embedded}/**/*.ts!',

@@ -2,7 +2,7 @@
 export interface Client {
   /** Its name in its registry; of a generator for several languages, also the one that it makes. */
   name: string;
-  language: 'Python' | 'Go' | 'Java' | 'Rust';
+  language: 'Python' | 'Go' | 'Java' | 'Rust' | 'TypeScript';
   version: string;
   /** The name of its file, its folder, its class or its crate in the folder of its language. */
   program: string;
@@ -19,6 +19,7 @@ export function sourceOf({ language, program }: Pick<Client, 'language' | 'progr
     Go: `go/${program}/main.go`,
     Java: `java/${program}.java`,
     Rust: 'rust/src/main.rs',
+    TypeScript: `typescript/${program}.ts`,
   }[language];
 }
 
@@ -116,6 +117,7 @@ export const CLIENTS: readonly Client[] = [
       'org.slf4j:slf4j-nop:2.0.17',
     ],
   },
+  { name: 'opencode-ai', language: 'TypeScript', version: '1.18.33', program: 'use_opencode' },
   { name: 'async-openai', language: 'Rust', version: '0.43.0', program: 'docket-clients' },
   {
     name: 'openapi-python-client',
@@ -155,10 +157,12 @@ export const CLIENTS: readonly Client[] = [
 export const CHECKS = [
   'chat',
   'stream',
+  'counts',
   'tools',
   'structured output',
   'embeddings',
   'errors',
+  'over the window',
   'retries',
   'timeout',
   'cancellation',

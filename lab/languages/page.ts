@@ -8,14 +8,14 @@ export interface ClientReport {
   found: readonly Found[];
 }
 
-const FENCES = { Python: 'python', Go: 'go', Java: 'java', Rust: 'rust' };
+const FENCES = { Python: 'python', Go: 'go', Java: 'java', Rust: 'rust', TypeScript: 'ts' };
 const MARKS = { works: '✓', fails: '✗', 'not offered': '–' };
 
 const INTRODUCTION = `# Clients in other languages
 
-What stock client libraries do with Docket, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/product/openai.test.ts), [the AI SDK](../test/product/ai-sdk.test.ts), [LangChain](../test/product/langchain.test.ts)).
+What stock client libraries do with Docket, and opencode, an agent that is made with one, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/product/openai.test.ts), [the AI SDK](../test/product/ai-sdk.test.ts), [LangChain](../test/product/langchain.test.ts)).
 
-✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. Of openapi-generator's libraries for Java it is the default, \`okhttp-gson\`: what 7.25.0 makes with \`--library native\` does not compile, since it writes \`List<…>.class\` where a union has a list. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
+✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it. *counts*: the tokens that it says of an answer and of a stream are those of the receipt. *over the window*: a prompt that the model cannot take raises what the client has for it: \`ContextOverflowError\` of LangChain, \`ContextWindowExceededError\` of LiteLLM, \`BadRequestError\` with the code \`prompt_too_long\` of openai; opencode shortens the conversation and goes on. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. Of openapi-generator's libraries for Java it is the default, \`okhttp-gson\`: what 7.25.0 makes with \`--library native\` does not compile, since it writes \`List<…>.class\` where a union has a list. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
 `;
 
 /** The page of all reports. */

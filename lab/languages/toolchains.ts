@@ -31,7 +31,7 @@ export interface Place {
 }
 
 /** How the client of each language is fetched, and its program compiled. */
-const TOOLCHAINS = { Python: python, Go: go, Java: java, Rust: rust };
+const TOOLCHAINS = { Python: python, Go: go, Java: java, Rust: rust, TypeScript: typescript };
 
 /**
  * What runs the client's program, once the client is fetched and both are compiled.
@@ -85,6 +85,24 @@ async function rust(client: Client, place: Place): Promise<Command> {
   say(`compiling ${client.name}`);
   await run('cargo', ['build', '--locked', '--offline', '--jobs=2'], place, { cwd, env });
   return { file: join(target, 'debug', client.program), args: [] };
+}
+
+/** What npm installs is a program of its own: ours is told where its link is. */
+async function typescript(client: Client, place: Place): Promise<Command> {
+  const folder = join(place.cache.directory, `${client.name}-${client.version}`);
+  const ready = join(folder, 'ready');
+  if (!existsSync(ready)) {
+    await emptied(folder);
+    const wanted = `${client.name}@${client.version}`;
+    place.say(`fetching ${wanted}`);
+    await fetched(client, 'npm', ['install', '--prefix', folder, wanted], place);
+    await writeFile(ready, '');
+  }
+  return {
+    file: process.execPath,
+    args: [join(HERE, sourceOf(client))],
+    env: { DOCKET_CLIENT_PROGRAMS: join(folder, 'node_modules/.bin') },
+  };
 }
 
 async function java(client: Client, place: Place): Promise<Command> {

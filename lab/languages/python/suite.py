@@ -15,6 +15,9 @@ MODEL = "llama-3.1-8b"
 # For what no other check asks of it, where a receipt is looked for by the model.
 OTHER_MODEL = "qwen3-30b-a3b"
 EMBEDDING_MODEL = "bge-m3"
+# Its window is 4,096 tokens.
+SMALL_MODEL = "mixtral-8x7b"
+OVER_ITS_WINDOW = "sea " * 5_000
 QUESTION = "Tell me about the lighthouse."
 MESSAGES = [{"role": "user", "content": QUESTION}]
 CITY = {
@@ -36,6 +39,25 @@ class NotOffered(Exception):
 def expect(holds, what):
     if not holds:
         raise AssertionError(what)
+
+
+def expect_counts(usage, receipt):
+    """What the client says was used, input and output, is what the receipt says."""
+    subject = receipt["credentialSubject"]
+    counted = (subject["inputTokens"], subject["outputTokens"])
+    expect(usage == counted, f"client {usage}, receipt {counted}")
+
+
+def expect_refused(kind, *asked):
+    """Each call is refused with an error of this class."""
+    for ask in asked:
+        try:
+            ask()
+        except kind:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__}: {error}") from error
+        raise AssertionError("nothing was raised")
 
 
 def check(name):

@@ -1,6 +1,7 @@
 """langchain-openai."""
 
 import openai
+from langchain_core.exceptions import ContextOverflowError
 from pydantic import BaseModel
 
 from suite import *
@@ -50,6 +51,18 @@ def _():
     expect(any(chunk.usage_metadata for chunk in chunks), "no usage")
 
 
+@check("counts")
+def _():
+    def counts(usage):
+        return usage["input_tokens"], usage["output_tokens"]
+
+    # It adds up what the chunks say.
+    chunks = iter(model.stream(QUESTION, stream_usage=True))
+    for message in [model.invoke(QUESTION), sum(chunks, start=next(chunks))]:
+        receipt = stored_receipt(message.response_metadata["headers"]["x-receipt-id"])
+        expect_counts(counts(message.usage_metadata), receipt)
+
+
 @check("tools")
 def _():
     message = model.bind_tools([WEATHER], tool_choice="any").invoke(QUESTION)
@@ -80,6 +93,21 @@ def _():
         expect(error.code == "invalid_model", error.code)
         return
     raise AssertionError("nothing was raised")
+
+
+@check("over the window")
+def _():
+    small = ChatOpenAI(model=SMALL_MODEL, base_url=BASE_URL, api_key=API_KEY)
+    speaker = ChatOpenAI(
+        model=SMALL_MODEL, base_url=BASE_URL, api_key=API_KEY, use_responses_api=True
+    )
+    expect_refused(
+        ContextOverflowError,
+        lambda: small.invoke(OVER_ITS_WINDOW),
+        lambda: list(small.stream(OVER_ITS_WINDOW)),
+        lambda: speaker.invoke(OVER_ITS_WINDOW),
+        lambda: list(speaker.stream(OVER_ITS_WINDOW)),
+    )
 
 
 @check("receipt")

@@ -45,6 +45,19 @@ def _():
     expect(getattr(chunks[-1], "usage", None), "no usage")
 
 
+@check("counts")
+def _():
+    def counts(usage):
+        return usage.prompt_tokens, usage.completion_tokens
+
+    completion = litellm.completion(messages=MESSAGES, **AT)
+    expect_counts(counts(completion.usage), completion.receipt)
+    options = {"include_usage": True}
+    stream = litellm.completion(messages=MESSAGES, stream=True, stream_options=options, **AT)
+    total = litellm.stream_chunk_builder(list(stream))
+    expect_counts(counts(total.usage), stored_receipt(stream._response_headers["x-receipt-id"]))
+
+
 @check("tools")
 def _():
     completion = litellm.completion(
@@ -93,6 +106,18 @@ def _():
     except litellm.AuthenticationError:
         return
     raise AssertionError("nothing was raised")
+
+
+@check("over the window")
+def _():
+    small = {**AT, "model": f"openai/{SMALL_MODEL}"}
+    long = [{"role": "user", "content": OVER_ITS_WINDOW}]
+    expect_refused(
+        litellm.ContextWindowExceededError,
+        lambda: litellm.completion(messages=long, **small),
+        lambda: list(litellm.completion(messages=long, stream=True, **small)),
+        lambda: litellm.responses(input=OVER_ITS_WINDOW, **small),
+    )
 
 
 @check("timeout")

@@ -70,6 +70,24 @@ def _():
     expect(chunks[-1].usage.completion_tokens > 0, "no usage")
 
 
+@check("counts")
+def _():
+    def counts(usage):
+        return usage.prompt_tokens, usage.completion_tokens
+
+    completion = client.chat.completions.create(model=MODEL, messages=MESSAGES)
+    expect_counts(counts(completion.usage), completion.receipt)
+    options = {"include_usage": True}
+    chunks = list(
+        client.chat.completions.create(
+            model=MODEL, messages=MESSAGES, stream=True, stream_options=options
+        )
+    )
+    told = [chunk.usage for chunk in chunks if chunk.usage]
+    expect(len(told) == 1, f"usage {len(told)} times")
+    expect_counts(counts(told[0]), stored_receipt(chunks[0].id))
+
+
 @check("tools")
 def _():
     completion = client.chat.completions.create(
@@ -115,6 +133,19 @@ def _():
     wrong = client.with_options(api_key="nonsense", max_retries=0)
     expect(isinstance(raised(lambda: wrong.models.list()), openai.AuthenticationError), "401")
     expect(isinstance(raised(lambda: client.models.retrieve("none")), openai.NotFoundError), "404")
+
+
+@check("over the window")
+def _():
+    """It has no class for it; the code and the words are what programs look for."""
+    long = [{"role": "user", "content": OVER_ITS_WINDOW}]
+    for stream in [False, True]:
+        error = raised(
+            lambda: client.chat.completions.create(model=SMALL_MODEL, messages=long, stream=stream)
+        )
+        expect(isinstance(error, openai.BadRequestError), type(error).__name__)
+        expect(error.code == "prompt_too_long", error.code)
+        expect("maximum context length is 4096 tokens" in error.message, error.message)
 
 
 @check("retries")

@@ -49,6 +49,7 @@ it.each([
   ['com.openai:openai-java', 'there is no mvn'],
   ['openapi-generator java', 'there is no mvn'],
   ['async-openai', 'there is no cargo'],
+  ['opencode-ai', 'there is no npm'],
 ])('skips %s on a machine without its tools, and says: %s', async (name, words) => {
   await expect(ready(name)).rejects.toStrictEqual(new NotToBeHad(words));
 });
