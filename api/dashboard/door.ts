@@ -7,7 +7,7 @@ import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { stepOfCode } from './app-code.ts';
-import { PASSWORD_LENGTH_MIN } from './password-rule.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './password-rule.ts';
 
 /** The one who asks, as far as a session is concerned. */
 export interface Visitor {
@@ -56,8 +56,6 @@ export type Door = ReturnType<typeof openDoor>;
 const SESSION_S = 12 * 60 * 60;
 /** A letter may be slow, and is not kept for long. */
 const LINK_S = 60 * 60;
-/** Hashing takes the same time for all of them; there is no reason for more. */
-const PASSWORD_LENGTH_MAX = 128;
 /** The cookie that stands for a password that was right, until a code has come. */
 const CHALLENGE_COOKIE = /^(?:__Secure-)?docket\.two_factor=/;
 /** Of an app; recovery codes are longer. */

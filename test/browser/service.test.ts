@@ -158,7 +158,7 @@ it(
     page.setDefaultTimeout(10_000);
     await signInWith(page, operator);
     await page.getByRole('link', { name: 'Look up' }).click();
-    await page.getByLabel('Request id').fill(plaintext.slice(0, 8));
+    await page.getByLabel('Id of a request').fill(plaintext.slice(0, 8));
     await page.getByRole('button', { name: 'Look up' }).click();
     await page.getByRole('link', { name: 'Harmless Bakery' }).click();
     await page.getByText('Suspend…').click();

@@ -28,13 +28,16 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
       <form class="row end" method="post" action="${ADDRESS}">
         ${token(frame)}
         <div class="field grow">
-          <label for="q">Request id, receipt id, or the first characters of a key</label>
+          <label for="q"
+            >Id of a request, receipt or answer, a receipt’s address, or the first characters of a
+            key</label
+          >
           <input
             id="q"
             name="q"
             value="${parts.asked}"
-            maxlength="64"
-            placeholder="req_… or dkt_AbCd"
+            maxlength="512"
+            placeholder="req_…, chatcmpl-… or dkt_AbCd"
             autocomplete="off"
           />
         </div>
@@ -77,7 +80,8 @@ function answer(
       html`<p>
         No key begins with <code>${asked}</code>. Give at least its first five characters, as in
         dkt_A; only the first eight are kept. A key whose record was deleted, 90 days after its
-        revocation, is not found.
+        revocation, is not found. Organisations are found under
+        <a href="/dashboard/service/accounts">Accounts</a>.
       </p>`,
     );
   }

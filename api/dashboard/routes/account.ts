@@ -5,7 +5,7 @@ import { mayTryPassword } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
-import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
+import { isPasswordLength, PASSWORD_LENGTH_MIN, PASSWORD_RULE } from '../password-rule.ts';
 import { accountPage, type BegunSecondFactor, secondFactorPage } from '../pages/account.ts';
 import { passkeyRoutes } from './passkeys.ts';
 
@@ -86,12 +86,13 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     if (!(await mayTryPassword(deps, request.visit.person.id))) {
       return show(request, reply, { problem: TOO_MANY }, 429);
     }
+    const password = form.exact('password');
     const changed = await (
       await deps.door()
-    ).changePassword(form.exact('current'), form.exact('password'), visitorOf(request));
+    ).changePassword(form.exact('current'), password, visitorOf(request));
     if (changed === null) {
-      const problem = `The current password is wrong, or the new one has not ${PASSWORD_LENGTH_MIN} to 128 characters. Nothing was changed.`;
-      return show(request, reply, { problem }, 400);
+      const why = isPasswordLength(password) ? 'The current password is wrong.' : PASSWORD_RULE;
+      return show(request, reply, { problem: `${why} Nothing was changed.` }, 400);
     }
     void reply.header('set-cookie', changed.cookies);
     return seeOther(reply, '/dashboard/account?done=password');

@@ -19,7 +19,7 @@ import {
   visitorToken,
 } from '../guard.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
-import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
+import { isPasswordLength, PASSWORD_LENGTH_MIN, PASSWORD_RULE } from '../password-rule.ts';
 import {
   codePage,
   confirmPage,
@@ -228,10 +228,14 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
   app.post('/password/reset', SESSION, async (request, reply) => {
     const form = await visitorForm(deps, request);
     const token = form.text('token');
-    const isSet = await (await deps.door()).resetPassword(token, form.exact('password'));
+    const password = form.exact('password');
+    const isSet = await (await deps.door()).resetPassword(token, password);
     if (isSet) return seeOther(reply, '/dashboard/sign-in?done=password');
-    const problem = `The password must have ${PASSWORD_LENGTH_MIN} to 128 characters. If it has, the link was used or is over: ask for a new one.`;
-    const step = { token, lengthMin: PASSWORD_LENGTH_MIN, problem };
+    if (isPasswordLength(password)) {
+      const problem = 'The link was used or is over. Ask for a new one.';
+      return draw(deps, [request, reply], title, forgotPage, { problem }, 400);
+    }
+    const step = { token, lengthMin: PASSWORD_LENGTH_MIN, problem: PASSWORD_RULE };
     return draw(deps, [request, reply], title, resetPage, step, 400);
   });
 }

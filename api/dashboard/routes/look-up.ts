@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { hashOfReport, holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
@@ -10,6 +11,8 @@ import { lookUpPage, type LookUpParts } from '../pages/look-up.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const IDS = /^(req|rcpt)_/;
+/** An address of a receipt is longer than any id. */
+const ASKED_LENGTH_MAX = 512;
 
 /** Where another page leads that was sent a whole key. */
 export const WHOLE_KEY_ADDRESS = '/dashboard/service/look-up?refused=key';
@@ -68,10 +71,11 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       const problem = `Nothing was done to ${displayText(key.display)}: ${error.message}`;
       return show(request, reply, { asked: '', problem }, error.status);
     }
+    const { name } = await deps.accounts.get(key.orgId);
     const done = html`<p>
       The key <code>${displayText(key.display)}</code> of
-      <a href="/dashboard/service/accounts/${key.orgId}">its organisation</a> is revoked: it is
-      refused everywhere within a second.
+      <a href="/dashboard/service/accounts/${key.orgId}">${name}</a> is revoked: it is refused
+      everywhere within a second.
     </p>`;
     return show(request, reply, { asked: '', done });
   });
@@ -79,9 +83,10 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 
 async function found(deps: DashboardDeps, asked: string): Promise<LookUpParts> {
   if (asked === '') return { asked };
-  const shown = withoutKeys(asked).slice(0, 64);
-  if (IDS.test(asked)) {
-    return { asked: shown, request: await deps.findRequest(shown) };
+  const shown = withoutKeys(asked).slice(0, ASKED_LENGTH_MAX);
+  const receiptId = receiptIdNamed(shown);
+  if (receiptId !== undefined || IDS.test(asked)) {
+    return { asked: shown, request: await deps.findRequest(receiptId ?? shown) };
   }
   const keys = await deps.keys.findByHead(shown);
   const organisations = new Map<string, string>();

@@ -221,13 +221,29 @@ describe('passwords', () => {
         password: 'short',
       });
       expect(short.statusCode).toBe(400);
+      expect(short.payload).toContain('A password has 12 to 128 characters.');
+      expect(short.payload).toContain('name="token"');
       const set = await visitor.send(link, '/dashboard/password/reset', { token, password });
       expect(set.headers.location).toBe('/dashboard/sign-in?done=password');
       const twice = await visitor.send(link, '/dashboard/password/reset', { token, password });
       expect(twice.statusCode).toBe(400);
+      // The way to another link, and no word of a password that is long enough.
+      expect(twice.payload).toContain('The link was used or is over.');
+      expect(twice.payload).toContain('action="/dashboard/password/forgot"');
+      expect(twice.payload).not.toContain('128 characters');
       expect((await open.get('/dashboard/account')).statusCode).toBe(303);
       expect((await visitor.signIn(person, PASSWORD)).statusCode).toBe(401);
       expect((await visitor.signIn(person, password)).statusCode).toBe(303);
+      const change = async (fields: Record<string, string>): Promise<string> => {
+        const page = '/dashboard/account';
+        return (await visitor.send(page, `${page}/password`, fields)).payload;
+      };
+      expect(await change({ current: PASSWORD, password })).toContain(
+        'The current password is wrong. Nothing was changed.',
+      );
+      expect(await change({ current: password, password: 'short' })).toContain(
+        'A password has 12 to 128 characters. Nothing was changed.',
+      );
     },
   );
 

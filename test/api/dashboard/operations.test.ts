@@ -249,7 +249,16 @@ describe('looking up', () => {
       for (const q of ['dkt_', 'dk', '%', 'dkt_%%%%', 'dkt_____']) {
         expect(await find(q)).toContain('No key begins with');
       }
-      for (const q of ['req_none', 'rcpt_<script>', 'req_01JD0A9F6R4N8P1S5VZC7B2DEG']) {
+      const receipt = '01JD0A9F6R4N8P1S5VZC7B2DEG';
+      for (const q of [
+        'req_none',
+        'rcpt_<script>',
+        `req_${receipt}`,
+        // What client libraries show, and what receipts name themselves.
+        `chatcmpl-${receipt}`,
+        `resp_${receipt}`,
+        `https://gateway.example/receipts/rcpt_${receipt}`,
+      ]) {
         const page = await find(q);
         expect(page).toContain('No receipt has this id');
         expect(page).not.toContain('<script>');
@@ -272,7 +281,9 @@ describe('looking up', () => {
           });
         const { statusCode, payload } = await send();
         expect(statusCode).toBe(200);
-        expect(payload).toContain('is revoked');
+        expect(payload).toContain(
+          `/accounts/${id}">${(await accounts.get(id)).name}</a> is revoked`,
+        );
         expect(payload).not.toContain(report.trim());
         expect((await keys.get(id, key.id)).state).toBe('revoked');
         const { items } = await audit.list({ orgId: id, limit: 1, order: 'desc' });
@@ -565,6 +576,10 @@ describe('the running service', () => {
       );
       const ids = (payload: string): string[] =>
         [...payload.matchAll(/look-up\?q=req_(\w+)/g)].map(([, one]) => `rcpt_${one!}`);
+      // A caller has the id that a client library shows.
+      const q = `chatcmpl-${receipts[0]!.slice('rcpt_'.length)}`;
+      const known = await visitors.otto.send(`${SERVICE}/look-up`, `${SERVICE}/look-up`, { q });
+      expect(known.payload).toContain(receipts[0]);
       const first = (await visitors.otto.get(page)).payload;
       expect(first).toContain('weapons-3');
       const next = /href="([^"]+)">Older requests/.exec(first)![1]!;
