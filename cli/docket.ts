@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { Command } from 'commander';
+import { Command, Help } from 'commander';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
@@ -34,7 +34,12 @@ const program = new Command('docket')
   )
   .version(version(), '-V, --version')
   .showHelpAfterError('(add --help for what is possible)')
-  .configureHelp({ sortSubcommands: true })
+  .configureHelp({
+    sortSubcommands: true,
+    // An option that is missing is named one at a time, and the usage says "[options]" of all of them.
+    optionDescription: (option) =>
+      `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
+  })
   // Arguments are often text of others: a script passes on what it was sent.
   .configureOutput({
     outputError: (text, write) => write(text.split('\n').map(plain).join('\n')),

@@ -18,6 +18,12 @@ describe('docket', () => {
     }
   });
 
+  it('says of each option whether it is required', async () => {
+    const { stdout } = await runDocket(['persons', 'list', '--help']);
+    expect(stdout).toMatch(/--org <org-id> .*\(required\)$/m);
+    expect(stdout).not.toMatch(/--json.*required/);
+  });
+
   it('suggests what was meant, and fails', async () => {
     const { code, stderr } = await runDocket(['dokter']);
     expect(code).toBe(1);
