@@ -1,21 +1,20 @@
 import { createRequire } from 'node:module';
+import { BytePairs, NOTHING, type PartCount } from '../byte-pairs.ts';
+import { wordsOf } from '../words.ts';
 
 /** The vocabulary of a tokenizer family, loaded. */
 export interface Encoding {
-  /** Tokens of a text of at most `SLICE_CHARS`, and the work it was; names of special tokens in it are ordinary text. */
-  count(slice: string): Counted;
+  /**
+   * Counts the tokens of texts, and reports some milliseconds of work at most after the report before, what there is so
+   * far; names of special tokens are ordinary text. Texts are read no further than to a word of a million characters.
+   */
+  count(texts: Iterable<string>): Generator<PartCount>;
   /** The text of token ids; no more of it than is needed to see that it has over `charsMax` characters. */
   decode(tokens: readonly number[], charsMax: number): string;
 }
 
-interface Counted {
-  tokens: number;
-  /** The same for the same text on any machine. A step takes 0.1 µs at most, and a character of prose is little more than one. */
-  steps: number;
-}
-
-type EncodingModule = typeof import('gpt-tokenizer/encoding/o200k_base');
-type RanksModule = typeof import('gpt-tokenizer/bpeRanks/o200k_base');
+type Ranks = (typeof import('gpt-tokenizer/bpeRanks/o200k_base'))['default'];
+type Splits = typeof import('gpt-tokenizer/encodingParams/constants');
 
 /** Family → name of its vocabulary. Harmony adds special tokens to o200k_base. */
 const VOCABULARIES: Readonly<Record<string, string>> = {
@@ -50,43 +49,79 @@ export function loadEncoding(family: string): Encoding {
   const name = VOCABULARIES[family]!;
   let encoding = loaded.get(name);
   if (encoding === undefined) {
-    const module = require(`gpt-tokenizer/encoding/${name}`) as EncodingModule;
-    const ranks = require(`gpt-tokenizer/bpeRanks/${name}`) as RanksModule;
-    encoding = encodingFrom(module, ranks.default);
+    const ranks = (require(`gpt-tokenizer/bpeRanks/${name}`) as { default: Ranks }).default;
+    const splits = require('gpt-tokenizer/encodingParams/constants') as Splits;
+    const split =
+      name === 'cl100k_base' ? splits.CL100K_TOKEN_SPLIT_REGEX : splits.O200K_TOKEN_SPLIT_REGEX;
+    encoding = encodingFrom(ranks, split);
     loaded.set(name, encoding);
   }
   return encoding;
 }
 
-function encodingFrom(module: EncodingModule, ranks: RanksModule['default']): Encoding {
-  // The library would keep the words it has merged: pieces of prompts, in memory for as long as the process lives.
-  module.setMergeCacheSize(0);
-  const options = { disallowedSpecial: new Set<string>() };
+/** Not by the library's own count: that merges words in quadratic time and in one go, and keeps them. */
+function encodingFrom(ranks: Ranks, split: RegExp): Encoding {
+  const pairs = new BytePairs(
+    ranks.map((entry) =>
+      typeof entry === 'string' ? bytesOf(entry) : String.fromCharCode(...entry),
+    ),
+  );
   return {
-    count(slice) {
-      const counted = { tokens: 0, steps: slice.length };
-      for (const word of module.encodeGenerator(slice, options)) {
-        counted.tokens += word.length;
-        if (word.length > 1) counted.steps += stepsOfMerging(bytesOf(word, ranks));
-      }
-      return counted;
-    },
+    count: (texts) => countWith(pairs, split, texts),
     decode: (tokens, charsMax) => textOf(tokens, charsMax, ranks),
   };
 }
 
-/** A word that is no token is put together from its bytes: each is looked up, and after each merge all are passed over. */
-function stepsOfMerging(bytes: number): number {
-  return 4 * bytes + Math.ceil(bytes ** 2 / 256);
+/** Less than a turn of other work is short. */
+const STEPS_PER_REPORT = 1_024;
+
+function* countWith(
+  pairs: BytePairs,
+  split: RegExp,
+  texts: Iterable<string>,
+): Generator<PartCount> {
+  let tokens = 0;
+  let bytes = 0;
+  let steps = 0;
+  let reported = 0;
+  const withPart = (part: PartCount): PartCount => {
+    reported = steps + part.steps;
+    return {
+      tokens: tokens + part.tokens,
+      lower: tokens + part.lower,
+      upper: tokens + part.upper,
+      bytes: bytes + part.bytes,
+      steps: reported,
+    };
+  };
+  for (const text of texts) {
+    for (const word of wordsOf(text, split)) {
+      const key = bytesOf(word);
+      steps += word.length;
+      if (pairs.has(key)) tokens += 1;
+      else {
+        let whole = NOTHING;
+        for (const part of pairs.count(key)) {
+          if (whole !== NOTHING) yield withPart(whole);
+          whole = part;
+        }
+        tokens += whole.tokens;
+        steps += whole.steps;
+      }
+      bytes += key.length;
+      if (steps - reported >= STEPS_PER_REPORT) yield withPart(NOTHING);
+    }
+  }
+  yield withPart(NOTHING);
 }
 
-function bytesOf(tokens: readonly number[], ranks: RanksModule['default']): number {
-  let bytes = 0;
-  for (const token of tokens) {
-    const entry = ranks[token]!;
-    bytes += typeof entry === 'string' ? Buffer.byteLength(entry) : entry.length;
-  }
-  return bytes;
+const scratch = Buffer.allocUnsafe(1_024);
+
+/** A text as `BytePairs` reads it, a character for each byte. */
+function bytesOf(text: string): string {
+  if (!/[^\0-\x7f]/.test(text)) return text;
+  if (text.length * 3 > scratch.length) return Buffer.from(text).toString('latin1');
+  return scratch.toString('latin1', 0, scratch.write(text));
 }
 
 /**
@@ -94,11 +129,7 @@ function bytesOf(tokens: readonly number[], ranks: RanksModule['default']): numb
  * (100256 of cl100k_base), and its decoder is shared, so half a character that one request ends with would stand in
  * front of the next request's text.
  */
-function textOf(
-  tokens: readonly number[],
-  charsMax: number,
-  ranks: RanksModule['default'],
-): string {
+function textOf(tokens: readonly number[], charsMax: number, ranks: Ranks): string {
   let text = '';
   // Bytes of tokens that are parts of characters.
   let bytes: number[] = [];

@@ -7,18 +7,18 @@ import {
   NEAREST_FAMILY,
   vocabularyOf,
 } from './encodings.ts';
-import { SLICE_CHARS, slicesOf } from '../slices.ts';
+import { NOTHING, type PartCount, TOKEN_BYTES_MAX } from '../byte-pairs.ts';
 
-/** No token of the common families is longer (128 spaces in o200k_base and cl100k_base). */
-const TOKEN_BYTES_MAX = 128;
-/** No writing has more characters per token on average; reading further would only serve who sends spaces to keep us busy. */
-const CHARS_PER_TOKEN_MAX = 16;
-/** Other requests get their turn after this much work, 1 ms, or 4 ms of the worst nonsense. */
+/** No writing has more bytes per token on average; reading further would only serve who sends spaces to keep us busy. */
+const BYTES_PER_TOKEN_MAX = 32;
+/** Other requests get their turn after this much work, about 1 ms. */
 const STEPS_PER_TURN = 16_384;
+/** A text up to this many bytes is counted without waiting for a turn. */
+const SHORT_BYTES = 1_024;
 /** Of what one request brings beyond this the tokens are estimated: half a second of text (10 MB), a second of the worst nonsense. */
 const COUNTING_STEPS_MAX = 10_485_760;
-/** A cut between slices, where it is through a long word, changes the count by this at most. */
-const TOKENS_PER_CUT = 2;
+/** Of prose; only where nothing at all was counted. */
+const BYTES_PER_TOKEN = 4;
 /**
  * Tokens that OpenAI's chat format adds: three around each message and one for its role, three before the answer
  * (OpenAI cookbook, "How to count tokens with tiktoken"). Other templates differ by a few tokens per message.
@@ -102,19 +102,22 @@ function promptFits(
   return fitsByCount(prompt.texts, loadEncoding(tokenizer), room, budget);
 }
 
-/** Reads until the room or the budget is used up, and no more characters than could ever fit. */
+/** Reads until the room or the budget is used up, and no further than could ever fit. */
 async function fitsByCount(
   texts: readonly string[],
   encoding: Encoding,
   room: number,
   budget: Budget,
 ): Promise<boolean> {
-  const count = new Count(texts, encoding);
-  while (!count.isWhole && budget.steps > 0) {
-    if (count.chars > 0) await nextTurn();
-    budget.steps -= count.turn(room);
-    if (count.tokens > room) return false;
-    if (count.chars > room * CHARS_PER_TOKEN_MAX) return true;
+  const given = budget.steps;
+  let turnAt = STEPS_PER_TURN;
+  for (const { lower, bytes, steps } of encoding.count(texts)) {
+    budget.steps = given - steps;
+    if (lower > room) return false;
+    if (budget.steps <= 0 || bytes > room * BYTES_PER_TOKEN_MAX) return true;
+    if (steps < turnAt) continue;
+    turnAt = steps + STEPS_PER_TURN;
+    await nextTurn();
   }
   return true;
 }
@@ -125,71 +128,31 @@ async function countTexts(
   stepsMax: number,
 ): Promise<TokenCount> {
   // A prompt of token ids alone needs no vocabulary.
-  if (texts.length === 0) return exactly(0);
-  const count = new Count(texts, loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY));
-  const all = texts.reduce((sum, text) => sum + text.length, 0);
-  let steps = 0;
-  while (!count.isWhole && steps < stepsMax) {
+  if (texts.length === 0) return NOTHING;
+  const encoding = loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY);
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  let counted = NOTHING;
+  let turnAt = 0;
+  for (const part of encoding.count(texts)) {
+    counted = part;
+    if (part.steps >= stepsMax) break;
     // Many requests may be counted at once, when a connection with many of them breaks.
-    if (all > SLICE_CHARS) await nextTurn();
-    steps += count.turn(Infinity);
+    if (part.steps < turnAt || bytes < SHORT_BYTES) continue;
+    turnAt = part.steps + STEPS_PER_TURN;
+    await nextTurn();
   }
-  return count.isWhole ? exactly(count.tokens) : extrapolated(count, texts, all);
-}
-
-function exactly(tokens: number): TokenCount {
-  return { tokens, lower: tokens, upper: tokens };
+  return extrapolated(counted, bytes);
 }
 
 /**
- * A count of the beginning, scaled up to `all` characters. What comes behind the beginning may be as dense as a text can be,
- * or as thin.
+ * A count of the beginning, scaled up to all bytes. What comes behind the beginning may be as dense as a text can be, or as
+ * thin.
  */
-function extrapolated(count: Count, texts: readonly string[], all: number): TokenCount {
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  const rest = bytes - count.bytes;
-  const slack = count.slices * TOKENS_PER_CUT;
-  const lower = Math.max(0, count.tokens - slack) + Math.ceil(rest / TOKEN_BYTES_MAX);
-  const upper = count.tokens + slack + rest;
-  const scaled = Math.round((count.tokens / count.chars) * all);
-  return { tokens: Math.min(Math.max(scaled, lower), upper), lower, upper };
-}
-
-/** A count under way. */
-class Count {
-  tokens = 0;
-  chars = 0;
-  bytes = 0;
-  slices = 0;
-  isWhole = false;
-  readonly #slices: Generator<string>;
-  readonly #encoding: Encoding;
-
-  constructor(texts: readonly string[], encoding: Encoding) {
-    this.#slices = slicesOfAll(texts);
-    this.#encoding = encoding;
-  }
-
-  /** Counts on for one turn, and no further than to `tokensMax`. Returns how many steps it took. */
-  turn(tokensMax: number): number {
-    let taken = 0;
-    while (taken < STEPS_PER_TURN && this.tokens <= tokensMax) {
-      const { done, value: slice } = this.#slices.next();
-      if (done === true) {
-        this.isWhole = true;
-        break;
-      }
-      const { tokens, steps } = this.#encoding.count(slice);
-      this.tokens += tokens;
-      this.chars += slice.length;
-      this.bytes += Buffer.byteLength(slice);
-      this.slices += 1;
-      taken += steps;
-    }
-    return taken;
-  }
-}
-
-function* slicesOfAll(texts: readonly string[]): Generator<string> {
-  for (const text of texts) yield* slicesOf(text);
+function extrapolated({ tokens, lower, upper, bytes }: PartCount, all: number): TokenCount {
+  const rest = all - bytes;
+  if (rest === 0) return { tokens, lower, upper };
+  const least = lower + Math.ceil(rest / TOKEN_BYTES_MAX);
+  const most = upper + rest;
+  const scaled = Math.round(bytes === 0 ? all / BYTES_PER_TOKEN : (tokens / bytes) * all);
+  return { tokens: Math.min(Math.max(scaled, least), most), lower: least, upper: most };
 }
