@@ -3,7 +3,7 @@ import type { Usage } from '#shared/kernel/inference.ts';
 import { isFinished } from './finish.ts';
 import { isObject, type JsonObject, listOf } from './json.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { readUsage, textOfChoice } from './usage.ts';
+import { behind, readUsage, textOfChoice, usageIn } from './usage.ts';
 
 /** What a chunk says. */
 export interface Noted {
@@ -81,7 +81,7 @@ export class StreamAccount {
    */
   note(chunk: JsonObject): Noted | undefined {
     const given = listOf(chunk['choices']);
-    this.#noteUsage(chunk['usage'], given.length > 0);
+    this.#noteUsage(usageIn(chunk), given.length > 0);
     if (given.length === 0) return undefined;
     this.#first ??= chunk;
     const choices: JsonObject[] = [];
@@ -119,7 +119,7 @@ export class StreamAccount {
     if (usage === undefined) return;
     const isZero = usage.inputTokens + usage.outputTokens === 0;
     if (isZero && (isBesideChoice || this.#usage !== undefined)) return;
-    this.#usage = usage;
+    this.#usage = behind(this.#usage, usage);
     this.#theirUsage = theirs;
   }
 

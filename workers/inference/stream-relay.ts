@@ -201,9 +201,12 @@ export class StreamRelay implements Relay {
     this.#options.send(text);
   }
 
-  /** A chunk that has what all chunks of an answer share; some servers leave it out of some. */
+  /** A chunk that has what all chunks of an answer share, which some servers leave out of some, and usage in one place. */
   #ours(given: string, chunk: JsonObject): string {
     let ours = this.#named(given, chunk);
+    const { x_groq: groq } = chunk;
+    if (isObject(groq) && groq['usage'] !== undefined)
+      ours = setMember(ours, 'x_groq', JSON.stringify({ ...groq, usage: undefined }));
     const shared = { object: this.#options.object, created: this.#account.first?.['created'] };
     for (const [key, value] of Object.entries(shared))
       if (chunk[key] !== undefined && value !== undefined && chunk[key] !== value)

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules } from '#shared/catalogue/stated-energy.ts';
 import type {
@@ -43,7 +44,27 @@ export function readUsage(
   return read;
 }
 
-/** Usage where the upstream's own words are not to be had. Counts of ours say so. */
+/** The usage that a chunk reports, its own or that of Groq, which has a place of its own for it. */
+export function usageIn({ usage, x_groq: groq }: JsonObject): unknown {
+  return usage ?? (isObject(groq) ? groq['usage'] : undefined);
+}
+
+/**
+ * What an upstream says last, behind what it said before. Some write zeros where they know nothing: a zero behind a count is
+ * none.
+ */
+export function behind(known: Usage | undefined, last: Usage): Usage {
+  if (known === undefined) return last;
+  const { inputTokens, cachedInputTokens } = last.inputTokens === 0 ? known : last;
+  return {
+    ...last,
+    inputTokens,
+    cachedInputTokens,
+    outputTokens: last.outputTokens || known.outputTokens,
+  };
+}
+
+/** Usage in the words of this interface. Counts of ours say so. */
 function usageObject(usage: Usage, route: Route): JsonObject {
   const { inputTokens, outputTokens, source, extrapolated } = usage;
   return {
@@ -56,8 +77,8 @@ function usageObject(usage: Usage, route: Route): JsonObject {
 }
 
 /**
- * Usage as a client reads it: the upstream's own words where they have, under the names that clients know, what the receipt
- * says; null where that is not known.
+ * Usage as a client reads it: the upstream's own words, with what the receipt says in all places where that stands, under the
+ * names that clients know; null where it is not known.
  */
 export function toldUsage(
   usage: Usage | UnknownUsage,
@@ -65,12 +86,27 @@ export function toldUsage(
   route: Route = 'chat.completions',
 ): unknown {
   if (usage.source === 'unknown') return null;
-  const isSame =
-    usage.source === 'upstream' &&
-    isObject(theirs) &&
-    theirs['prompt_tokens'] === usage.inputTokens &&
-    (route === 'embeddings' || theirs['completion_tokens'] === usage.outputTokens);
-  return isSame ? theirs : usageObject(usage, route);
+  const ours = usageObject(usage, route);
+  if (usage.source !== 'upstream') return ours;
+  if (!isObject(theirs) || theirs['prompt_tokens'] === undefined) {
+    const { cachedInputTokens: cached } = usage;
+    return cached === 0 ? ours : { ...ours, prompt_tokens_details: { cached_tokens: cached } };
+  }
+  const told: JsonObject = { ...theirs, ...cachedAs(usage, theirs), ...ours };
+  // A sum that is not told contradicts nothing.
+  if (theirs['total_tokens'] === undefined) delete told['total_tokens'];
+  return isDeepStrictEqual(told, theirs) ? theirs : told;
+}
+
+/** The places where an upstream's usage tells the cached part of the prompt, with what the receipt says. */
+function cachedAs({ cachedInputTokens }: Usage, theirs: JsonObject): JsonObject {
+  const { prompt_tokens_details: details, prompt_cache_hit_tokens: hit } = theirs;
+  return {
+    ...(isObject(details) && details['cached_tokens'] != null
+      ? { prompt_tokens_details: { ...details, cached_tokens: cachedInputTokens } }
+      : {}),
+    ...(hit == null ? {} : { prompt_cache_hit_tokens: cachedInputTokens }),
+  };
 }
 
 /** Where the several families of servers write the part of the prompt that came from their prefix cache. */

@@ -2,6 +2,7 @@ import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import { StreamAccount } from '../stream-account.ts';
+import { usageIn } from '../usage.ts';
 import { isObject, type JsonObject } from '../json.ts';
 import type { ResponseStream } from './relay.ts';
 import { ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
@@ -62,7 +63,7 @@ export class TranslatedStream implements ResponseStream {
   }
 
   accept(_given: string, chunk: JsonObject): boolean {
-    this.#reasoningTokens = reasoningTokensIn(chunk['usage']) || this.#reasoningTokens;
+    this.#reasoningTokens = reasoningTokensIn(usageIn(chunk)) || this.#reasoningTokens;
     const noted = this.#account.note(chunk);
     if (noted === undefined) return false;
     if (!this.#hasBegun) this.#writer.begin();

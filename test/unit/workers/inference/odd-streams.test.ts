@@ -13,7 +13,12 @@ interface Chunk {
     delta: { content?: string | null; tool_calls?: ToolCall[] };
     finish_reason: string | null;
   }[];
-  usage?: { prompt_tokens: number; completion_tokens: number } | null;
+  usage?: {
+    prompt_tokens: number;
+    completion_tokens: number;
+    total_tokens?: number;
+    prompt_tokens_details?: { cached_tokens?: number };
+  } | null;
 }
 
 interface ToolCall {
@@ -119,6 +124,37 @@ describe('usage in a stream', () => {
       'under the names of another interface',
       [said('Hi', 'stop'), { id: 'c', choices: [], usage: { input_tokens: 9, output_tokens: 4 } }],
     ],
+    [
+      'at the end, with zeros for what was told before',
+      [
+        said('Hi', 'stop', { usage: { ...USAGE, completion_tokens: 1 } }),
+        { id: 'c', choices: [], usage: { ...NONE, completion_tokens: 4 } },
+      ],
+    ],
+    [
+      'in a place of Groq’s',
+      [
+        said('Hi', null, { x_groq: { id: 'req_1' } }),
+        part({}, 'stop', { x_groq: { usage: USAGE } }),
+      ],
+    ],
+    [
+      'in a place of Groq’s, and in a chunk of its own',
+      [
+        said('Hi', 'stop'),
+        { id: 'c', choices: [], usage: USAGE, x_groq: { id: 'req_1', usage: USAGE } },
+      ],
+    ],
+    [
+      'with a sum, and with more cached than there is',
+      [
+        said('Hi', 'stop'),
+        {
+          choices: [],
+          usage: { ...USAGE, total_tokens: 99, prompt_tokens_details: { cached_tokens: 20 } },
+        },
+      ],
+    ],
     ['nowhere', [said('Hi'), part({}, 'stop')]],
     ['as zeros of an answer that is not empty', [said('Hi', 'stop'), { choices: [], usage: NONE }]],
   ])(
@@ -135,6 +171,10 @@ describe('usage in a stream', () => {
         prompt_tokens: usage.inputTokens,
         completion_tokens: usage.outputTokens,
       });
+      expect(last.usage!.total_tokens).toBe(usage.inputTokens + usage.outputTokens);
+      const { cached_tokens: cached = 0 } = last.usage!.prompt_tokens_details ?? {};
+      expect(cached).toBe(usage.cachedInputTokens);
+      expect(JSON.stringify(asked.got).split('prompt_tokens"')).toHaveLength(2);
       expect(before.map((chunk) => chunk.usage)).toEqual(before.map(() => null));
       expect(textsOf(before).join('')).toBe(textsOf(chunks as Chunk[]).join(''));
       const silent = await streamed(chunks);
