@@ -18,3 +18,9 @@ export function textOf(value: unknown): string | undefined {
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
+
+/** A place in a list, which some servers write as text. */
+export function placeOf(value: unknown): number | undefined {
+  const place = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value;
+  return Number.isSafeInteger(place) && (place as number) >= 0 ? (place as number) : undefined;
+}

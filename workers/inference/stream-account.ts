@@ -1,7 +1,7 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { isFinished } from './finish.ts';
-import { isObject, type JsonObject, listOf } from './json.ts';
+import { isObject, type JsonObject, listOf, placeOf } from './json.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { behind, readUsage, textOfChoice, usageIn } from './usage.ts';
 
@@ -31,6 +31,8 @@ export class StreamAccount {
   /** By the choices that have come to their end, the reason that was told last. */
   readonly #finished = new Map<number, unknown>();
   readonly #seen = new Set<number>();
+  /** Those that came in deltas. */
+  readonly #withDeltas = new Set<number>();
   readonly #calls = new Map<number, ToolCalls>();
   #energy: Endpoint['energy'];
 
@@ -87,16 +89,18 @@ export class StreamAccount {
     const choices: JsonObject[] = [];
     const ends: number[] = [];
     let speaks = false;
-    for (const choice of given) {
-      if (!isObject(choice)) continue;
-      this.#noteUsage(choice['usage'], true);
-      const index = typeof choice['index'] === 'number' ? choice['index'] : 0;
+    for (const [at, one] of given.entries()) {
+      if (!isObject(one)) continue;
+      this.#noteUsage(one['usage'], true);
+      const index = placeOf(one['index'] ?? at) ?? 0;
+      const choice = this.#member === 'delta' ? this.#withDelta(one, index) : one;
       this.#seen.add(index);
       const ended = isFinished(choice);
       // Servers send usage, or what their filters found, after the end, in a choice that says nothing.
       if (!ended && this.#finished.has(index) && saysNothing(choice[this.#member])) continue;
-      choices.push(this.#readable(choice, index));
-      if (this.#noteText(textOfChoice(choice), index)) speaks = true;
+      const readable = this.#readable(choice, index);
+      choices.push(readable);
+      if (this.#noteText(textOfChoice(readable), index)) speaks = true;
       if (!ended) continue;
       this.#finished.set(index, choice['finish_reason']);
       ends.push(index);
@@ -104,6 +108,18 @@ export class StreamAccount {
     const isAsCame =
       choices.length === given.length && choices.every((choice, at) => choice === given[at]);
     return { choices, isAsCame, ends, speaks };
+  }
+
+  /** Some servers write a piece of an answer as a message, and some send the whole as one behind its pieces. */
+  #withDelta(choice: JsonObject, index: number): JsonObject {
+    const { message, ...rest } = choice;
+    if (isObject(choice['delta'])) this.#withDeltas.add(index);
+    else if (isObject(message)) {
+      const soFar = index === 0 ? this.#text : this.#others.get(index);
+      const isRepeated = this.#withDeltas.has(index) && textOfChoice({ message }) === soFar;
+      return { ...rest, delta: isRepeated ? {} : message };
+    }
+    return choice;
   }
 
   #noteText(text: string, index: number): boolean {

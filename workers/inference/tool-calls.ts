@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, textOf } from './json.ts';
+import { isObject, type JsonObject, listOf, placeOf, textOf } from './json.ts';
 import { UpstreamError } from './providers/upstream-failure.ts';
 
 /** What a piece of a call says. */
@@ -33,7 +33,8 @@ export class ToolCalls {
    * The delta with the index of its call on each piece; the same object where its server has them so.
    * @throws UpstreamError where a piece may belong to one call or to another: a merged call would be run
    */
-  indexed(delta: JsonObject): JsonObject {
+  indexed(given: JsonObject): JsonObject {
+    const delta = withArgumentsAsText(given);
     const pieces = listOf(delta['tool_calls']).filter(isObject);
     if (pieces.length === 0) return delta;
     const calls = pieces.map((piece, at) => this.#take(pieceOf(piece), at, pieces.length));
@@ -129,12 +130,27 @@ function pieceOf(piece: JsonObject): Piece {
   const { index, id, function: called, custom } = piece;
   const { name, arguments: args, input } = (called ?? custom ?? {}) as JsonObject;
   return {
-    index: typeof index === 'number' ? index : undefined,
+    index: placeOf(index),
     id: textOf(id) ?? '',
     name: textOf(name) ?? '',
     input: textOf(args ?? input) ?? '',
     isCustom: !isObject(called) && isObject(custom),
   };
+}
+
+/**
+ * A message, or a piece of one, whose calls have their arguments as text, which client code parses; the same object where its
+ * server writes them so. Some write the object itself, whole.
+ */
+export function withArgumentsAsText(part: JsonObject): JsonObject {
+  const calls = listOf(part['tool_calls']);
+  const written = calls.map((call) => {
+    const called = isObject(call) ? call['function'] : undefined;
+    if (!isObject(called) || !isObject(called['arguments'])) return call;
+    const text = JSON.stringify(called['arguments']);
+    return { ...(call as JsonObject), function: { ...called, arguments: text } };
+  });
+  return written.every((call, at) => call === calls[at]) ? part : { ...part, tool_calls: written };
 }
 
 function inseparable(): UpstreamError {

@@ -1,5 +1,5 @@
 import type { Route } from '#shared/kernel/inference.ts';
-import { dropMembers } from '#shared/kernel/json-text.ts';
+import { dropMembers, setMember } from '#shared/kernel/json-text.ts';
 import type {
   Provider,
   UpstreamCall,
@@ -14,7 +14,8 @@ import {
 } from './providers/upstream-failure.ts';
 import { isFinished } from './finish.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject, listOf } from './json.ts';
+import { withArgumentsAsText } from './tool-calls.ts';
 
 export interface WholeAnswer {
   text: string;
@@ -52,9 +53,11 @@ export function callForAnswer(
   const sink: UpstreamSink = {
     onAnswer(raw, joules) {
       const read = parseObject(raw.trim());
-      if (read === undefined)
-        return fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
-      const { text, parsed } = withoutDecoys(read);
+      if (read === undefined) {
+        const what = SSE.test(raw) ? 'a stream, which was not asked for' : 'not a JSON object';
+        return fail({ kind: 'malformed', detail: `the answer is ${what}` });
+      }
+      const { text, parsed } = withUsualCalls(withoutDecoys(read));
       const error = errorIn(parsed);
       if (error !== undefined) return fail(failureOfErrorBody(error));
       const member = MEMBERS[request.route];
@@ -107,13 +110,14 @@ export function callForStream(
     onAnswer(text, joules) {
       const parsed = parseObject(text.trim())?.parsed;
       if (parsed !== undefined && isErrorBody(parsed)) return fail(failureOfErrorBody(parsed));
-      const chunk = parsed === undefined ? undefined : chunkOf(parsed);
-      if (chunk === undefined)
+      const isAnswer = Array.isArray(parsed?.['choices']) && parsed['choices'].every(isObject);
+      if (!isAnswer)
         return fail({
           kind: 'malformed',
           detail: 'what came where a stream was asked for is none',
         });
-      this.onPayload(JSON.stringify(chunk));
+      // A server that does not stream: its answer is a stream of one chunk.
+      this.onPayload(text.trim());
       this.onEnd(true, joules);
     },
     onPayload(text) {
@@ -140,14 +144,20 @@ export function callForStream(
   return { opened, call };
 }
 
-/** A whole answer of a server that does not stream, as the one chunk of a stream; undefined when it is none. */
-function chunkOf(answer: JsonObject): JsonObject | undefined {
-  const { choices } = answer;
-  if (!Array.isArray(choices) || !choices.every(isObject)) return undefined;
-  const pieces = choices.map(({ message, ...choice }) =>
-    message === undefined ? choice : { ...choice, delta: message },
-  );
-  return { ...answer, choices: pieces };
+/** How a stream of events begins. */
+const SSE = /^\s*(?:data|event|id|retry)?:/;
+
+/** A whole answer as client code reads it: with the arguments of its calls as text. */
+function withUsualCalls(read: ReadObject): ReadObject {
+  const choices = listOf(read.parsed['choices']);
+  const usual = choices.map((choice) => {
+    if (!isObject(choice) || !isObject(choice['message'])) return choice;
+    const message = withArgumentsAsText(choice['message']);
+    return message === choice['message'] ? choice : { ...choice, message };
+  });
+  if (usual.every((choice, at) => choice === choices[at])) return read;
+  const text = setMember(read.text, 'choices', JSON.stringify(usual));
+  return { text, parsed: { ...read.parsed, choices: usual } };
 }
 
 /** A JSON object, and the text that it was read from. */

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import type { Route, Usage } from '#shared/kernel/inference.ts';
+import type { UpstreamRequest } from '#workers/inference/providers/provider.ts';
+import { callForAnswer } from '#workers/inference/upstream-call.ts';
 import { runs } from '#test/support/depth.ts';
 import { COUNTED, delivery, ScriptedProvider, streams, workerWith } from './doubles.ts';
 
@@ -394,6 +396,81 @@ function outputOf(events: readonly unknown[]): string[] {
   const { response } = events.at(-1) as { response: { output: { arguments?: string }[] } };
   return response.output.flatMap(({ arguments: args }) => args ?? []);
 }
+
+describe('an odd shape of a stream', () => {
+  it('with messages in place of deltas is passed on as deltas, also where pieces are alike', async () => {
+    const piece = (content: string, finish: string | null = null) => ({
+      id: 'c',
+      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: finish }],
+    });
+    const { got, record } = await streamed([piece('ha'), piece('ha'), piece('!', 'stop')]);
+    expect(textsOf(got)).toEqual(['haha!']);
+    expect(JSON.stringify(got)).not.toContain('message');
+    expect(record).toMatchObject({ outcome: 'complete' });
+  });
+
+  it('with the whole as a message behind its deltas says nothing twice', async () => {
+    const whole = { index: 0, message: { content: 'Hi you' }, finish_reason: 'stop' };
+    const { got, record } = await streamed([said('Hi '), said('you'), { choices: [whole] }]);
+    expect(textsOf(got)).toEqual(['Hi you']);
+    expect(got.at(-1)!.choices[0]!.finish_reason).toBe('stop');
+    expect(record).toMatchObject({ outcome: 'complete' });
+  });
+
+  it('with indexes as text, or none, keeps its choices apart', async () => {
+    const two = (...indexes: unknown[]) =>
+      indexes.map((index, i) => ({ index, delta: { content: 'ab'[i] }, finish_reason: 'stop' }));
+    for (const indexes of [
+      ['0', '1'],
+      [undefined, undefined],
+    ]) {
+      const { got, record } = await streamed([{ id: 'c', choices: two(...indexes) }]);
+      const told = got.flatMap(({ choices }) => choices);
+      expect(told.map(({ index, delta }) => [index, delta.content])).toEqual([
+        [0, 'a'],
+        [1, 'b'],
+      ]);
+      expect(record).toMatchObject({ outcome: 'complete' });
+    }
+    const call = { index: '0', id: 'a', function: { name: 'add', arguments: A } };
+    const { got } = await streamed([part({ tool_calls: [call] }), part({}, 'tool_calls')]);
+    expect(got[0]!.choices[0]!.delta.tool_calls).toEqual([{ ...call, index: 0 }]);
+  });
+
+  it.each(['a', ''])(
+    'with arguments as an object has them as text, with the id "%s"',
+    async (id) => {
+      const call = (args: unknown) => ({
+        ...(id === '' ? {} : { id }),
+        function: { name: 'add', arguments: args },
+      });
+      const message = { role: 'assistant', content: null, tool_calls: [call({ a: 1 })] };
+      for (const route of ['chat.completions', 'responses'] as const) {
+        const { got, record } = await streamed([part(message), part({}, 'tool_calls')], false, {
+          route,
+        });
+        expect(record).toMatchObject({ outcome: 'complete' });
+        const found = route === 'responses' ? outputOf(got) : callsOf(got).map((c) => c.arguments);
+        expect(found).toEqual([A]);
+      }
+      const whole = { choices: [{ index: 0, message, finish_reason: 'tool_calls' }], usage: USAGE };
+      const provider = new ScriptedProvider((sink) => sink.onAnswer(JSON.stringify(whole)));
+      const { run, outbox } = workerWith(provider);
+      await run(delivery());
+      const reply = outbox.replies.find(({ kind }) => kind === 'answer') as { payload: string };
+      const answer = JSON.parse(reply.payload) as typeof whole;
+      expect(answer.choices[0]!.message.tool_calls).toEqual([call(A)]);
+    },
+  );
+
+  it('that was not asked for is called a stream in the log', async () => {
+    const provider = new ScriptedProvider((sink) => sink.onAnswer('data: {"choices":[]}\n\n'));
+    const request = { route: 'chat.completions' } as UpstreamRequest;
+    await expect(callForAnswer(provider, request).opened).rejects.toMatchObject({
+      failure: { kind: 'malformed', detail: 'the answer is a stream, which was not asked for' },
+    });
+  });
+});
 
 describe('the id of an answer', () => {
   it.each<[route: Route, prefix: string]>([
