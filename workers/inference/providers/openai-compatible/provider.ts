@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
-import { PATIENCE } from '#patience';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { uuidOf } from '#shared/kernel/ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
+import { connector } from '../connector.ts';
 import { modelsIn, readList } from '../model-list.ts';
 import type {
   ModelList,
@@ -11,7 +11,6 @@ import type {
   UpstreamRequest,
   UpstreamSink,
 } from '../provider.ts';
-import { connectorOf } from './connector.ts';
 import { failureOfError, failureOfStatus } from './failures.ts';
 import { UpstreamResponse } from './response.ts';
 
@@ -24,7 +23,6 @@ const PATHS: Record<Route, string> = {
 
 /** Sockets kept per upstream host: one request each, as HTTP/1.1 without pipelining wants. */
 const CONNECTIONS_MAX = 4_096;
-const CONNECT_TIMEOUT_MS = 5_000 * PATIENCE;
 /** Below the five seconds after which common servers close an idle connection, so that a reused one is not half closed. */
 const KEEP_ALIVE_MS = 4_000;
 
@@ -51,7 +49,7 @@ export class OpenAiCompatibleProvider implements Provider {
       connections: CONNECTIONS_MAX,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      connect: connectorOf(CONNECT_TIMEOUT_MS),
+      connect: connector(),
     });
   }
 

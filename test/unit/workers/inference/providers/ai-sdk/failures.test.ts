@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { faultOf } from '#workers/inference/providers/upstream-failure.ts';
 import { chunksOf, joined, speakNatively } from './speak.ts';
@@ -74,5 +75,47 @@ describe('a failure', () => {
     expect((await call('anthropic', {})).failure?.kind).toBe('malformed');
     const nowhere = 'http://127.0.0.1:9';
     expect((await call('anthropic', {}, { baseUrl: nowhere })).failure?.kind).toBe('connection');
+  });
+});
+
+describe('the end of a stream', () => {
+  const events = {
+    anthropic: [
+      { type: 'message_start', message: { id: 'm', model: 'x', usage: { input_tokens: 1 } } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
+    ],
+    google: [{ candidates: [{ content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }] }],
+  };
+
+  it.each([
+    ['google', 'a close of a body without a length', (one: Socket) => one.end(), true],
+    ['google', 'no reset', (one: Socket) => one.resetAndDestroy(), false],
+    ['anthropic', 'no close before its last event', (one: Socket) => one.end(), false],
+    ['anthropic', 'no reset', (one: Socket) => one.resetAndDestroy(), false],
+  ] as const)('of %s is %s', async (native, _how, then, isWhole) => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n';
+    const body = events[native].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write(head + body));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const outcome = await call(
+      native,
+      { stream: true },
+      {
+        baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        onPayload: () => sockets.splice(0).forEach(then),
+      },
+    );
+    await new Promise((resolve) => server.close(resolve));
+    const ends = chunksOf(outcome).flatMap(({ choices }) => choices[0]?.finish_reason ?? []);
+    expect(joined(chunksOf(outcome), 'content')).toBe('Hi');
+    expect([outcome.clean === true, ends]).toEqual(isWhole ? [true, ['stop']] : [false, []]);
   });
 });

@@ -1,11 +1,14 @@
 import { buildConnector } from 'undici';
+import { PATIENCE } from '#patience';
+
+const CONNECT_TIMEOUT_MS = 5_000 * PATIENCE;
 
 /**
  * Connects as undici does, and has it take a reset for the failure that it is: under an answer that ends with its connection
  * undici takes `ECONNRESET` for the end, and half an answer for a whole one. The error keeps its code as its cause.
  */
-export function connectorOf(timeout: number): buildConnector.connector {
-  const connect = buildConnector({ timeout });
+export function connector(): buildConnector.connector {
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS });
   return (options, callback) =>
     connect(options, (...made) => {
       const [, socket] = made;
