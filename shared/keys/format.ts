@@ -43,14 +43,38 @@ export function isWellFormedKey(text: string): boolean {
 
 /** Whether a key stands in what was typed, right or mistyped. */
 export function holdsWholeKey(typed: string): boolean {
-  return WHOLE_KEY.test(typed);
+  return WHOLE_KEY.test(typed) || scatteredKeys(typed).length > 0;
 }
 
-const WHOLE_KEY = new RegExp(`${PREFIX}\\w{${KEY_LENGTH - PREFIX.length}}`);
+const SECRET_CHARS = SECRET_LENGTH + CHECKSUM_LENGTH;
+const WHOLE_KEY = new RegExp(`${PREFIX}\\w{${SECRET_CHARS}}`);
+/** A key or a part of one, mistyped or not; characters that show nothing may stand in it. */
+const STARTED_KEY = /(d\p{Cf}*k\p{Cf}*t\p{Cf}*_(?:\p{Cf}*\w){4})(?:\p{Cf}*\w)+/giu;
+/** So much of a secret is shown anyway. */
+const SHOWN_CHARS = 4;
 
 /** What was typed, with no more of a key than its first characters, which are shown of it anyway. */
 export function withoutKeys(typed: string): string {
-  return typed.replaceAll(/(dkt_\w{4})\w+/g, '$1');
+  let text = typed;
+  for (const [from, to] of scatteredKeys(typed).toReversed())
+    text = text.slice(0, from) + text.slice(to);
+  return text.replaceAll(STARTED_KEY, '$1');
+}
+
+/**
+ * From where to where the secrets of keys stand in a text, but for their first characters: by their checksum, which no other
+ * text has, so that a key without its prefix is found, and one with spaces or anything else between its characters.
+ */
+function scatteredKeys(text: string): [from: number, to: number][] {
+  const found: [number, number][] = [];
+  const marks = [...text.matchAll(/[0-9A-Za-z]/g)];
+  const letters = marks.map(([letter]) => letter).join('');
+  for (let at = 0; at + SECRET_CHARS <= letters.length; at += 1) {
+    if (!isWellFormedKey(PREFIX + letters.slice(at, at + SECRET_CHARS))) continue;
+    found.push([marks[at + SHOWN_CHARS]!.index, marks[at + SECRET_CHARS - 1]!.index + 1]);
+    at += SECRET_CHARS - 1;
+  }
+  return found;
 }
 
 /** The only form in which a key is stored or compared: SHA-256 of its text, as 64 hex digits. */

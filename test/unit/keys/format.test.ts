@@ -7,8 +7,10 @@ import {
   displayOf,
   generateKey,
   hashKey,
+  holdsWholeKey,
   isWellFormedKey,
   KEY_LENGTH,
+  withoutKeys,
 } from '#shared/keys/format.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 
@@ -102,5 +104,36 @@ describe('an API key', () => {
     const text = generateKey(randomBytes);
     expect(displayOf(text)).toEqual({ head: text.slice(0, 8), tail: text.slice(-4) });
     expect(hashKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+});
+
+describe('a text that holds a key', () => {
+  const between = fc.constantFrom('', ' ', '\n', '\u200b', '\u00ad', '-', ' … ', '“');
+
+  it('loses all but its first characters, whatever stands between or before them', () => {
+    fc.assert(
+      fc.property(key, between, fc.boolean(), fc.nat({ max: 37 }), (whole, gap, prefixed, at) => {
+        const secret = whole.slice(4);
+        const ways = [secret.slice(0, at) + gap + secret.slice(at), secret.split('').join(gap)];
+        for (const way of ways) {
+          const typed = `found ${prefixed ? 'dkt_' : ''}${way}, in a log.`;
+          const kept = withoutKeys(typed).replaceAll(/[^0-9A-Za-z]/g, '');
+          expect(kept).toBe(`found${prefixed ? 'dkt' : ''}${secret.slice(0, 4)}inalog`);
+          expect(holdsWholeKey(typed)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it('loses what was typed of a key that is cut, mistyped or in capitals, also with characters that show nothing', () => {
+    for (const started of ['dkt_abcdefgh', 'DKT_abcdEFGH', 'd\u200bkt_ab\u200bcdef\u200bgh'])
+      expect(withoutKeys(`It is ${started}.`)).toMatch(/^It is \S{8,10}\.$/);
+  });
+
+  it('keeps every word where no key stands, the first characters of one too', () => {
+    const text =
+      'dkt_abcd was found in the log of the build by the one who wrote it, and is revoked.';
+    expect(withoutKeys(text)).toBe(text);
+    expect(holdsWholeKey(text)).toBe(false);
   });
 });
