@@ -101,7 +101,7 @@ What a request costs:
 | repeated with its \`Idempotency-Key\` | 1 | nothing | 1 while it streams |
 | blocked by screening | 1 | nothing | nothing |
 | refused by a limit, or because no region takes it | nothing | nothing | nothing |
-| inference that is refused for what it is (400, 404, 413, 415 …) | 1 for each ${BYTES_OF_REFUSAL / 1_024} KiB of its body, of a bucket of refusals with the same rate | nothing | nothing |
+| inference that is refused for what it is (400, 404, 413, 415 …) | 1 for each ${BYTES_OF_REFUSAL / 1_024} KiB of its body, of a bucket of refusals that each key has for itself, with the same rate | nothing | nothing |
 | whatever is read | 1, of a bucket of reads with the same rate | nothing | nothing |
 | keys, exports, recalculations | 1, of a bucket of ${CHANGES.requestsPerSecond} a second and ${CHANGES.burst} at once | nothing | nothing |
 | revoking a key | 1, of such a bucket that nothing else empties | nothing | nothing |
