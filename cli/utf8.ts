@@ -1,3 +1,4 @@
+import { foreignForm } from './foreign-form.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** @throws MalformedData `not_utf8` */
@@ -5,7 +6,7 @@ export function utf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new MalformedData('not_utf8', '', 'The input is not UTF-8.');
+    throw new MalformedData('not_utf8', '', `The input ${foreignForm(bytes) ?? 'is not UTF-8'}.`);
   }
 }
 

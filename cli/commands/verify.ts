@@ -9,7 +9,9 @@ import { printJson } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
 import { readAnswer, readInput } from '#cli/input.ts';
+import { foreignForm } from '#cli/foreign-form.ts';
 import { utf8 } from '#cli/utf8.ts';
+import { createProgressBar } from '#cli/progress-bar.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import { checkpointJudgement, isNote } from '#cli/verify/checkpoint-judgement.ts';
@@ -104,9 +106,9 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
   return judgePackFile(file, {
     ...(trust === undefined
       ? {}
-      : { didJson: utf8(await readInput(trust, DID_BYTES_MAX)), source: trust }),
+      : { didJson: await readText(trust, DID_BYTES_MAX), source: trust }),
     ...(pin === undefined ? {} : { pin }),
-    ...(tsaTrust === undefined ? {} : { tsaTrust: utf8(await readInput(tsaTrust, PEM_BYTES_MAX)) }),
+    ...(tsaTrust === undefined ? {} : { tsaTrust: await readText(tsaTrust, PEM_BYTES_MAX) }),
     requireAnchor: requireAnchor === true,
     requireTimestamp: requireTimestamp === true,
   });
@@ -123,12 +125,17 @@ async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Jud
   const trustFor = (issuer: () => string): Trust =>
     named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
   const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());
+  const bar = createProgressBar('Comparing');
   const whole = await heldAgainstAll(
     judged,
-    contentsIn(await contents(options)),
+    {
+      ...contentsIn(await contents(options)),
+      onProgress: (done, total) => bar.show(done, total),
+    },
     ({ digest }) => findDerivation(digest, file, options.derivation),
     shippedMethodologies,
   );
+  bar.clear();
   return judgementOf(receiptSaid(whole, file), receiptReport(whole));
 }
 
@@ -143,13 +150,23 @@ async function contents({
   };
 }
 
+/** @throws CannotJudge with its name when it is no text */
+async function readText(path: string, bytesMax: number): Promise<string> {
+  const bytes = await readInput(path, bytesMax);
+  try {
+    return utf8(bytes);
+  } catch (error) {
+    throw new CannotJudge(`${path} ${foreignForm(bytes) ?? 'is not UTF-8'}.`, error);
+  }
+}
+
 /** The did.json that was named, or that lies beside what is to be verified. */
 async function findTrustFile(
   file: string,
   { trust: trustFile, pin }: VerifyOptions,
 ): Promise<TrustFile | undefined> {
   if (trustFile !== undefined) {
-    const didJson = utf8(await readInput(trustFile, DID_BYTES_MAX));
+    const didJson = await readText(trustFile, DID_BYTES_MAX);
     return { didJson, source: `${trustFile}, which you named`, isChosen: true };
   }
   const beside = file === '-' ? 'did.json' : join(dirname(file), 'did.json');
@@ -157,7 +174,7 @@ async function findTrustFile(
     if (pin === undefined) return undefined;
     throw new CannotJudge(`There is no ${beside} to compare with --pin.`);
   }
-  const didJson = utf8(await readInput(beside, DID_BYTES_MAX));
+  const didJson = await readText(beside, DID_BYTES_MAX);
   if (pin === undefined) {
     const source = `${beside}, which lay beside it and does not show whose it is; fetch it from the issuer and use --trust`;
     return { didJson, source, isChosen: false };

@@ -1,4 +1,5 @@
 import { auditJudgement } from '#cli/audit/judgement.ts';
+import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { checkpointJudgement, isNote } from './checkpoint-judgement.ts';
@@ -32,6 +33,10 @@ export async function filesJudgement(
 ): Promise<Judgement> {
   const named = files.map(({ name }) => name).join(', ');
   try {
+    for (const { name, content } of files) {
+      const foreign = typeof content === 'string' ? undefined : foreignForm(content);
+      if (foreign !== undefined) throw new CannotJudge(`${name} ${foreign}.`);
+    }
     const { pages, checkpoints, anchors, others } = sorted(files);
     const [checkpoint, ...moreHeads] = checkpoints;
     const [other, ...more] = others;

@@ -2,15 +2,20 @@ import { answerIn, type SavedAnswer } from '#shared/receipts/locate.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { isPendingReceipt } from '#shared/receipts/pending.ts';
-import { spellingThatFits } from '#shared/receipts/content.ts';
+import { fitOf, type OnProgress } from '#shared/receipts/content.ts';
 import type { InferenceDocument, ReceiptDocument } from '#shared/receipts/document.ts';
-import { TRIED } from '#shared/receipts/spellings.ts';
+import { foreignForm } from '#cli/foreign-form.ts';
+import { textIn } from '#cli/utf8.ts';
+import { CannotJudge } from './cannot-judge.ts';
+
+/** Bytes that are no text, which neither requests nor answers are. */
+const NO_TEXT = 'no text';
 
 /** What the digests of a receipt are of, as somebody saved it. */
 export interface Contents {
   /** Without the receipt. */
-  answer?: SavedAnswer | undefined;
-  request?: readonly string[] | undefined;
+  answer?: SavedAnswer | typeof NO_TEXT | undefined;
+  request?: readonly string[] | typeof NO_TEXT | undefined;
 }
 
 /** Whether a content is the one that a receipt is of, and a sentence on it. */
@@ -28,27 +33,33 @@ export interface ComparedContents {
   request: Compared;
 }
 
-/** The contents in files; bytes that are no text fit no digest. */
+/** The contents in files. @throws CannotJudge when one is in a form that holds the text differently */
 export function contentsIn(given: {
   answer?: Uint8Array | string | undefined;
   request?: Uint8Array | string | undefined;
 }): Contents {
+  const answer = textOf('answer', given.answer);
+  const request = textOf('request', given.request);
   return {
-    answer: given.answer === undefined ? undefined : answerIn(textOf(given.answer)),
-    request: given.request === undefined ? undefined : [textOf(given.request)],
+    answer: answer === undefined || answer === NO_TEXT ? answer : answerIn(answer),
+    request: request === undefined || request === NO_TEXT ? request : [request],
   };
 }
 
-function textOf(source: Uint8Array | string): string {
-  return typeof source === 'string'
-    ? source
-    : new TextDecoder('utf-8', { ignoreBOM: true }).decode(source);
+function textOf(what: string, source: Uint8Array | string | undefined): string | undefined {
+  if (source === undefined || typeof source === 'string') return source;
+  const foreign = foreignForm(source);
+  if (foreign !== undefined) throw new CannotJudge(`The file of the ${what} ${foreign}.`);
+  try {
+    return textIn(source);
+  } catch {
+    return NO_TEXT;
+  }
 }
 
-export const NOTHING_COMPARED: ComparedContents = {
-  answer: { kind: 'not_compared', words: 'not compared: it was not given' },
-  request: { kind: 'not_compared', words: 'not compared: it was not given' },
-};
+const NOT_GIVEN: Compared = { kind: 'not_compared', words: 'not compared: it was not given' };
+
+export const NOTHING_COMPARED: ComparedContents = { answer: NOT_GIVEN, request: NOT_GIVEN };
 
 /** The digest of nothing fits every beginning of nothing. */
 const NO_PAYLOADS: Compared = {
@@ -68,27 +79,31 @@ function isReceipt(text: string, canonical: string | undefined): boolean {
 }
 
 /** Compares what was given with the digests of a receipt. */
-export function compareContents(
+export async function compareContents(
   { credentialSubject: subject }: ReceiptDocument,
   canonical: string | undefined,
   { answer, request }: Contents,
-): ComparedContents {
+  onProgress?: OnProgress,
+): Promise<ComparedContents> {
   const inference: Partial<InferenceDocument> & typeof subject = subject;
-  const { relayedPayloads, requestDigest } = inference;
-  const compared = (pieces: readonly string[], digest: string | undefined): Compared => {
+  const { relayedPayloads, requestDigest, responseDigest } = inference;
+  const compared = async (
+    pieces: readonly string[],
+    digest: string | undefined,
+  ): Promise<Compared> => {
     if (digest === undefined) {
       return { kind: 'differs', words: 'the receipt is of a request that got no answer' };
     }
-    const fit = spellingThatFits(pieces, digest, subject);
-    if (fit === undefined) return { kind: 'differs', words: `another (tried: ${TRIED})` };
-    const how = fit.name === undefined ? '' : `, by its JSON ${fit.name}`;
+    const fit = await fitOf(pieces, digest, subject, onProgress);
+    if (!fit.fits) return { kind: 'differs', words: `another (tried: ${fit.tried})` };
+    const how = fit.how === undefined ? '' : `, ${fit.how}`;
     return { kind: 'same', words: `the one that the receipt is of${how}` };
   };
-  const comparedAnswer = ({
+  const comparedAnswer = async ({
     pieces,
     isContinued,
     receipts = [],
-  }: SavedAnswer): ComparedContents['answer'] => {
+  }: SavedAnswer): Promise<ComparedContents['answer']> => {
     if (!receipts.every((text) => isReceipt(text, canonical))) {
       return { kind: 'differs', words: 'another: it carries another receipt' };
     }
@@ -96,7 +111,7 @@ export function compareContents(
       return { kind: 'differs', words: 'another: payloads follow the word that ends the stream' };
     }
     if (relayedPayloads === 0) return NO_PAYLOADS;
-    const found = compared(pieces.slice(0, relayedPayloads), inference.responseDigest);
+    const found = await compared(pieces.slice(0, relayedPayloads), responseDigest);
     const further = pieces.length - (relayedPayloads ?? Infinity);
     if (found.kind !== 'same' || further <= 0) return found;
     const covered = relayedPayloads!;
@@ -106,8 +121,17 @@ export function compareContents(
       payloads: { covered, further },
     };
   };
+  const of = async <T>(
+    content: T | typeof NO_TEXT | undefined,
+    compare: (content: T) => Promise<Compared>,
+  ): Promise<Compared> => {
+    if (content === undefined) return NOT_GIVEN;
+    return content === NO_TEXT
+      ? { kind: 'differs', words: 'another: its bytes are no text in UTF-8' }
+      : compare(content);
+  };
   return {
-    answer: answer === undefined ? NOTHING_COMPARED.answer : comparedAnswer(answer),
-    request: request === undefined ? NOTHING_COMPARED.request : compared(request, requestDigest),
+    answer: await of(answer, comparedAnswer),
+    request: await of(request, (pieces) => compared(pieces, requestDigest)),
   };
 }

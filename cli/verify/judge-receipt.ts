@@ -11,9 +11,11 @@ import {
 import { locateReceipt, type SavedAnswer } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { isPendingReceipt } from '#shared/receipts/pending.ts';
+import type { OnProgress } from '#shared/receipts/content.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import {
@@ -98,6 +100,8 @@ const BEGINNING_BYTES = 4096;
 
 /** What is neither a receipt nor an answer is nothing to be judged, whatever it is. @throws CannotJudge */
 export function checkIsAnswer(source: Uint8Array | string, file: string): void {
+  const foreign = typeof source === 'string' ? undefined : foreignForm(source);
+  if (foreign !== undefined) throw new CannotJudge(`${file} ${foreign}.`);
   const start =
     typeof source === 'string'
       ? source.slice(0, BEGINNING_BYTES)
@@ -190,7 +194,7 @@ export type FindDerivation = (
  */
 export async function heldAgainstAll(
   judged: JudgedSignature,
-  given: Contents,
+  { onProgress, ...given }: Contents & { onProgress?: OnProgress | undefined },
   find: FindDerivation,
   methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
 ): Promise<JudgedReceipt> {
@@ -203,7 +207,7 @@ export async function heldAgainstAll(
   const { document, canonical } = held.verdict;
   if (document === undefined) return { ...held, compared: NOTHING_COMPARED };
   const answer = judged.answer ?? given.answer;
-  const compared = compareContents(document, canonical, { ...given, answer });
+  const compared = await compareContents(document, canonical, { ...given, answer }, onProgress);
   return withComparison({ ...held, compared });
 }
 

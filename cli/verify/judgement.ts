@@ -52,6 +52,8 @@ export interface ReceiptOptions {
   answer?: Uint8Array | string | undefined;
   /** The body of the request as it was sent, to be compared. */
   request?: Uint8Array | string | undefined;
+  /** Told how far the comparison of answer and request has come. */
+  onProgress?: ((done: number, total: number) => void) | undefined;
   /** What the receipt's file is called in the words. */
   file?: string | undefined;
   /** Epoch milliseconds; the machine's clock by default. */
@@ -64,7 +66,15 @@ export interface ReceiptOptions {
  */
 export async function receiptJudgement(
   source: Uint8Array | string,
-  { trust, derivation, answer, request, file = 'receipt', now = Date.now() }: ReceiptOptions,
+  {
+    trust,
+    derivation,
+    answer,
+    request,
+    onProgress,
+    file = 'receipt',
+    now = Date.now(),
+  }: ReceiptOptions,
   methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
 ): Promise<Judgement> {
   try {
@@ -73,7 +83,7 @@ export async function receiptJudgement(
     const read = (): string => textIn(source);
     const judged = await heldAgainstAll(
       judgeReceipt(read, () => keys, now),
-      contentsIn({ answer, request }),
+      { ...contentsIn({ answer, request }), onProgress },
       async (name) => {
         const found = typeof derivation === 'function' ? await derivation(name) : derivation;
         if (found === undefined || 'missing' in found) return found;

@@ -1,3 +1,5 @@
+import { afterOthers } from '#primitives';
+
 const waiting: (() => void)[] = [];
 
 /**
@@ -7,13 +9,13 @@ const waiting: (() => void)[] = [];
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(giveTurn);
+    if (waiting.length === 1) afterOthers(giveTurn);
   });
 }
 
 function giveTurn(): void {
   waiting.shift()!();
-  if (waiting.length > 0) setImmediate(giveTurn);
+  if (waiting.length > 0) afterOthers(giveTurn);
 }
 
 /** Each pass over more than this takes about a millisecond or longer. */

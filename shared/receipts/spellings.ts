@@ -1,5 +1,11 @@
 import { skipSpace, stringEnd } from '#shared/kernel/json-text.ts';
 
+/** Characters that are escaped though JSON does not ask for it. */
+const ESCAPED = {
+  ascii: /[\u007F-\uFFFF]/g,
+  go: /[<>&\u2028\u2029]/g,
+} as const;
+
 /** How a program writes JSON. */
 interface Spelling {
   name: string;
@@ -7,136 +13,148 @@ interface Spelling {
   comma: string;
   colon: string;
   indent: number;
-  isAscii: boolean;
+  escapes?: keyof typeof ESCAPED;
 }
 
+const COMPACT = { comma: ',', colon: ':', indent: 0 };
+const PYTHON = { comma: ', ', colon: ': ', indent: 0 };
+const BY_TWO = { comma: ',', colon: ': ', indent: 2 };
+const BY_FOUR = { comma: ',', colon: ': ', indent: 4 };
+
 /**
- * Forms in which the JSON of a file is tried when its bytes do not fit: programs that save an answer write it again, and
- * what was signed is how it was sent.
+ * Forms in which the JSON of a file is tried when its text does not fit, the likeliest first: programs that save an
+ * answer write it again, and what was signed is how it was sent.
  */
-const SPELLINGS: readonly Spelling[] = [
-  { name: 'compact', comma: ',', colon: ':', indent: 0, isAscii: false },
-  { name: 'with Python’s spacing', comma: ', ', colon: ': ', indent: 0, isAscii: false },
-  { name: 'with Python’s spacing, in ASCII', comma: ', ', colon: ': ', indent: 0, isAscii: true },
-  { name: 'indented by two spaces', comma: ',', colon: ': ', indent: 2, isAscii: false },
-  { name: 'indented by four spaces', comma: ',', colon: ': ', indent: 4, isAscii: false },
+export const SPELLINGS: readonly Spelling[] = [
+  { name: 'compact', ...COMPACT },
+  { name: 'compact in ASCII', ...COMPACT, escapes: 'ascii' },
+  { name: 'compact as Go writes it', ...COMPACT, escapes: 'go' },
+  { name: 'with Python’s spacing', ...PYTHON },
+  { name: 'with Python’s spacing in ASCII', ...PYTHON, escapes: 'ascii' },
+  { name: 'indented by two spaces', ...BY_TWO },
+  { name: 'indented by two spaces in ASCII', ...BY_TWO, escapes: 'ascii' },
+  { name: 'indented by four spaces', ...BY_FOUR },
+  { name: 'indented by four spaces in ASCII', ...BY_FOUR, escapes: 'ascii' },
 ];
 
-/** Indented, a text may be three times as long; longer than this it is compared as it is. */
-const RESPELLED_CHARS_MAX = 32 * 1_048_576;
-
-/** Written in ASCII a text is six times as long at most; one that indentation makes longer was sent by nobody. */
-const WRITTEN_CHARS_MAX = 6 * RESPELLED_CHARS_MAX;
+/** Longer texts are compared as they are: each form of this one takes a browser about a second. */
+export const RESPELLED_CHARS_MAX = 32 * 1_048_576;
 
 /** Levels of nesting, each of which is indented by more than the one before it. */
-const DEPTH_MAX = 512;
+export const DEPTH_MAX = 512;
 
-/** What was tried, for people. */
-export const TRIED =
-  'its bytes, the same without line breaks (as curl -d sends a file), and its JSON compact, with Python’s spacing, and indented by two and four spaces';
+/** How much is read or written at a time, before others have their turn: some milliseconds of a slow machine. */
+export const SLICE_CHARS = 65_536;
 
-/** One way of writing a content. */
-export interface Spelled {
-  /** Undefined for how it was given. */
-  name: string | undefined;
-  pieces: readonly string[];
+/** Takes what one spelling writes. */
+export interface Written {
+  spelling: Spelling;
+  write: (text: string) => void;
 }
 
-/** Ways in which a content may have been written before a program wrote it again, the likeliest first. */
-export function* spellingsOf(given: readonly string[]): Generator<Spelled> {
-  yield* withAndWithoutEnd(undefined, given);
-  // Some editors put a byte order mark first, which is no part of what they were given.
-  const pieces = given.map((text, index) => (index === 0 ? text.replace(/^\uFEFF/, '') : text));
-  if (pieces[0] !== given[0]) yield* withAndWithoutEnd(undefined, pieces);
-  yield {
-    name: 'without line breaks',
-    pieces: pieces.map((text) => text.replaceAll(/[\r\n]/g, '')),
+/** Spellings that write this JSON each in its own way: what has nothing to be escaped is the same in several. */
+export function spellingsThatDiffer(pieces: readonly string[]): readonly Spelling[] {
+  const holds = (pattern: RegExp): boolean => pieces.some((text) => pattern.test(text));
+  const differ = {
+    ascii: holds(/[\u007F-\uFFFF]|\\u/),
+    go: holds(/[<>&\u2028\u2029]|\\u/),
   };
-  const chars = pieces.reduce((sum, { length }) => sum + length, 0);
-  if (chars > RESPELLED_CHARS_MAX || !pieces.every(isJson)) return;
-  for (const spelling of SPELLINGS) {
-    const written = allRespelled(pieces, spelling);
-    if (written !== undefined) yield* withAndWithoutEnd(spelling.name, written);
-  }
-}
-
-/** Undefined where a piece is nested too deep, or all of them become too long. */
-function allRespelled(pieces: readonly string[], spelling: Spelling): string[] | undefined {
-  const all: string[] = [];
-  let left = WRITTEN_CHARS_MAX;
-  for (const piece of pieces) {
-    const written = respelled(piece, spelling, left);
-    if (written === undefined) return undefined;
-    left -= written.length;
-    all.push(written);
-  }
-  return all;
-}
-
-/** Servers that end an answer by a line feed are as common as those that do not, and what was pasted has lost it. */
-function* withAndWithoutEnd(name: Spelled['name'], pieces: readonly string[]): Generator<Spelled> {
-  yield { name, pieces };
-  if (pieces.length === 1) yield { name, pieces: [`${pieces[0]!}\n`] };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return SPELLINGS.filter(({ escapes }) => escapes === undefined || differ[escapes]);
 }
 
 /**
- * JSON with other white space and escapes; numbers keep their digits, and members their order. Undefined where it is
- * nested deeper than is tried, or longer than `charsMax`.
+ * Writes a JSON text in several spellings at once; numbers keep their digits, and members their order. Stops after each
+ * slice, with how many characters it has read since the last stop.
+ * @returns false when it is nested deeper than is tried
  */
-function respelled(
-  text: string,
-  { comma, colon, indent, isAscii }: Spelling,
-  charsMax: number,
-): string | undefined {
-  let written = '';
+export function* respell(text: string, all: readonly Written[]): Generator<number, boolean> {
   let depth = 0;
-  const line = (): string => (indent === 0 ? '' : `\n${' '.repeat(indent * depth)}`);
+  let stopped = 0;
+  const both = (bracket: string): void => {
+    for (const { spelling, write } of all) write(bracket + lineOf(spelling, depth));
+  };
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
-    if (depth > DEPTH_MAX || written.length > charsMax) return undefined;
+    if (depth > DEPTH_MAX) return false;
     const character = text[at]!;
     if (character === '"') {
       const end = stringEnd(text, at);
-      written += stringIn(text.slice(at, end), isAscii);
+      const plain = text.slice(at, end);
+      const string = plain.includes('\\') ? JSON.stringify(JSON.parse(plain)) : plain;
+      for (const slice of slicesOf(string)) {
+        writeString(slice, all);
+        if (slice.length === SLICE_CHARS) yield 0;
+      }
       at = end;
     } else if (character === '{' || character === '[') {
       const next = skipSpace(text, at + 1);
-      const isEmpty = text[next] === '}' || text[next] === ']';
-      if (!isEmpty) depth += 1;
-      written += isEmpty ? character + text[next]! : character + line();
-      at = isEmpty ? next + 1 : at + 1;
+      if (text[next] === '}' || text[next] === ']') {
+        for (const { write } of all) write(character + text[next]);
+        at = next + 1;
+      } else {
+        depth += 1;
+        both(character);
+        at += 1;
+      }
     } else if (character === '}' || character === ']') {
       depth -= 1;
-      written += line() + character;
+      for (const { spelling, write } of all) write(lineOf(spelling, depth) + character);
       at += 1;
-    } else if (character === ',' || character === ':') {
-      written += character === ',' ? comma + line() : colon;
+    } else if (character === ',') {
+      for (const { spelling, write } of all) write(spelling.comma + lineOf(spelling, depth));
+      at += 1;
+    } else if (character === ':') {
+      for (const { spelling, write } of all) write(spelling.colon);
       at += 1;
     } else {
-      const [literal] = /^[^\s,:\]}]+/.exec(text.slice(at, at + LITERAL_CHARS))!;
-      written += literal;
-      at += literal.length;
+      const end = literalEnd(text, at);
+      const literal = text.slice(at, end);
+      for (const { write } of all) write(literal);
+      at = end;
+    }
+    if (at - stopped >= SLICE_CHARS) {
+      yield at - stopped;
+      stopped = at;
     }
   }
-  return written.length > charsMax ? undefined : written;
+  yield text.length - stopped;
+  return true;
 }
 
-/** A longer number is written in parts, which follow each other. */
-const LITERAL_CHARS = 64;
-
-function stringIn(text: string, isAscii: boolean): string {
-  const written = JSON.stringify(JSON.parse(text));
-  return isAscii ? written.replaceAll(/[\u007F-\uFFFF]/g, escaped) : written;
+/** A text in parts that are read at a time. */
+export function* slicesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; at += SLICE_CHARS) yield text.slice(at, at + SLICE_CHARS);
 }
 
-function escaped(unit: string): string {
+const LINES = new Map<number, string>();
+
+function lineOf({ indent }: Spelling, depth: number): string {
+  if (indent === 0) return '';
+  const spaces = indent * depth;
+  let line = LINES.get(spaces);
+  if (line === undefined) LINES.set(spaces, (line = `\n${' '.repeat(spaces)}`));
+  return line;
+}
+
+/** Each is escaped once for all that escape alike. */
+function writeString(slice: string, all: readonly Written[]): void {
+  const escaped: Partial<Record<keyof typeof ESCAPED, string>> = {};
+  for (const { spelling, write } of all) {
+    const { escapes } = spelling;
+    write(
+      escapes === undefined
+        ? slice
+        : (escaped[escapes] ??= slice.replaceAll(ESCAPED[escapes], escapeOf)),
+    );
+  }
+}
+
+/** The index after a number, `true`, `false` or `null`. */
+function literalEnd(text: string, start: number): number {
+  const end = /[\s,\]}]/g;
+  end.lastIndex = start;
+  return end.exec(text)?.index ?? text.length;
+}
+
+function escapeOf(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -1,4 +1,4 @@
-import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+import { createHash, createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 
 /** How bytes are written in documents. */
@@ -12,6 +12,25 @@ export function sha256(data: Uint8Array | string): Uint8Array {
 /** The same as text. */
 export function sha256Text(data: Uint8Array | string, form: 'hex' | 'base64url'): string {
   return hash('sha256', data, form);
+}
+
+/** SHA-256 of bytes as they come; `digestWith` is of all until then and the bytes that it is given, which are not kept. */
+export function startSha256(): {
+  update(bytes: Uint8Array): void;
+  digestWith(end: Uint8Array): Uint8Array;
+} {
+  const running = createHash('sha256');
+  return {
+    update(bytes) {
+      running.update(bytes);
+    },
+    digestWith: (end) => running.copy().update(end).digest(),
+  };
+}
+
+/** Calls back when everything else that is due has had its turn. */
+export function afterOthers(go: () => void): void {
+  setImmediate(go);
 }
 
 /** Lenient, as Node reads it: what is no digit is passed over. */

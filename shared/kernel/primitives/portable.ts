@@ -3,7 +3,7 @@
  * WebCrypto's come later and everything that hashes would have to wait; signatures are WebCrypto's.
  */
 import type { TextForm } from './node.ts';
-import { digestSha256 } from './sha256.ts';
+import { digestSha256, RunningSha256 } from './sha256.ts';
 import { signatureHolds } from './signature-checks.ts';
 
 const encoder = new TextEncoder();
@@ -14,6 +14,21 @@ export function sha256(data: Uint8Array | string): Uint8Array {
 
 export function sha256Text(data: Uint8Array | string, form: 'hex' | 'base64url'): string {
   return encodeBytes(sha256(data), form);
+}
+
+export function startSha256(): RunningSha256 {
+  return new RunningSha256();
+}
+
+/** By a message: timers wait four milliseconds, and a second where the page is not in sight. */
+export function afterOthers(go: () => void): void {
+  const { port1, port2 } = new MessageChannel();
+  port1.addEventListener('message', () => {
+    port1.close();
+    go();
+  });
+  port1.start();
+  port2.postMessage(null);
 }
 
 export function decodeBytes(text: string, form: TextForm): Uint8Array {

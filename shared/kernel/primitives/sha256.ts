@@ -23,17 +23,63 @@ const tail = new Uint8Array(2 * BLOCK);
 
 export function digestSha256(bytes: Uint8Array): Uint8Array {
   state.set(START);
-  const rest = bytes.length % BLOCK;
-  const whole = bytes.length - rest;
-  for (let at = 0; at < whole; at += BLOCK) compress(bytes, at);
+  const whole = compressBlocks(bytes, 0);
+  return finished(bytes.subarray(whole), bytes.length);
+}
+
+/** SHA-256 of bytes as they come. */
+export class RunningSha256 {
+  readonly #state = Int32Array.from(START);
+  readonly #held = new Uint8Array(BLOCK);
+  #heldBytes = 0;
+  #bytes = 0;
+
+  update(bytes: Uint8Array): void {
+    this.#bytes += bytes.length;
+    const filling = Math.min(this.#heldBytes === 0 ? 0 : BLOCK - this.#heldBytes, bytes.length);
+    this.#hold(bytes.subarray(0, filling));
+    if (this.#heldBytes > 0 && this.#heldBytes < BLOCK) return;
+    state.set(this.#state);
+    if (this.#heldBytes === BLOCK) compress(this.#held, 0);
+    this.#heldBytes = 0;
+    const whole = compressBlocks(bytes, filling);
+    this.#state.set(state);
+    this.#hold(bytes.subarray(whole));
+  }
+
+  /** Of all until now and these bytes after it, which are not kept. */
+  digestWith(end: Uint8Array): Uint8Array {
+    const rest = new Uint8Array(this.#heldBytes + end.length);
+    rest.set(this.#held.subarray(0, this.#heldBytes));
+    rest.set(end, this.#heldBytes);
+    state.set(this.#state);
+    const whole = compressBlocks(rest, 0);
+    return finished(rest.subarray(whole), this.#bytes + end.length);
+  }
+
+  #hold(bytes: Uint8Array): void {
+    this.#held.set(bytes, this.#heldBytes);
+    this.#heldBytes += bytes.length;
+  }
+}
+
+/** @returns where the last, unfinished block begins */
+function compressBlocks(bytes: Uint8Array, from: number): number {
+  let at = from;
+  for (; at + BLOCK <= bytes.length; at += BLOCK) compress(bytes, at);
+  return at;
+}
+
+/** @param rest what comes after the last whole block, of a message of so many bytes */
+function finished(rest: Uint8Array, bytes: number): Uint8Array {
   tail.fill(0);
-  tail.set(bytes.subarray(whole));
-  tail[rest] = 0x80;
+  tail.set(rest);
+  tail[rest.length] = 0x80;
   // The length takes eight bytes.
-  const length = rest + 9 <= BLOCK ? BLOCK : 2 * BLOCK;
+  const length = rest.length + 9 <= BLOCK ? BLOCK : 2 * BLOCK;
   const view = new DataView(tail.buffer);
-  view.setUint32(length - 8, Math.floor(bytes.length / 2 ** 29));
-  view.setUint32(length - 4, (bytes.length * 8) >>> 0);
+  view.setUint32(length - 8, Math.floor(bytes / 2 ** 29));
+  view.setUint32(length - 4, (bytes * 8) >>> 0);
   for (let at = 0; at < length; at += BLOCK) compress(tail, at);
   const digest = new Uint8Array(32);
   const out = new DataView(digest.buffer);
@@ -70,9 +116,14 @@ function compress(bytes: Uint8Array, at: number): void {
     b = a;
     a = (first + large0 + majority) | 0;
   }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => {
-    state[i] = (state[i]! + word) | 0;
-  });
+  state[0] = (state[0]! + a) | 0;
+  state[1] = (state[1]! + b) | 0;
+  state[2] = (state[2]! + c) | 0;
+  state[3] = (state[3]! + d) | 0;
+  state[4] = (state[4]! + e) | 0;
+  state[5] = (state[5]! + f) | 0;
+  state[6] = (state[6]! + g) | 0;
+  state[7] = (state[7]! + h) | 0;
 }
 
 function turn(word: number, bits: number): number {

@@ -24,6 +24,21 @@ describe('the primitives of browsers', () => {
     );
   });
 
+  it('a digest of bytes as they come is that of all of them, with each of several ends', () => {
+    fc.assert(
+      fc.property(fc.array(bytes, { maxLength: 6 }), bytes, bytes, (parts, one, other) => {
+        const whole = (end: Uint8Array): Uint8Array => node.sha256(Buffer.concat([...parts, end]));
+        for (const { startSha256 } of [node, portable]) {
+          const running = startSha256();
+          for (const part of parts) running.update(part);
+          for (const end of [one, other, one]) {
+            expect(Buffer.from(running.digestWith(end))).toEqual(whole(end));
+          }
+        }
+      }),
+    );
+  });
+
   it('lengths, checksums and text forms of bytes are in browsers as in Node', () => {
     fc.assert(
       fc.property(bytes, fc.string({ unit: anyCharacter }), (data, text) => {

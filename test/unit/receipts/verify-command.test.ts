@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { Command } from 'commander';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -330,9 +331,9 @@ describe('a signed head', () => {
 
 describe('the answer and the request beside a receipt', () => {
   const sent =
-    '{"id":"chatcmpl-1","choices":[{"message":{"content":"Blau, größer als 1.0"}}],"p":1.0}';
+    '{"id":"chatcmpl-1","choices":[{"message":{"content":"Blau, größer als 1.0 <& 𝛼"}}],"p":1.0}';
   const asked = '{"model":"llama-3.1-8b","messages":[{"role":"user","content":"Warum?"}]}';
-  const altered = (saved: string): string => saved.replace('größer', 'kleiner');
+  const altered = (saved: string): string => saved.replace('Blau', 'Grau');
   const judged = async (content: string, ...args: string[]) =>
     run(
       save('answer.json', content),
@@ -359,7 +360,9 @@ describe('the answer and the request beside a receipt', () => {
     expect(out).toMatch(
       /^BAD {2}.*The answer is not the one .*written again in another form looks so too\.\n/,
     );
-    expect(out).toMatch(/^answer +another \(tried: its bytes, .*four spaces\)$/m);
+    expect(out).toMatch(
+      /^answer +another \(tried: as it is, with and without the end of its last line; its JSON compact, with Python’s spacing, indented by two spaces, indented by four spaces, each also in ASCII, and compact as Go writes it\)$/m,
+    );
     expect(await code(altered(answered(sent)))).toMatchObject({ reason: 'answer_differs' });
   });
 
@@ -369,12 +372,23 @@ describe('the answer and the request beside a receipt', () => {
     expect(out).toMatch(/^GOOD {2}.* Answer and request were not compared\.\n/);
   });
 
+  const spaced = (json: string): string => json.replaceAll(/(?<=["\]0}])([:,])(?=["[1{])/g, '$1 ');
+  const inAscii = (json: string): string =>
+    json.replaceAll(/[^\0-~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const digests = (answer: string, request = asked) => receiptOf({ answer, request });
   it.each([
     ['as it is', sent],
     ['ended by a line feed', `${sent}\n`],
-    ['with Python’s spacing', sent.replaceAll(/(?<=["\]0}])([:,])(?=["[1{])/g, '$1 ')],
+    ['with Python’s spacing', spaced(sent)],
     ['indented by two', JSON.stringify(JSON.parse(sent), null, 2).replace('"p": 1', '"p": 1.0')],
+    ['compact in ASCII', inAscii(sent)],
+    ['with Python’s spacing in ASCII', inAscii(spaced(sent))],
+    ['compact as Go writes it', sent.replace('<', '\\u003c').replace('&', '\\u0026')],
+    [
+      'indented by four in ASCII',
+      inAscii(JSON.stringify(JSON.parse(sent), null, 4).replace('"p": 1', '"p": 1.0')),
+    ],
+    ['ended by CRLF', `${sent}\r\n`],
     ['indented by four', JSON.stringify(JSON.parse(sent), null, 4).replace('"p": 1', '"p": 1.0')],
   ])('an answer that was sent %s is found in a file that another program wrote', async (_, was) => {
     const receipt = digests(was);
@@ -465,11 +479,112 @@ describe('the answer and the request beside a receipt', () => {
     });
   });
 
+  it.each([
+    ['LF', '{\n\t"model" : "x" }', '{\r\n\t"model" : "x" }\r\n'],
+    ['CRLF and no last end', '{\r\n\t"model" : "x" }', '{\n\t"model" : "x" }\n'],
+    ['LF and a last end', '{\n\t"model" : "x" }\n', '{\r\n\t"model" : "x" }'],
+  ])(
+    'a request that was sent with %s is found in a file whose lines an editor ended otherwise',
+    async (_, was, saved) => {
+      const receipt = receiptOf({ answer: sent, request: was });
+      const beside = (content: string) => ['--request', save('request.json', content)];
+      expect(await code(receipt, ...beside(saved))).toMatchObject({ exit: 0, request: 'same' });
+      const other = saved.replace('x', 'y');
+      expect(await code(receipt, ...beside(other))).toMatchObject({ exit: 1, request: 'differs' });
+    },
+  );
+
+  it('a verdict that an answer differs names what was tried, and not what was too long, too deep or no JSON', async () => {
+    const { verifyReceipt } = await import('#cli/verify/library.ts');
+    const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
+    const wide = `{"x":${'['.repeat(500)}${'1,'.repeat(50_000)}1${']'.repeat(500)}}`;
+    for (const [answer, words] of [
+      [
+        sent.replace('ö', 'o'),
+        /; its JSON compact, .*four spaces, each also in ASCII, and compact as Go writes it\)$/,
+      ],
+      [
+        wide,
+        /; its JSON compact, with Python’s spacing, each also in ASCII, and compact as Go writes it\)$/,
+      ],
+      [
+        `[${'['.repeat(600)}${']'.repeat(601)}`,
+        /line; its JSON was not written again, because it is nested deeper than 512 levels\)$/,
+      ],
+      [
+        'no\nJSON',
+        /^another \(tried: as it is, with LF between its lines, with CRLF between its lines, without line breaks, as curl -d sends a file, with and without the end of its last line; it is no JSON\)$/,
+      ],
+      [
+        `"${'x'.repeat(32 * 1_048_576)}"`,
+        /; its JSON was not written again, because it is longer than 32 Mi characters\)$/,
+      ],
+      [Uint8Array.of(0x7b, 0xff), /^another: its bytes are no text in UTF-8$/],
+    ] as const) {
+      const { verdict, said } = await verifyReceipt(digests(sent), { trust, answer });
+      expect(verdict).toBe('bad');
+      expect(said.facts['answer']).toMatch(words);
+    }
+  });
+
+  it('others have their turn while a long answer is compared, and progress is told', async () => {
+    const { verifyReceipt } = await import('#cli/verify/library.ts');
+    const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
+    const answer = JSON.stringify({
+      text: 'größer '.repeat(30_000),
+      list: [...new Array(20_000).keys()],
+    });
+    const told: number[] = [];
+    let turns = 0;
+    let isOver = false;
+    const others = (async () => {
+      for (; !isOver; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    })();
+    const onProgress = (done: number, total: number): void => void told.push(done / total);
+    await verifyReceipt(digests(sent), { trust, answer, onProgress });
+    isOver = true;
+    await others;
+    // By slices of 65,536 characters, as it is and then in all spellings at once.
+    const slices = Math.floor(answer.length / 65_536);
+    expect(turns).toBeGreaterThan(2 * slices);
+    expect(told).toEqual(told.toSorted((one, other) => one - other));
+    expect([told.length > 2 * slices, told.at(-1)]).toEqual([true, 1]);
+  });
+
+  it('a file in another form is told by its name: it is nothing to be judged', async () => {
+    const { verifyFiles, verifyReceipt } = await import('#cli/verify/library.ts');
+    const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
+    const utf16 = (text: string): Buffer => Buffer.from(`\uFEFF${text}`, 'utf16le');
+    const forms: [Buffer, string][] = [
+      [utf16(answered(sent)), 'is UTF-16, as PowerShell writes it; save it as UTF-8.'],
+      [utf16(answered(sent)).swap16(), 'is UTF-16; save it as UTF-8.'],
+      [utf16(answered(sent)).subarray(2), 'is UTF-16; save it as UTF-8.'],
+      [gzipSync(answered(sent)), 'is compressed with gzip; unpack it first.'],
+      [Buffer.from('%PDF-1.7\n'), 'is a PDF; what can be checked is the JSON itself.'],
+    ];
+    for (const [content, words] of forms) {
+      const file = save('answer.json', content);
+      expect(await run(file)).toEqual({ code: 2, out: `CANNOT JUDGE  ${file} ${words}\n` });
+      const chosen = await verifyFiles([{ name: 'answer.json', content }], { trust });
+      expect(chosen.said.headline).toBe(`answer.json ${words}`);
+      for (const what of ['answer', 'request']) {
+        const found = await verifyReceipt(digests(sent), { trust, [what]: content });
+        expect(found.verdict).toBe('cannot_judge');
+        expect(found.said.headline).toBe(`The file of the ${what} ${words}`);
+      }
+    }
+    const keys = save('trusted/did.json', utf16(JSON.stringify(did)));
+    const { out } = await run(save('receipt.json', digests(sent)), '--trust', keys);
+    expect(out).toBe(
+      `CANNOT JUDGE  ${keys} is UTF-16, as PowerShell writes it; save it as UTF-8.\n`,
+    );
+  });
+
   it('JSON that is nested deeper than any program writes again differs, and is the one as it was sent', async () => {
     const { verifyReceipt } = await import('#cli/verify/library.ts');
     const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
     const deep = `{"x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
-    const wide = `{"x":${'['.repeat(500)}${'1,'.repeat(400_000)}1${']'.repeat(500)}}`;
+    const wide = `{"x":${'['.repeat(500)}${'1,'.repeat(50_000)}1${']'.repeat(500)}}`;
     for (const content of [deep, wide]) {
       const differs = { exit: 1, reason: 'answer_differs', answer: 'differs' };
       const carried = `${content.slice(0, -1)},"receipt":${digests(sent)}}`;
