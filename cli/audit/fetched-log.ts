@@ -10,9 +10,9 @@ import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import { checkAnchorProof, parseAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { MalformedLedgerText, type SignedNote, signerOf } from '#shared/ledger/notes.ts';
-import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import type { Verdict } from '#cli/verify/judge-pack.ts';
+import type { Trust } from '#cli/verify/judge-receipt.ts';
 
 /** An audit log as its organisation fetched it. */
 export interface FetchedLog {
@@ -22,8 +22,8 @@ export interface FetchedLog {
   checkpoint: string;
   /** `GET /v1/audit-log/anchor`. */
   anchor?: string;
-  /** Keys of the issuer; without them nobody has said whose signatures are asked for. */
-  keys?: TrustedKeys;
+  /** Keys of the issuer; without them no signature is checked. */
+  trust?: Pick<Trust, 'keys' | 'isChosen'> | undefined;
 }
 
 export interface FetchedLogVerdict {
@@ -39,6 +39,8 @@ export interface FetchedLogVerdict {
   anchored: number | null;
 }
 
+type Keys = Trust['keys'] | undefined;
+
 class Unsound extends Error {}
 
 /** Judges an audit log offline. @throws CannotJudge when a file is not what it should be */
@@ -51,32 +53,59 @@ export function judgeFetchedLog(fetched: FetchedLog): FetchedLogVerdict {
   if (orgId === undefined)
     throw new CannotJudge(`The checkpoint is not one of an audit log: ${origin}.`);
   const entries = entriesIn(fetched.entries, orgId);
-  const seen = { log: origin, size, beyond: Math.max(0, entries.length - size), anchored: null };
+  const beyond = Math.max(0, entries.length - size);
+  const seen = { log: origin, size, beyond, anchored: null };
   try {
     const hashes = followed(entries);
     compare(hashes, checkpoint, 'signed head');
-    checkSignature(note, fetched.keys, 'signed head');
+    const keys = fetched.trust?.keys;
+    checkSignature(note, keys, 'signed head');
     const anchored =
-      fetched.anchor === undefined
-        ? null
-        : checkAnchor(fetched.anchor, { origin, hashes }, fetched.keys);
-    return fetched.keys === undefined
-      ? {
-          ...seen,
-          anchored,
-          verdict: 'intact',
-          message: 'It agrees with a signed head; whose key signed that nobody has said (--trust).',
-        }
-      : {
-          ...seen,
-          anchored,
-          verdict: 'good',
-          message: 'Every entry is there, unchanged and in its place, as the issuer signed it.',
-        };
+      fetched.anchor === undefined ? null : checkAnchor(fetched.anchor, { origin, hashes }, keys);
+    const verdict = fetched.trust?.isChosen === true ? 'good' : 'intact';
+    return { ...seen, anchored, verdict, message: wordsOf(size, beyond, keys !== undefined) };
   } catch (error) {
     if (!(error instanceof Unsound)) throw error;
     return { ...seen, verdict: 'bad', message: error.message };
   }
+}
+
+/** What was looked at: entries after the head are held in place by nothing that was signed. */
+function wordsOf(size: number, beyond: number, hasKeys: boolean): string {
+  const all = size === 1 ? 'The first entry is' : `The first ${size} entries are`;
+  const sound = `${all} there, unchanged and in ${size === 1 ? 'its place' : 'their places'}`;
+  const signed = hasKeys
+    ? `${sound}, as the issuer signed.`
+    : `${sound}, as the head says; who signed that was not checked, because no keys were named (--trust).`;
+  if (beyond === 0) return signed;
+  const further = beyond === 1 ? 'One more follows' : `${beyond} more follow`;
+  return `${signed} ${further} from them without a signature over ${beyond === 1 ? 'it' : 'them'}.`;
+}
+
+/**
+ * What can be said of entries without a head: only whether each follows from the one before. Their hashes are over the
+ * name of the log too, which stands in the head.
+ * @throws CannotJudge when they follow
+ */
+export function judgeEntriesAlone(text: string): never {
+  const entries = entriesIn(text, '');
+  const [first, last] = [entries[0], entries.at(-1)];
+  if (first === undefined || last === undefined) {
+    throw new CannotJudge(
+      'The audit log has no entries, and nothing says how many it should have.',
+    );
+  }
+  const fault = entries.findIndex(
+    ({ previousHash, sequence }, i) =>
+      i > 0 && (previousHash !== entries[i - 1]!.hash || sequence !== entries[i - 1]!.sequence + 1),
+  );
+  const follow =
+    fault === -1
+      ? `Its entries ${first.sequence} to ${last.sequence} name each other’s hashes in order`
+      : `Its entry ${entries[fault]!.sequence} does not follow from entry ${entries[fault - 1]!.sequence}`;
+  throw new CannotJudge(
+    `${follow}; whether any was altered is shown by its signed head alone: choose its checkpoint with it, or use docket audit verify-file.`,
+  );
 }
 
 /** The hash of each entry. @throws Unsound when one does not follow from the one before */
@@ -107,14 +136,16 @@ const PROBLEMS: Readonly<Record<ChainFault['problem'], string>> = {
   gap: 'an entry is missing or stands twice before it',
   broken_link: 'it does not follow from the entry before',
   altered: 'it was altered',
-  truncated: 'this and what follows is missing',
+  truncated:
+    'this and what follows is missing, as it is where entries were fetched before the head',
   head_mismatch: 'the entry before it is not the one that was signed',
   signed_head_mismatch: 'it is not the one that was signed',
 };
 
-function checkSignature(note: SignedNote, keys: TrustedKeys | undefined, what: string): void {
+function checkSignature(note: SignedNote, keys: Keys, what: string): void {
   if (keys === undefined) return;
-  const good = [...keys.values()].filter(({ revoked }) => !revoked);
+  // A key that signs receipts signs no heads, so that one that leaks cannot vouch for both.
+  const good = [...keys.values()].filter(({ revoked, mayAssert }) => !revoked && !mayAssert);
   const publicKeys = good.map(({ publicKey }) => publicKey);
   const verify = (key: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean =>
     ed25519Verifier(key)(data, signature);
@@ -127,7 +158,7 @@ function checkSignature(note: SignedNote, keys: TrustedKeys | undefined, what: s
 function checkAnchor(
   text: string,
   { origin, hashes }: { origin: string; hashes: readonly string[] },
-  keys: TrustedKeys | undefined,
+  keys: Keys,
 ): number {
   const proof = readable('the anchor', () => parseAnchorProof(text));
   try {
@@ -154,7 +185,11 @@ function readable<T>(what: string, read: () => T): T {
 
 /** In the order of their numbers, whatever order pages came in. */
 function entriesIn(text: string, orgId: string): AuditEntry[] {
-  const entries = pagesIn(text).flatMap((page) => {
+  const pages = pagesIn(text);
+  if (pages.every((page) => (page as { has_more?: unknown } | null)?.has_more === true)) {
+    throw new CannotJudge('Pages of the entries are missing: each says that more come after it.');
+  }
+  const entries = pages.flatMap((page) => {
     const list = (page as { data?: unknown } | null)?.data;
     if (!Array.isArray(list))
       throw new CannotJudge('A page of entries is not what GET /v1/audit-log gives.');

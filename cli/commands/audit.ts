@@ -170,7 +170,7 @@ async function judgeFile(
       ...(anchor === undefined ? {} : { anchor: await beside(anchor) }),
       ...(trust === undefined
         ? {}
-        : { keys: trustIn({ didJson: await beside(trust), source: trust, isChosen: true }).keys }),
+        : { trust: trustIn({ didJson: await beside(trust), source: trust, isChosen: true }) }),
     },
     entries,
   );

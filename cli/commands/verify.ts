@@ -15,6 +15,8 @@ import { createProgressBar } from '#cli/progress-bar.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import { checkpointJudgement, isNote } from '#cli/verify/checkpoint-judgement.ts';
+import { judgeEntriesAlone } from '#cli/audit/fetched-log.ts';
+import { auditPagesIn, demandNothingBeside } from '#cli/verify/chosen-files.ts';
 import { contentsIn } from '#cli/verify/compared.ts';
 import {
   checkIsAnswer,
@@ -96,7 +98,23 @@ async function judge(file: string, options: VerifyOptions): Promise<Judgement> {
   return file !== '-' && isZip(file) ? judgePackAt(file, options) : judgeReceiptAt(file, options);
 }
 
+const OF_RECEIPTS = ['answer', 'request', 'derivation'] as const;
+const OF_PACKS = ['requireAnchor', 'requireTimestamp', 'tsaTrust'] as const;
+
+/** What is asked for and not looked at is not passed over: a verdict would seem to be about it. @throws CannotJudge */
+function demandNone(
+  names: typeof OF_RECEIPTS | typeof OF_PACKS,
+  options: VerifyOptions,
+  why: string,
+): void {
+  const asked = names.find((name) => options[name] !== undefined);
+  if (asked === undefined) return;
+  const flag = asked.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new CannotJudge(`--${flag} is ${why}.`);
+}
+
 async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgement> {
+  demandNone(OF_RECEIPTS, options, 'for one receipt, and this is a pack');
   const { trust, pin, tsaTrust, requireAnchor, requireTimestamp } = options;
   if (requireTimestamp === true && tsaTrust === undefined) {
     throw new CannotJudge(
@@ -117,11 +135,16 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
 async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Judgement> {
   const named = await findTrustFile(file, options);
   const source = await readAnswer(file);
+  const pages = auditPagesIn(source.toString());
+  if (pages !== undefined) judgeEntriesAlone(pages.join('\n'));
   if (isNote(source.toString())) {
+    demandNothingBeside(options);
+    demandNone(OF_PACKS, options, 'for packs, and this is none');
     const trust = named === undefined ? NO_KEYS : trustIn(named);
     return checkpointJudgement(utf8(source), trust, file);
   }
   checkIsAnswer(source, file === '-' ? 'standard input' : file);
+  demandNone(OF_PACKS, options, 'for packs, and this is none');
   const trustFor = (issuer: () => string): Trust =>
     named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
   const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());

@@ -1,3 +1,4 @@
+import { judgeEntriesAlone } from '#cli/audit/fetched-log.ts';
 import { auditJudgement } from '#cli/audit/judgement.ts';
 import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
@@ -50,10 +51,12 @@ export async function filesJudgement(
         );
       }
       if (checkpoint !== undefined && other === undefined && moreHeads.length === 0) {
+        demandNothingBeside(options);
         const keys = trust === undefined ? NO_KEYS : trustIn(trust);
         return checkpointJudgement(textOf(checkpoint), keys, checkpoint.name);
       }
     } else if (other === undefined && moreHeads.length === 0 && anchors.length <= 1) {
+      demandNothingBeside(options);
       return auditOf(pages, checkpoint, anchors[0], { named, trust: options.trust });
     }
     throw new CannotJudge(
@@ -65,22 +68,33 @@ export async function filesJudgement(
   }
 }
 
+/** @throws CannotJudge where an answer or a request would be passed over without a word */
+export function demandNothingBeside({
+  answer,
+  request,
+}: Pick<ReceiptOptions, 'answer' | 'request'>): void {
+  if (answer === undefined && request === undefined) return;
+  throw new CannotJudge('An answer or a request is compared with a receipt, and none is here.');
+}
+
 function auditOf(
   pages: readonly string[],
   checkpoint: ChosenFile | undefined,
   anchor: string | undefined,
   { named, trust }: { named: string; trust: ReceiptOptions['trust'] },
 ): Judgement {
-  if (checkpoint === undefined || pages.length === 0) {
-    const lacks = checkpoint === undefined ? 'its checkpoint' : 'pages of its entries';
-    throw new CannotJudge(`An audit log is judged with ${lacks}: choose them together.`);
+  if (pages.length === 0) {
+    throw new CannotJudge(
+      'An audit log is judged with pages of its entries: choose them together.',
+    );
   }
+  if (checkpoint === undefined) return judgeEntriesAlone(pages.join('\n'));
   return auditJudgement(
     {
       entries: pages.join('\n'),
       checkpoint: textOf(checkpoint),
       ...(anchor === undefined ? {} : { anchor }),
-      ...(trust === undefined ? {} : { keys: trustIn(trust).keys }),
+      trust: trust && trustIn(trust),
     },
     named,
   );
@@ -90,7 +104,7 @@ function sorted(files: readonly ChosenFile[]): Sorted {
   const found: Sorted = { pages: [], checkpoints: [], anchors: [], others: [] };
   for (const file of files) {
     const text = textOf(file);
-    const pages = pagesIn(text);
+    const pages = auditPagesIn(text);
     if (isNote(text) && !text.trimStart().startsWith('{')) found.checkpoints.push(file);
     else if (pages !== undefined) found.pages.push(...pages);
     else if (isAnchor(text)) found.anchors.push(text);
@@ -99,15 +113,24 @@ function sorted(files: readonly ChosenFile[]): Sorted {
   return found;
 }
 
+/** A page without entries is shorter than this. */
+const EMPTY_PAGE_CHARS = 1_024;
+
 /** Pages of an audit log: one document, or one a line; undefined for anything else. */
-function pagesIn(text: string): string[] | undefined {
-  if (!text.includes('"previous_hash"')) return undefined;
-  const isPage = (value: unknown): boolean =>
-    Array.isArray((value as { data?: unknown } | null)?.data);
+export function auditPagesIn(text: string): string[] | undefined {
+  if (text.length > EMPTY_PAGE_CHARS && !text.includes('"audit_log_entry"')) return undefined;
+  // An answer may have a list of that name, and brings its receipt.
+  const isPage = (value: unknown): boolean => {
+    const { object, data, receipt } = (value ?? {}) as Record<string, unknown>;
+    if (object !== 'list' || !Array.isArray(data) || receipt !== undefined) return false;
+    return data.every(
+      (each) => (each as { object?: unknown } | null)?.object === 'audit_log_entry',
+    );
+  };
   const whole = parsed(text);
   if (whole !== undefined) return isPage(whole) ? [JSON.stringify(whole)] : undefined;
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return lines.every((line) => isPage(parsed(line))) ? lines : undefined;
+  return lines.length > 0 && lines.every((line) => isPage(parsed(line))) ? lines : undefined;
 }
 
 function isAnchor(text: string): boolean {

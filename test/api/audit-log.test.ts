@@ -2,13 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { hashEntry } from '#shared/accounts/audit/chain.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import { publishAuditHeads } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
-import { type FetchedLog, judgeFetchedLog } from '#cli/audit/fetched-log.ts';
+import { type FetchedLog, judgeEntriesAlone, judgeFetchedLog } from '#cli/audit/fetched-log.ts';
 import { createAnchorWriter } from '#test/support/anchor.ts';
 import { openEdge } from '#test/support/app.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -33,7 +34,7 @@ const didOf = (...publicKeys: Uint8Array[]): string =>
     })),
   });
 const keysOf = (...publicKeys: Uint8Array[]) => trustedKeysOf(didOf(...publicKeys));
-const keys = keysOf(signer.publicKey, writer.signer.publicKey);
+const trust = { keys: keysOf(signer.publicKey, writer.signer.publicKey), isChosen: true };
 
 interface Entry {
   sequence: number;
@@ -81,7 +82,7 @@ beforeAll(async () => {
     entries: `${JSON.stringify(second)}\n${JSON.stringify(first)}\n`,
     checkpoint: (await edge.get('/audit-log/checkpoint', key!)).text,
     anchor: (await edge.get('/audit-log/anchor', key!)).text,
-    keys,
+    trust,
   };
 });
 
@@ -118,6 +119,38 @@ describe('GET /audit-log', () => {
 });
 
 const judged = (over: Partial<FetchedLog> = {}) => judgeFetchedLog({ ...fetched, ...over });
+/** Entries, and as many more that follow from them. */
+const followedBy = (all: readonly Entry[], more: number): Entry[] => {
+  const longer = [...all];
+  for (let i = 0; i < more; i += 1) {
+    const last = longer.at(-1)! as Entry & { hash: string; at: string };
+    const sequence = last.sequence + 1;
+    const hash = hashEntry({
+      orgId: 'org_a',
+      sequence,
+      id: last['id'] as string,
+      at: Date.parse(last.at),
+      action: 'key.revoked',
+      actorKind: 'user',
+      actorId: (last['actor'] as { id: string }).id,
+      address: '192.0.2.7',
+      subject: null,
+      reason: null,
+      details: '{}',
+      previousHash: last.hash,
+    });
+    longer.push({
+      ...last,
+      sequence,
+      subject: null,
+      reason: null,
+      details: {},
+      previous_hash: last.hash,
+      hash,
+    });
+  }
+  return longer;
+};
 const page = (data: readonly unknown[]): string => JSON.stringify({ object: 'list', data });
 
 describe('an audit log that its organisation fetched', () => {
@@ -133,10 +166,51 @@ describe('an audit log that its organisation fetched', () => {
         beyond: 0,
         anchored: 25,
       });
-      const { keys: _, ...unknown } = fetched;
+      const { trust: _, ...unknown } = fetched;
       expect(judgeFetchedLog(unknown).verdict).toBe('intact');
     },
   );
+
+  it('says how many entries were signed, and by whose keys, of entries that came after the head as well', () => {
+    const longer = followedBy(entries, 2);
+    for (const [more, words] of [
+      [
+        0,
+        /^The first 25 entries are there, unchanged and in their places, as the issuer signed\.$/,
+      ],
+      [1, /as the issuer signed\. One more follows from them without a signature over it\.$/],
+      [2, /as the issuer signed\. 2 more follow from them without a signature over them\.$/],
+    ] as const) {
+      const { verdict, message, beyond } = judged({ entries: page(longer.slice(0, 25 + more)) });
+      expect([verdict, message, beyond]).toEqual(['good', expect.stringMatching(words), more]);
+    }
+    const { trust: named, ...unknown } = fetched;
+    expect(judgeFetchedLog(unknown).message).toMatch(/who signed that was not checked/);
+    const lying = { ...named!, isChosen: false };
+    expect(judged({ trust: lying })).toMatchObject({ verdict: 'intact' });
+  });
+
+  it('is judged bad by keys that sign receipts, which sign no heads', () => {
+    const { keys } = trust;
+    const asserting = new Map([...keys].map(([kid, each]) => [kid, { ...each, mayAssert: true }]));
+    expect(judged({ trust: { keys: asserting, isChosen: true } }).verdict).toBe('bad');
+  });
+
+  it('cannot be judged good or bad without its head, or while pages are missing', () => {
+    const cannot = (words: RegExp) =>
+      expect.objectContaining({
+        name: 'CannotJudge',
+        message: expect.stringMatching(words),
+      }) as Error;
+    expect(() => judgeEntriesAlone(fetched.entries)).toThrow(cannot(/^Its entries 0 to 24 name/));
+    const gap = page(entries.filter(({ sequence }) => sequence !== 7));
+    expect(() => judgeEntriesAlone(gap)).toThrow(
+      cannot(/^Its entry 8 does not follow from entry 6/),
+    );
+    expect(() => judgeEntriesAlone(page([]))).toThrow(cannot(/no entries/));
+    const first = JSON.stringify({ object: 'list', data: entries.slice(0, 20), has_more: true });
+    expect(() => judged({ entries: first })).toThrow(cannot(/^Pages of the entries are missing/));
+  });
 
   it.each<[string, (all: Entry[]) => Entry[]]>([
     ['altered', (all) => all.map((e) => (e.sequence === 7 ? { ...e, reason: 'another' } : e))],
@@ -164,8 +238,12 @@ describe('an audit log that its organisation fetched', () => {
     );
     expect(judged({ checkpoint: checkpoint! }).verdict).toBe('bad');
     expect(judged({ anchor: anchor! }).verdict).toBe('bad');
-    expect(judged({ keys: keysOf(makeCheckpointSigner().publicKey) }).verdict).toBe('bad');
-    expect(judged({ keys: keysOf(signer.publicKey) }).verdict).toBe('bad');
+    expect(
+      judged({ trust: { keys: keysOf(makeCheckpointSigner().publicKey), isChosen: true } }).verdict,
+    ).toBe('bad');
+    expect(judged({ trust: { keys: keysOf(signer.publicKey), isChosen: true } }).verdict).toBe(
+      'bad',
+    );
   });
 
   it('docket audit verify-file gives verdict and exit code, offline, in a line that names the file', async () => {
@@ -183,6 +261,9 @@ describe('an audit log that its organisation fetched', () => {
       await saved('anchor.json', fetched.anchor!),
     ];
     const trust = await saved('did.json', didOf(signer.publicKey, writer.signer.publicKey));
+    // What verifies receipts says what it takes, and does not call a log a bad receipt.
+    const { stdout, code: exit } = await runDocket(['verify', log, '--trust', beside[1]!]);
+    expect([exit, stdout]).toEqual([2, expect.stringContaining('docket audit verify-file')]);
     const cut = await saved('cut.json', page(entries.slice(0, -1)));
     for (const [file, more, code, start] of [
       [log, ['--trust', trust], 0, 'GOOD  '],

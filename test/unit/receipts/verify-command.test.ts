@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { Command } from 'commander';
 import fc from 'fast-check';
@@ -650,6 +651,36 @@ describe('the answer and the request beside a receipt', () => {
     expect((await run(file)).out).toMatch(/^BAD .*The answer is not the one/);
     const both = altered(answered(sent)).replace('"outputTokens":356', '"outputTokens":355');
     expect(await code(both)).toMatchObject({ reason: 'signature_invalid', answer: 'differs' });
+  });
+
+  it('what was asked for and cannot be looked at is no verdict', async () => {
+    for (const args of [['--require-anchor'], ['--require-timestamp'], ['--tsa-trust', 'x.pem']]) {
+      const { out, code: exit } = await judged(answered(sent), ...args);
+      expect([exit, out]).toEqual([
+        2,
+        `CANNOT JUDGE  ${args[0]} is for packs, and this is none.\n`,
+      ]);
+    }
+    const pack = fileURLToPath(new URL('../../vectors/format-2/whole.zip', import.meta.url));
+    for (const flag of ['--answer', '--request', '--derivation']) {
+      const { out, code: exit } = await run(pack, flag, save('beside.json', sent));
+      expect([exit, out]).toEqual([
+        2,
+        `CANNOT JUDGE  ${flag} is for one receipt, and this is a pack.\n`,
+      ]);
+    }
+  });
+
+  it('an answer that lists what looks like an audit log is judged as the answer that it is', async () => {
+    const { verifyFiles } = await import('#cli/verify/library.ts');
+    const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
+    const lists = '{"object":"list","data":[{"object":"audit_log_entry","previous_hash":"x"}]}';
+    const files = [{ name: 'answer.json', content: answered(lists) }];
+    expect(await verifyFiles(files, { trust })).toMatchObject({
+      verdict: 'good',
+      report: { answer: 'same' },
+    });
+    expect(await code(answered(lists))).toMatchObject({ exit: 0, answer: 'same' });
   });
 
   it('two answers are nothing to be judged', async () => {
