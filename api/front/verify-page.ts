@@ -5,7 +5,8 @@ export function verifyPage(origin: string): Html {
   return html`<div class="head"><h1>Verify</h1></div>
     <p class="prose">
       Choose a receipt, an answer that carries one, an evidence pack, a checkpoint, or an audit log
-      with its checkpoint. It is checked in this browser, by the code of
+      with its checkpoint (or with the address of its page below, whose checkpoint is then asked
+      for). It is checked in this browser, by the code of
       <code>docket verify</code>; nothing of it is sent anywhere.
     </p>
     <noscript>
@@ -57,8 +58,9 @@ export function verifyPage(origin: string): Html {
             aria-describedby="asked-help"
           />
           <span class="help" id="asked-help"
-            >Check then sends this id to ${origin}, with your session in the dashboard or with the
-            key below, and nothing else.</span
+            >A receipt, or the page of a pack, a checkpoint or an audit log in the dashboard. Check
+            then asks ${origin} for it, with your session in the dashboard or, for receipts, with
+            the key below, and sends nothing else.</span
           >
         </div>
         <div class="field">
@@ -66,12 +68,20 @@ export function verifyPage(origin: string): Html {
           <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" />
         </div>
       </section>
-      <div class="drop">
-        <label for="request"
-          >The request as it was sent, to be compared with the receipt of it (optional)</label
-        >
-        <input id="request" name="request" type="file" />
-      </div>
+      <section class="stack tight">
+        <h2>What is compared with the receipt</h2>
+        <div class="drop">
+          <label for="answer"
+            >The answer, or the stream as it was saved, where it lies apart from its receipt
+            (optional)</label
+          >
+          <input id="answer" name="answer" type="file" />
+        </div>
+        <div class="drop">
+          <label for="request">The request as it was sent (optional)</label>
+          <input id="request" name="request" type="file" />
+        </div>
+      </section>
       <fieldset>
         <legend>Whose keys</legend>
         <div class="choices">
@@ -102,6 +112,7 @@ export function verifyPage(origin: string): Html {
       <div class="row">
         <button class="primary" type="submit">Check</button>
         <span class="soft" id="progress" role="status"></span>
+        <progress id="bar" aria-label="How much is checked" hidden></progress>
       </div>
       <p class="help" id="kept" hidden>
         This page is kept in this browser now: it works without a network, too.

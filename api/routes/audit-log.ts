@@ -6,6 +6,7 @@ import { ACTOR_KINDS, AUDIT_ACTIONS, type AuditEntry } from '#shared/accounts/au
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
 import { exact, json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import type { AnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
@@ -107,7 +108,7 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
       const { orgId } = request.credential;
       const { from, to, ...rest } = request.query;
       const page = await audit.list({ orgId, ...rest, ...spanOf({ from, to }) });
-      return listOf({ ...page, items: page.items.map(describeEntry) });
+      return auditLogList(page);
     },
   );
   app.get(
@@ -162,6 +163,11 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
     },
   );
 };
+
+/** Entries as the API lists them. */
+export function auditLogList(page: Page<AuditEntry>) {
+  return listOf({ ...page, items: page.items.map(describeEntry) });
+}
 
 function describeEntry(entry: AuditEntry): Static<typeof Entry> {
   return {

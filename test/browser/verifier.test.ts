@@ -281,20 +281,20 @@ describe('/verify and the record that a receipt names', () => {
   );
 });
 
-describe('what people have, on /verify', () => {
-  const drop = (name: string, text: string) => ({
-    name,
-    mimeType: 'application/octet-stream',
-    buffer: Buffer.from(text),
-  });
-  const open = async (): Promise<Page> =>
-    (await browser.newContext({ baseURL: system.root })).newPage();
-  const verdictOf = async (site: Page): Promise<string> => {
-    await site.getByRole('button', { name: 'Check' }).click();
-    await site.locator('#progress:empty').waitFor({ state: 'attached' });
-    return (await site.locator('#verdict').textContent())!.replaceAll(/\s+/g, ' ').trim();
-  };
+const drop = (name: string, text: string) => ({
+  name,
+  mimeType: 'application/octet-stream',
+  buffer: Buffer.from(text),
+});
+const open = async (): Promise<Page> =>
+  (await browser.newContext({ baseURL: system.root })).newPage();
+const verdictOf = async (site: Page): Promise<string> => {
+  await site.getByRole('button', { name: 'Check' }).click();
+  await site.locator('#progress:empty').waitFor({ state: 'attached' });
+  return (await site.locator('#verdict').textContent())!.replaceAll(/\s+/g, ' ').trim();
+};
 
+describe('what people have, on /verify', () => {
   it('an answer and its request are compared, and one that was altered is bad', async () => {
     const request = JSON.stringify(chatBody());
     const answer = await (await post(system, '/chat/completions', request)).text();
@@ -304,9 +304,46 @@ describe('what people have, on /verify', () => {
     expect(await verdictOf(site)).toContain('the request was not compared.');
     await site.setInputFiles('#request', drop('request.json', request));
     expect(await verdictOf(site)).toContain('The answer and the request are those that it is of.');
+    // A receipt and an answer that came apart are put together again.
+    const { receipt, ...apart } = JSON.parse(answer) as { receipt: object };
+    await site.setInputFiles('#file', drop('receipt.json', JSON.stringify(receipt)));
+    expect(await verdictOf(site)).toContain('the answer was not compared.');
+    await site.setInputFiles('#answer', drop('answer.json', JSON.stringify(apart)));
+    expect(await verdictOf(site)).toContain('The answer and the request are those that it is of.');
+    const other = JSON.stringify(apart).replace('"object":"chat', '"object":"xhat');
+    await site.setInputFiles('#answer', drop('answer.json', other));
+    expect(await verdictOf(site)).toMatch(/^Bad\. receipt\.json: The answer is not the one/);
+    await site.setInputFiles('#answer', []);
     const altered = answer.replace('"object":"chat', '"object":"xhat');
     await site.setInputFiles('#file', drop('answer.json', altered));
     expect(await verdictOf(site)).toMatch(/^Bad\. answer\.json: The answer is not the one/);
+    await site.context().close();
+  });
+
+  it('others have their turn, and a bar shows how far it is, while an answer of megabytes is compared', async () => {
+    const answer = await (await post(system, '/chat/completions', chatBody())).text();
+    const text = 'größer '.repeat(600_000);
+    const site = await open();
+    await site.goto('/verify');
+    await site.getByRole('button', { name: 'Check' }).waitFor();
+    await site.setInputFiles(
+      '#file',
+      drop('answer.json', answer.replace('"content":"', `$&${text}`)),
+    );
+    // Counted in turns of the page: what the bar shows at each.
+    await site.evaluate(`
+      window.shown = new Set();
+      const look = () => {
+        const bar = document.getElementById('bar');
+        if (!bar.hidden) window.shown.add(bar.value);
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = look;
+        port2.postMessage(null);
+      };
+      look();`);
+    expect(await verdictOf(site)).toMatch(/^Bad\. answer\.json: The answer is not the one/);
+    expect(await site.evaluate('window.shown.size')).toBeGreaterThan(50);
+    expect(await site.locator('#bar').isVisible()).toBe(false);
     await site.context().close();
   });
 
@@ -364,11 +401,52 @@ describe('what people have, on /verify', () => {
     ];
     const log = drop('log.json', entries);
     await site.setInputFiles('#file', [log, drop('head.txt', signed)]);
-    expect(await verdictOf(site)).toMatch(/^Good\. Every entry is there/);
+    expect(await verdictOf(site)).toMatch(/^Good\. The first .* there, unchanged and in/);
+    await site.setInputFiles('#request', drop('request.json', '{}'));
+    expect(await verdictOf(site)).toContain('compared with a receipt, and none is here');
+    await site.setInputFiles('#request', []);
     await site.setInputFiles('#file', [log]);
-    expect(await verdictOf(site)).toContain('judged with its checkpoint');
+    expect(await verdictOf(site)).toMatch(
+      /^Cannot be judged here\. Its entries 0 to \d+ name each other’s hashes in order; whether any was altered/,
+    );
     const altered = drop('log.json', entries.replace('"action":"', '"action":"x'));
     await site.setInputFiles('#file', [altered, drop('head.txt', signed)]);
+    expect(await verdictOf(site)).toMatch(/^Bad\..*it was altered/);
+    await site.context().close();
+  });
+});
+
+describe('the audit log’s page leads to /verify', () => {
+  it('log and head are asked for by the click alone, and a log that was saved is compared with the head', async () => {
+    const { orgId } = system;
+    const log = `/dashboard/${orgId}/audit-log`;
+    const get = async (path: string): Promise<Response> =>
+      fetch(`${system.baseUrl}/audit-log${path}`, {
+        headers: { authorization: `Bearer ${system.key}` },
+      });
+    await until(async () => (await get('/checkpoint')).ok);
+    const checkpoint = await (await get('/checkpoint')).text();
+    const entries = await (await get('?limit=100&order=asc')).text();
+    const site = await open();
+    // What the dashboard gives to a session.
+    const asked: string[] = [];
+    await site.route(`**${log}**`, (route) => {
+      const { pathname } = new URL(route.request().url());
+      asked.push(pathname.slice(log.length));
+      if (pathname.endsWith('anchor.json')) return route.fulfill({ status: 404 });
+      return route.fulfill({ body: pathname.endsWith('.txt') ? checkpoint : entries });
+    });
+    await site.goto(`/verify#${log}`);
+    await site.getByRole('button', { name: 'Check' }).waitFor();
+    expect(asked).toEqual([]);
+    const sound = /^Good\. The first .* there, unchanged and in/;
+    expect(await verdictOf(site)).toMatch(sound);
+    expect(asked.splice(0)).toEqual(['/anchor.json', '/checkpoint.txt', '.json']);
+    await site.setInputFiles('#file', drop('log.json', entries));
+    expect(await verdictOf(site)).toMatch(sound);
+    expect(asked.splice(0)).toEqual(['/anchor.json', '/checkpoint.txt']);
+    const altered = entries.replace('"action":"', '"action":"x');
+    await site.setInputFiles('#file', drop('log.json', altered));
     expect(await verdictOf(site)).toMatch(/^Bad\..*it was altered/);
     await site.context().close();
   });

@@ -41,7 +41,17 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
   const asked = new URLSearchParams(Object.entries(filters).filter(([, text]) => text !== ''));
   const address = `/dashboard/${frame.membership!.orgId}/audit-log`;
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
-  return html`<div class="head"><h1>Audit log</h1></div>
+  return html`<div class="head">
+      <h1>Audit log</h1>
+      ${
+        parts.head === undefined
+          ? undefined
+          : html`<div class="acts">
+              <a class="button" href="/verify#${address}">Verify</a>
+              <a class="button" href="${address}.json" download>Download log</a>
+            </div>`
+      }
+    </div>
     ${signedHead(frame, address, parts)}
     <form class="row end" method="get" action="${address}">
       <div class="field">

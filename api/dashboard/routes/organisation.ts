@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type AuditAction, isAuditAction } from '#shared/accounts/audit/entry.ts';
+import { type AuditAction, type AuditEntry, isAuditAction } from '#shared/accounts/audit/entry.ts';
 import type { AuditPageRequest } from '#shared/accounts/postgres/audit.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { auditLogList } from '#api/routes/audit-log.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, DAY_MS } from '../forms.ts';
 import { demandRight, sendFile, sendFramed } from '../guard.ts';
@@ -15,8 +16,10 @@ const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 /** Entries of one file, newest first: years of most organisations, and a few megabytes. */
 const CSV_ENTRIES_MAX = 10_000;
+/** Of a file that holds the whole log, to be checked: tens of megabytes. */
+const JSON_ENTRIES_MAX = 100_000;
 /** Entries of a file that are read at once. */
-const CSV_READ = 1_000;
+const FILE_READ = 1_000;
 
 /** What was done in an organisation. */
 export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -59,18 +62,24 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
     const content = formatAnchorProof(proof);
     return sendFile(reply, { name: 'audit-anchor.json', type: 'application/json', content });
   });
+  app.get('/audit-log.json', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'read the audit log');
+    const { orgId } = request.membership;
+    const asked = { orgId, order: 'asc' as const, limit: FILE_READ };
+    const { entries, hasMore } = await entriesOf(deps, asked, JSON_ENTRIES_MAX);
+    return sendFile(reply, {
+      name: 'audit-log.json',
+      type: 'application/json',
+      content: JSON.stringify(auditLogList({ items: entries, hasMore })),
+    });
+  });
   app.get('/audit-log.csv', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
-    const asked = { ...wantedOf(orgId, askedFilters(request)), limit: CSV_READ };
-    let page = await deps.audit.list(asked);
-    if (page.items.length === 0) {
+    const asked = { ...wantedOf(orgId, askedFilters(request)), limit: FILE_READ };
+    const { entries } = await entriesOf(deps, asked, CSV_ENTRIES_MAX);
+    if (entries.length === 0) {
       await demandKnown(deps, asked, await deps.persons.members(orgId));
-    }
-    const entries = [...page.items];
-    while (page.hasMore && entries.length < CSV_ENTRIES_MAX) {
-      page = await deps.audit.list({ ...asked, after: entries.at(-1)!.id });
-      entries.push(...page.items);
     }
     const names = await deps.persons.names(entries.map(({ actorId }) => actorId));
     return sendFile(reply, {
@@ -79,6 +88,21 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
       content: auditCsv(entries, names),
     });
   });
+}
+
+/** Entries as they were asked for, up to this many. */
+async function entriesOf(
+  { audit }: Pick<DashboardDeps, 'audit'>,
+  asked: AuditPageRequest,
+  entriesMax: number,
+): Promise<{ entries: AuditEntry[]; hasMore: boolean }> {
+  let page = await audit.list(asked);
+  const entries = [...page.items];
+  while (page.hasMore && entries.length < entriesMax) {
+    page = await audit.list({ ...asked, after: entries.at(-1)!.id });
+    entries.push(...page.items);
+  }
+  return { entries, hasMore: page.hasMore };
 }
 
 /** What the address asks for. @throws Fault for an act or a day that is none */

@@ -104,11 +104,19 @@ const keep = async () => {
 // Without HTTPS there are none of these, and everything else works.
 if ('serviceWorker' in navigator && navigator.onLine) keep().catch(() => {});
 
+const textIn = async (file) => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+  } catch (error) {
+    throw new Error(`${file.name} is not UTF-8; save it as UTF-8.`, { cause: error });
+  }
+};
+
 const trustOf = async () => {
   if (form.keys.value === 'own') {
     const [file] = form.did.files;
     if (file === undefined) throw new Error('Choose the did.json first.');
-    return { didJson: await file.text(), source: `${file.name}, which you chose`, isChosen: true };
+    return { didJson: await textIn(file), source: `${file.name}, which you chose`, isChosen: true };
   }
   const { didJson, kept } = await published;
   const asOf = kept === null ? '' : `, as this browser kept it (${kept})`;
@@ -117,52 +125,95 @@ const trustOf = async () => {
 
 /** Files of this site that a session may have, besides receipts. */
 const OF_SESSION = /^\/dashboard\/[\w-]+\/(?:exports\/[\w-]+\/pack\.zip|ledger\/checkpoint\.txt)$/;
-const HOW = 'Sign in to the dashboard in this browser, or give a key with the scope service:read.';
+/** The page of an audit log, or a file of it. */
+const AUDIT_LOG = /^\/dashboard\/[\w-]+\/audit-log(?=$|[./])/;
+const SIGN_IN = 'Sign in to the dashboard in this browser';
+const HOW = `${SIGN_IN}, or give a key with the scope service:read.`;
+const BY_SESSION = { credentials: 'same-origin' };
+
+/** The path of an address of this site; undefined for what is no address. */
+const pathIn = (asked) => {
+  if (!/^(?:https?:\/\/|\/)/.test(asked)) return undefined;
+  const { host, pathname } = new URL(asked, location.href);
+  if (host !== location.host && host !== form.dataset.host) {
+    throw new Error(
+      `This page asks its own site alone. Fetch it from ${host}, and choose the file.`,
+    );
+  }
+  return pathname;
+};
 
 /** How an id or an address is asked for: with the key where one is given, else with the session of this browser. */
 const wayTo = (asked, key) => {
   let id = asked;
-  if (/^(?:https?:\/\/|\/)/.test(asked)) {
-    const { host, pathname } = new URL(asked, location.href);
-    if (host !== location.host && host !== form.dataset.host) {
+  const path = pathIn(asked);
+  if (path !== undefined) {
+    if (OF_SESSION.test(path)) return [path, BY_SESSION];
+    id = /\/receipts\/([^/]+)(?:\/receipt\.json)?$/.exec(path)?.[1];
+    if (id === undefined) {
       throw new Error(
-        `This page asks its own site alone. Fetch it from ${host}, and choose the file.`,
+        'That is not the address of a receipt, a pack, a checkpoint or an audit log.',
       );
     }
-    if (OF_SESSION.test(pathname)) return [pathname, { credentials: 'same-origin' }];
-    id = /\/receipts\/([^/]+)(?:\/receipt\.json)?$/.exec(pathname)?.[1];
-    if (id === undefined)
-      throw new Error('That is not the address of a receipt, a pack or a checkpoint.');
   }
   const name = encodeURIComponent(id);
-  if (key === '')
-    return [`/dashboard/receipts/${name}/receipt.json`, { credentials: 'same-origin' }];
+  if (key === '') return [`/dashboard/receipts/${name}/receipt.json`, BY_SESSION];
   const headers = { authorization: `Bearer ${key}` };
   return [`/v1/receipts/${name}`, { headers, credentials: 'omit' }];
 };
 
-const fetched = async (asked) => {
-  const [path, how] = wayTo(asked, form.key.value.trim());
+/** Undefined where there is none. */
+const fetched = async ([path, how]) => {
   const reply = await fetch(path, { ...how, cache: 'no-store', referrerPolicy: 'no-referrer' });
   // Without a session the dashboard leads to its sign-in.
   if (reply.redirected || reply.status === 401 || reply.status === 403) {
-    throw new Error(`It is shown to the organisation whose it is. ${HOW}`);
+    throw new Error(
+      `It is shown to the organisation whose it is. ${/\/receipts\//.test(path) ? HOW : `${SIGN_IN}.`}`,
+    );
   }
-  if (reply.status === 404) {
-    throw new Error(`There is nothing of that name here that is yours. ${HOW}`);
-  }
+  if (reply.status === 404) return undefined;
   if (!reply.ok) throw new Error(`This site answered ${reply.status}. Try it again.`);
   return { name: path.split('/').at(-1), blob: await reply.blob() };
+};
+
+/** What is at an id or an address. @param onlyHead of an audit log, whose entries were chosen */
+const fetchedAll = async (asked, onlyHead) => {
+  const log = AUDIT_LOG.exec(pathIn(asked) ?? '')?.[0];
+  const ways =
+    log === undefined
+      ? [wayTo(asked, form.key.value.trim())]
+      : // The entries last, so that they reach as far as the heads that were signed.
+        ['/anchor.json', '/checkpoint.txt', ...(onlyHead ? [] : ['.json'])].map((file) => [
+          log + file,
+          BY_SESSION,
+        ]);
+  const found = [];
+  for (const way of ways) found.push(await fetched(way));
+  const there = found.filter((file) => file !== undefined);
+  if (there.length === 0) {
+    const how = log === undefined ? HOW : `${SIGN_IN}.`;
+    throw new Error(`There is nothing of that name here that is yours. ${how}`);
+  }
+  return there;
+};
+
+/** An audit log whose head was not chosen with it is compared with the one that this site has. */
+const isAuditLog = async (file) => {
+  return /"object"\s*:\s*"audit_log_entry"/.test(await file.blob.slice(0, 4096).text());
 };
 
 /** What is to be checked: chosen, pasted, or asked for by its id. */
 const given = async () => {
   const chosen = [...form.file.files].map((file) => ({ name: file.name, blob: file }));
-  if (chosen.length > 0) return chosen;
+  const asked = form.asked.value.trim();
+  if (chosen.length > 0) {
+    const isOfLog = asked !== '' && AUDIT_LOG.test(pathIn(asked) ?? '');
+    if (!isOfLog || !(await Promise.all(chosen.map(isAuditLog))).every(Boolean)) return chosen;
+    return [...chosen, ...(await fetchedAll(asked, true))];
+  }
   const pasted = form.text.value.trim();
   if (pasted !== '') return [{ name: 'what was pasted', blob: new Blob([`${pasted}\n`]) }];
-  const asked = form.asked.value.trim();
-  if (asked !== '') return [await fetched(asked)];
+  if (asked !== '') return fetchedAll(asked, false);
   throw new Error('Choose a file, paste a receipt, or give an id.');
 };
 
@@ -191,6 +242,16 @@ const ZIP = [0x50, 0x4b];
 /** What the verdict in sight is of. */
 let files = [];
 
+/** What is checked at once has no bar. */
+const onProgress = (done, total) => {
+  at('bar').hidden = false;
+  at('bar').max = total;
+  at('bar').value = done;
+};
+
+/** The bytes of what was chosen to be compared; undefined for nothing. */
+const beside = ({ files: [file] }) => file && bytesOf(file);
+
 const judge = async (mayAsk) => {
   const verifier = await loading;
   at('progress').textContent = 'Checking…';
@@ -200,21 +261,21 @@ const judge = async (mayAsk) => {
   const [{ name, blob }] = files;
   const head = await bytesOf(blob.slice(0, 2));
   if (files.length === 1 && ZIP.every((byte, i) => head[i] === byte)) {
-    const onProgress = (done, total) => {
-      at('progress').textContent = `${done} of ${total}`;
-    };
+    if (form.answer.files.length + form.request.files.length > 0) {
+      throw new Error('An answer or a request is compared with one receipt, not with a pack.');
+    }
     return verifier.verifyPack(blob, { file: name, trust, onProgress });
   }
   const { didJson } = await published.catch(() => ({ didJson: '' }));
-  const [beside] = form.request.files;
-  const request = beside && (await bytesOf(beside));
   const chosen = await Promise.all(
     files.map(async (file) => ({ name: file.name, content: await bytesOf(file.blob) })),
   );
   return verifier.verifyFiles(chosen, {
     trust,
     derivation: finder(verifier, didJson, mayAsk),
-    request,
+    answer: await beside(form.answer),
+    request: await beside(form.request),
+    onProgress,
   });
 };
 
@@ -224,6 +285,7 @@ const check = async (mayAsk) => {
   } catch (error) {
     cannot(error.message);
   }
+  at('bar').hidden = true;
   at('progress').textContent = '';
 };
 

@@ -404,6 +404,7 @@ describe('the audit log and the team', () => {
         [visitors.stranger, 404],
       ] as const) {
         expect((await visitor.get(`${log}.csv`)).statusCode).toBe(status);
+        expect((await visitor.get(`${log}.json`)).statusCode).toBe(status);
       }
       expect((await visitors.stranger.get(log)).statusCode).toBe(404);
       // The signed head stands beside it, to be kept.
@@ -415,6 +416,14 @@ describe('the audit log and the team', () => {
         [`audit/${orgId}`, note],
       );
       expect((await visitors.auditor.get(log)).payload).toMatch(/7 acts,\s+not anchored yet/);
+      // All of it, in order, as the API lists it, for the verifier; which is led to where there is a head.
+      expect((await visitors.auditor.get(log)).payload).toContain(`href="/verify#${log}"`);
+      const all = JSON.parse((await visitors.auditor.get(`${log}.json`)).payload);
+      expect(all).toMatchObject({ object: 'list', has_more: false });
+      expect(all.data.length).toBeGreaterThan(7);
+      expect(all.data.map(({ sequence }: { sequence: number }) => sequence)).toEqual([
+        ...all.data.keys(),
+      ]);
       expect((await visitors.auditor.get(`${log}/checkpoint.txt`)).payload).toBe(note);
       for (const path of ['checkpoint.txt', 'anchor.json']) {
         expect((await visitors.auditor.get(`${log}/anchor.json`)).statusCode).toBe(404);
