@@ -219,24 +219,39 @@ const showReceipt = async (at, receipt, { text: answer, request }) => {
       }),
     );
     const source = `${location.host}/.well-known/did.json`;
-    const { verdict, text } = await verifier.verifyReceipt(answer, {
-      file: 'receipt',
-      trust: { didJson, source, isChosen: true },
-      request,
-      // A verifier of the release before, which browsers keep for minutes, has none.
-      derivation: verifier.publishedDerivations?.(didJson),
+    const judge = async (derivation) => {
+      const { verdict, text } = await verifier.verifyReceipt(answer, {
+        file: 'receipt',
+        trust: { didJson, source, isChosen: true },
+        request,
+        derivation,
+      });
+      const [tone, words] = VERDICTS[verdict];
+      at.verdict.className = `badge ${tone}`;
+      at.verdict.textContent = words;
+      at.checks.textContent = text;
+    };
+    // Asked for by its digest, and by the click alone.
+    at.ask.addEventListener('click', () => {
+      at.record.hidden = true;
+      void judge(verifier.publishedDerivations(didJson));
     });
-    const isGood = verdict === 'good';
-    at.verdict.className = `badge ${isGood ? 'good' : 'bad'}`;
-    at.verdict.textContent = isGood
-      ? 'Verified in this browser, by the keys that this service publishes'
-      : 'Does not verify';
-    at.checks.textContent = text;
+    await judge(async ({ digest }) => {
+      at.recordDigest.textContent = digest;
+      at.record.hidden = false;
+      return { missing: `${location.host} is asked for it by the button below, and not before` };
+    });
   } catch (error) {
     at.verdict.className = 'badge warn';
     at.verdict.textContent = 'The verifier could not be loaded';
     at.checks.textContent = error.message;
   }
+};
+
+const VERDICTS = {
+  good: ['good', 'Verified in this browser, by the keys that this service publishes'],
+  bad: ['bad', 'Does not verify'],
+  cannot_judge: ['warn', 'Cannot be judged here'],
 };
 
 const figure = (title, value, unit, interval) => {

@@ -134,6 +134,15 @@ export function outcomeTemplate(): Html {
         <summary>What was checked</summary>
         <pre tabindex="0" data-checks></pre>
       </details>
+      <div class="stack tight" data-record hidden>
+        <p>
+          Its figures follow from a published record, <code data-record-digest></code>. The button
+          asks this service for it by this digest, and sends nothing else.
+        </p>
+        <p>
+          <button type="button" data-ask>Fetch the record and compute the figures again</button>
+        </p>
+      </div>
       <p><a class="button" href="/verify" data-to-verify>Check it on the verifier’s page</a></p>
     </section>
     <h4>Answer</h4>
