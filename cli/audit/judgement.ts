@@ -17,13 +17,17 @@ export function auditJudgement(
       facts: {
         trusted: (trust ?? NO_KEYS).source,
         log,
-        'entries signed': size,
+        'entries of the head': size,
         'entries after that': beyond,
-        'entries anchored': anchored ?? 'not looked at: no anchor was given',
+        'entries anchored': anchored ?? notLookedAt(fetched.anchor),
       },
       details: {},
       closing: [],
     },
     found,
   );
+}
+
+function notLookedAt(anchor: string | undefined): string {
+  return `not looked at: ${anchor === undefined ? 'no anchor was given' : 'it did not come to that'}`;
 }

@@ -159,6 +159,9 @@ async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Jud
     shippedMethodologies,
   );
   bar.clear();
+  if (options.derivation !== undefined && whole.derivation === null && whole.verdict.good) {
+    throw new CannotJudge('--derivation names a record, and the receipt names none.');
+  }
   return judgementOf(receiptSaid(whole, file), receiptReport(whole));
 }
 
@@ -190,6 +193,7 @@ async function findTrustFile(
 ): Promise<TrustFile | undefined> {
   if (trustFile !== undefined) {
     const didJson = await readText(trustFile, DID_BYTES_MAX);
+    if (pin !== undefined) return pinnedTrust(didJson, pin, trustFile);
     return { didJson, source: `${trustFile}, which you named`, isChosen: true };
   }
   const beside = file === '-' ? 'did.json' : join(dirname(file), 'did.json');

@@ -23,6 +23,8 @@ interface Compared {
   /** `begins`: it is of the first payloads, and nothing is known of those after them. */
   kind: 'same' | 'begins' | 'differs' | 'not_compared';
   words: string;
+  /** It differs in every form that was tried; a program may have written it in another one. */
+  isOfOtherBytes?: true;
 }
 
 export interface ComparedContents {
@@ -95,7 +97,9 @@ export async function compareContents(
       return { kind: 'differs', words: 'the receipt is of a request that got no answer' };
     }
     const fit = await fitOf(pieces, digest, subject, onProgress);
-    if (!fit.fits) return { kind: 'differs', words: `another (tried: ${fit.tried})` };
+    if (!fit.fits) {
+      return { kind: 'differs', words: `another (tried: ${fit.tried})`, isOfOtherBytes: true };
+    }
     const how = fit.how === undefined ? '' : `, ${fit.how}`;
     return { kind: 'same', words: `the one that the receipt is of${how}` };
   };
@@ -111,13 +115,17 @@ export async function compareContents(
       return { kind: 'differs', words: 'another: payloads follow the word that ends the stream' };
     }
     if (relayedPayloads === 0) return NO_PAYLOADS;
+    if (pieces.length < (relayedPayloads ?? 0)) {
+      const words = `another: it has ${pieces.length} of the ${relayedPayloads} payloads that the receipt is of`;
+      return { kind: 'differs', words };
+    }
     const found = await compared(pieces.slice(0, relayedPayloads), responseDigest);
     const further = pieces.length - (relayedPayloads ?? Infinity);
     if (found.kind !== 'same' || further <= 0) return found;
     const covered = relayedPayloads!;
     return {
       kind: 'begins',
-      words: `${found.words}, in its first ${covered} payloads; it states nothing of what comes after them`,
+      words: `${found.words}, in its first ${covered === 1 ? 'payload' : `${covered} payloads`}; it states nothing of what comes after ${covered === 1 ? 'it' : 'them'}`,
       payloads: { covered, further },
     };
   };
@@ -132,6 +140,9 @@ export async function compareContents(
   };
   return {
     answer: await of(answer, comparedAnswer),
-    request: await of(request, (pieces) => compared(pieces, requestDigest)),
+    request:
+      requestDigest === undefined && request !== undefined
+        ? { kind: 'not_compared', words: 'not compared: the receipt has no digest of a request' }
+        : await of(request, (pieces) => compared(pieces, requestDigest)),
   };
 }

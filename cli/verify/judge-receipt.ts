@@ -215,11 +215,14 @@ export async function heldAgainstAll(
 function withComparison(judged: JudgedReceipt): JudgedReceipt {
   const { compared, found, verdict } = judged;
   if (found === 'bad') return judged;
-  const bad = (code: 'answer_differs' | 'request_differs', message: string): JudgedReceipt => {
+  for (const what of ['answer', 'request'] as const) {
+    const { kind, isOfOtherBytes } = compared[what];
+    if (kind !== 'differs') continue;
+    const differs = `The ${what} is not the one that the receipt is of.`;
+    const message = isOfOtherBytes === true ? `${differs} ${LOOKS_SO_TOO}` : differs;
+    const code = `${what}_differs` as const;
     return { ...judged, found: 'bad', verdict: { ...verdict, good: false, code, message } };
-  };
-  if (compared.answer.kind === 'differs') return bad('answer_differs', differs('answer'));
-  if (compared.request.kind === 'differs') return bad('request_differs', differs('request'));
+  }
   if (!verdict.good) return judged;
   return {
     ...judged,
@@ -227,8 +230,7 @@ function withComparison(judged: JudgedReceipt): JudgedReceipt {
   };
 }
 
-const differs = (what: string): string =>
-  `The ${what} is not the one that the receipt is of. A file that a program has written again in another form looks so too.`;
+const LOOKS_SO_TOO = 'A file that a program has written again in another form looks so too.';
 
 /** What was looked at beside the receipt, in the first line of a verdict. */
 function comparison({ answer, request }: ComparedContents): string {
@@ -272,11 +274,19 @@ async function heldAgainstItself(
   const { verdict } = judged;
   const { found, trust } = judged;
   const held = { found, verdict, trust, derivation, figures: null };
-  if (isAltered) return { ...held, found: 'bad' };
-  if (!verdict.good) return held;
-  const bad = (code: 'contradiction' | 'figures_mismatch', message: string): typeof held => {
+  const bad = (
+    code: 'contradiction' | 'figures_mismatch' | 'derivation_mismatch',
+    message: string,
+  ): typeof held => {
     return { ...held, found: 'bad', verdict: { ...verdict, good: false, code, message } };
   };
+  if (isAltered && found !== 'bad') {
+    return bad(
+      'derivation_mismatch',
+      'The record beside it is not the one that the receipt names.',
+    );
+  }
+  if (!verdict.good) return held;
   const document = verdict.document!;
   const stated = document.measurement;
   const said = disagreement(document, whole ?? (stated && { stated, used: stated.used }));

@@ -29,10 +29,8 @@ export function receiptReport(judged: JudgedReceipt): object {
 }
 
 /** A verdict for people. @param file what the receipt's file is called */
-export function receiptSaid(
-  { verdict, trust, found, derivation, figures, compared }: JudgedReceipt,
-  file: string,
-): Said {
+export function receiptSaid(judged: JudgedReceipt, file: string): Said {
+  const { verdict, trust, found, derivation, figures, compared } = judged;
   const sentence = headline(found, verdict.message, { file });
   if (verdict.code === 'pending') return saidAlone(found, sentence);
   const { document, canonical, kid } = verdict;
@@ -41,6 +39,7 @@ export function receiptSaid(
     ...(document === undefined
       ? {}
       : { answer: compared.answer.words, request: compared.request.words }),
+    ...(document === undefined || isHeld(judged) ? {} : { signature: NOT_HELD }),
     trusted: trust.source,
     ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
     ...(document === undefined ? {} : factsOf(document)),
@@ -53,6 +52,25 @@ export function receiptSaid(
   };
   const closing = found === 'good' || found === 'intact' ? shown(found, document!) : [];
   return { verdict: found, headline: sentence, facts, details, closing };
+}
+
+const NOT_HELD = 'none that counts: what follows is what the file says';
+
+/** Reasons for which a receipt is bad whose signature holds. */
+const OF_HELD: readonly string[] = [
+  'good',
+  'answer_differs',
+  'request_differs',
+  'contradiction',
+  'figures_mismatch',
+  'derivation_mismatch',
+  'in_the_future',
+  'expired',
+];
+
+/** Whether what is said of the receipt is what somebody has signed. */
+function isHeld({ verdict, trust }: JudgedReceipt): boolean {
+  return trust.keys.size > 0 && OF_HELD.includes(verdict.code);
 }
 
 function shown(found: 'good' | 'intact', { issuer }: ReceiptDocument): string[] {

@@ -45,6 +45,10 @@ export async function fitOf(
   { salt = 'u' }: Pick<ReceiptDocument['credentialSubject'], 'salt'>,
   onProgress: OnProgress = () => {},
 ): Promise<Fit> {
+  // Written in UTF-8, the half of a character would be the sign for what cannot be read, which may have been sent.
+  if (!pieces.every((text) => text.isWellFormed())) {
+    return { fits: false, tried: 'nothing, because it holds half of a character' };
+  }
   const salted = decodeBytes(salt.slice(1), 'base64url');
   const ends = pieces.length === 1 ? ENDS : [''];
   const isIt = (content: Content): boolean =>
@@ -59,7 +63,8 @@ export async function fitOf(
   const step = async (further: number): Promise<void> => {
     done += further;
     onProgress(Math.min(done, total), total);
-    await nextTurn();
+    // What is short is compared at once.
+    if (further >= SLICE_CHARS) await nextTurn();
   };
 
   for (const { how, texts: form } of forms) {

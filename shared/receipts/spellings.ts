@@ -82,7 +82,9 @@ export function* respell(text: string, all: readonly Written[]): Generator<numbe
       const string = plain.includes('\\') ? JSON.stringify(JSON.parse(plain)) : plain;
       for (const slice of slicesOf(string)) {
         writeString(slice, all);
-        if (slice.length === SLICE_CHARS) yield 0;
+        if (slice.length < SLICE_CHARS) continue;
+        yield SLICE_CHARS;
+        stopped += SLICE_CHARS;
       }
       at = end;
     } else if (character === '{' || character === '[') {

@@ -22,6 +22,8 @@ type VerdictCode =
   | 'pending'
   /* of a receipt that is signed as it stands, and was never issued so */
   | 'figures_mismatch'
+  /* of a receipt beside which lies another derivation record than it names */
+  | 'derivation_mismatch'
   /* of a receipt beside which lies what it is not of */
   | 'answer_differs'
   | 'request_differs'
