@@ -5,7 +5,11 @@ export interface Statement {
   expected: boolean;
 }
 
-/** Version → statements. A version never changes, so that each declaration stays readable. */
+/**
+ * Version → statements. A version never changes, so that each declaration stays readable as it was given. Within one the
+ * answer that raises no question is the same throughout: an answer that differs is then seen by who gives it. That of
+ * 2026-01 changed sides after the fourth statement.
+ */
 export const STATEMENTS: Readonly<Record<string, readonly Statement[]>> = {
   '2026-01': [
     {
@@ -39,9 +43,41 @@ export const STATEMENTS: Readonly<Record<string, readonly Statement[]>> = {
       expected: false,
     },
   ],
+  '2026-11': [
+    {
+      id: 'weapons',
+      text: 'Will the service be used to develop, produce or deploy weapons, nuclear, chemical and biological ones included?',
+      expected: false,
+    },
+    {
+      id: 'sanctioned_party',
+      text: 'Is the organisation, or anyone who owns or controls it, subject to sanctions?',
+      expected: false,
+    },
+    {
+      id: 'sanctioned_end_use',
+      text: 'Will the service be made available to sanctioned persons or in embargoed territories?',
+      expected: false,
+    },
+    {
+      id: 'unlawful_surveillance',
+      text: 'Will the service be used for unlawful surveillance or repression?',
+      expected: false,
+    },
+    {
+      id: 'dual_use',
+      text: 'Does the organisation make or trade goods, software or technology listed as dual-use?',
+      expected: false,
+    },
+    {
+      id: 'military_end_user',
+      text: 'Is the organisation part of armed forces, police or intelligence services, or does it work for them?',
+      expected: false,
+    },
+  ],
 };
 
-export const DECLARATION_VERSION = '2026-01';
+export const DECLARATION_VERSION = '2026-11';
 
 /** Industries an applicant can name; `high` ones are looked at by a person (specification: high-risk industry flags). */
 export const INDUSTRIES: Readonly<Record<string, 'normal' | 'high'>> = {

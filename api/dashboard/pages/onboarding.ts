@@ -279,8 +279,7 @@ function statementsForm(
       <section class="stack" id="statements">
         <h2>Use-of-service declaration, version ${DECLARATION_VERSION}</h2>
         <p class="prose help">
-          Answer as it is. An answer that raises a question is looked at by a person, and ends no
-          application by itself.
+          Answer as it is. A yes is looked at by a person, and ends no application by itself.
         </p>
         ${(STATEMENTS[DECLARATION_VERSION] ?? []).map(
           ({ id, text }) =>

@@ -96,7 +96,7 @@ describe('the review queue', () => {
         'Dora Example',
         'director, France (FR)',
         'Bill Example',
-        'The service will not be used for unlawful surveillance or repression.',
+        'Will the service be used for unlawful surveillance or repression?',
         'score 0.881',
         'Dora Exampel',
         'weak alias',
