@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { may, type Membership } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
 import { takeForms } from './forms.ts';
 import {
@@ -55,10 +56,17 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
           const first =
             memberships.find(({ asksSingleSignOn }) => !asksSingleSignOn) ?? memberships[0];
           if (first === undefined && staff.length > 0) return seeOther(reply, staffHome(staff));
-          if (first !== undefined) return seeOther(reply, homeOf(first));
+          if (first !== undefined) return seeOther(reply, await beginningOf(deps, first));
           const invitations = await deps.teams.invitationsFor(request.visit.person);
           const next = invitations.length > 0 ? 'invitations' : 'apply';
           return seeOther(reply, `/dashboard/${next}`);
+        });
+        // Letters lead here.
+        ours.get<{ Params: { org: string } }>('/:org', SESSION, async (request, reply) => {
+          const { org } = request.params;
+          const membership = request.visit.memberships.find(({ orgId }) => orgId === org);
+          if (membership === undefined) throw notFound();
+          return seeOther(reply, await beginningOf(deps, membership));
         });
         accountRoutes(ours, deps);
         await ours.register(async (own) => {
@@ -109,3 +117,11 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
     { prefix: '/dashboard' },
   );
 };
+
+/** Where a member begins: while an active organisation has no key, who may create it is led to the first one. */
+async function beginningOf({ keys }: DashboardDeps, membership: Membership): Promise<string> {
+  const { orgId } = membership;
+  if (membership.orgState !== 'active' || !may(membership, 'issue keys')) return homeOf(membership);
+  const { items } = await keys.list({ orgId, limit: 1, order: 'asc' });
+  return items.length === 0 ? `/dashboard/${orgId}/onboarding` : homeOf(membership);
+}

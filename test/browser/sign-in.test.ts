@@ -22,7 +22,10 @@ const { app, errors, dashboard } = await openDashboardEdge(database, 'http://loc
 });
 const root = (await listenLocally(app)).replace('127.0.0.1', 'localhost');
 const browser = await launchBrowser();
-const { id: orgId } = await activeAccount(createRegistries(database.pool));
+const registries = createRegistries(database.pool);
+const { id: orgId } = await activeAccount(registries);
+// With a key the way in leads to the overview.
+await registries.keys.issue(orgId, { name: 'a key' }, OPERATOR);
 const newOwner = () => newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
 /** As if everybody had signed in a while ago: acts that give something ask again. */
 const ageSessions = () =>

@@ -126,8 +126,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     if (authenticatedAt !== undefined && deps.now() - authenticatedAt < FRESH_MS) {
       confirm(deps, reply, sessionId, Math.min(authenticatedAt, deps.now()));
     }
-    const { to } = errand;
-    return seeOther(reply, to === '/dashboard' ? `/dashboard/${org}/overview` : to);
+    return seeOther(reply, errand.to);
   });
   app.get<OfOrganisation>('/sso/:org/sign-out', SESSION, async (request, reply) => {
     const { org } = request.params;

@@ -1,17 +1,19 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
-import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { formTokenOf, newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { keys } = registries;
 const { browser } = await openDashboardEdge(database);
 let orgId: string;
 let owner: Person;
 
 beforeAll(async () => {
-  orgId = (await activeAccount(createRegistries(database.pool))).id;
+  orgId = (await activeAccount(registries)).id;
   owner = await newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
 });
 
@@ -23,6 +25,13 @@ describe('signing in', () => {
       const visitor = browser();
       const signedIn = await visitor.signIn(owner);
       expect([signedIn.statusCode, signedIn.headers.location]).toEqual([303, '/dashboard']);
+      // There is no key yet, and nothing works before that.
+      const first = await visitor.get('/dashboard');
+      expect(first.headers.location).toBe(`/dashboard/${orgId}/onboarding`);
+      expect((await visitor.get(first.headers.location!)).payload).toContain(
+        'Create the first key',
+      );
+      await keys.issue(orgId, { name: 'a key' }, OPERATOR);
       const home = await visitor.get('/dashboard');
       expect(home.headers.location).toBe(`/dashboard/${orgId}/overview`);
       const page = await visitor.get(`/dashboard/${orgId}/keys`);

@@ -165,6 +165,10 @@ describe('signing up', () => {
       expect((await later.get(page)).payload).toContain('The contract is signed');
       await vettings.record(orgId, await currentVetting(registries, orgId));
       await accounts.activate(orgId, OPERATOR);
+      // The way in, and the link of the letters, lead to the first key until there is one.
+      const ways = ['/dashboard', `/dashboard/${orgId}`];
+      for (const way of ways) expect((await later.get(way)).headers.location).toBe(page);
+      expect((await later.get(page)).payload).toContain('Create the first key');
       const key = await later.send(page, `/dashboard/${orgId}/keys`, {
         name: 'First key',
         scope: ['inference:read', 'inference:write'],
@@ -172,6 +176,9 @@ describe('signing up', () => {
       const shown = await later.get(key.headers.location as string);
       expect(shown.payload).toMatch(/dkt_\w{38}/);
       expect((await later.get(page)).payload).toContain('All is done');
+      for (const way of ways) {
+        expect((await later.get(way)).headers.location).toBe(`/dashboard/${orgId}/overview`);
+      }
       expect(errors).toEqual([]);
     },
   );

@@ -115,10 +115,9 @@ describe('coming in by the issuer', () => {
       );
       expect(found.payload).toContain(`/dashboard/sso/${ours.id}/start?`);
       const entered = await comeIn(visitor, ada());
-      expect([entered.statusCode, entered.headers.location]).toEqual([
-        303,
-        `/dashboard/${ours.id}/overview`,
-      ]);
+      expect([entered.statusCode, entered.headers.location]).toEqual([303, '/dashboard']);
+      const home = await visitor.get('/dashboard');
+      expect(home.headers.location).toBe(`/dashboard/${ours.id}/overview`);
       const page = await visitor.get(`/dashboard/${ours.id}/team`);
       expect(page.payload).toContain('Ada of the Issuer');
       expect(page.payload).toContain('ada@ours.example');
