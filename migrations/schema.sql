@@ -739,6 +739,9 @@ CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING bt
 CREATE INDEX screening_by_organisation ON public.screening USING btree (org_id, sequence DESC);
 CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (org_id, id DESC);
 CREATE INDEX stored_answer_expiry ON public.stored_answer USING btree (expires_at);
+CREATE INDEX usage_day_by_key ON public.usage_day USING btree (org_id, key_id);
+CREATE INDEX usage_day_by_model ON public.usage_day USING btree (org_id, model);
+CREATE INDEX usage_day_by_region ON public.usage_day USING btree (org_id, region);
 
 create view receipt_figure as
  SELECT b.org_id,

@@ -226,13 +226,13 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
     },
     async (request, reply) => {
       const { from, to, after, ...filters } = request.query;
+      await refuseUnknown(options, request.credential, filters);
       const page = await ledger.listReceipts({
         orgId: request.credential.orgId,
         ...filters,
         ...(after === undefined ? {} : { after: cursorOf(after) }),
         ...spanOf({ from, to }),
       });
-      if (page.items.length === 0) await refuseUnknown(options, request.credential, filters);
       const rows = page.items.map(({ body }) => Buffer.from(body).toString());
       const ids = page.items.map(({ id }) => id);
       return reply.type(JSON_TYPE).send(listText(rows, ids, page.hasMore));
@@ -265,8 +265,8 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
 };
 
 /**
- * Nothing was found: a name that neither the catalogue nor any receipt of the organisation has would otherwise be taken for
- * one that nothing was asked of.
+ * A name that neither the catalogue nor any receipt of the organisation has would otherwise be taken for one that nothing was
+ * asked of, after all that is summed up had been looked through for it.
  * @throws Fault `invalid_model`, `invalid_region`, `invalid_key`
  */
 async function refuseUnknown(

@@ -1,5 +1,5 @@
 /** A receipt is found by every name that a caller may have of it, and by what it says; and by no other organisation. */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { derivationDigest } from '#shared/receipts/derivation.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
@@ -16,7 +16,8 @@ import { integrateAll } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
-const edge = await openEdge(database.poolAs('docket_api', 2));
+const pool = database.poolAs('docket_api', 2);
+const edge = await openEdge(pool);
 const key = edge.keyFor('org_a');
 const upstreamAnswerId = 'chatcmpl-77';
 let id = '';
@@ -106,6 +107,27 @@ describe('GET /receipts', () => {
   ])('400 for %s, which no receipt can have', async (query, code, param) => {
     const { status, body } = await list(query);
     expect([status, body.error.code, body.error.param]).toEqual([400, code, param]);
+  });
+
+  it.each(['model=no-such-model', 'region=atlantis', 'key=key_none'])(
+    'looks through no receipts and no sums for %s, which none of them has',
+    async (query) => {
+      const asked = vi.spyOn(pool, 'query');
+      expect((await list(query)).status).toBe(400);
+      const asks = asked.mock.calls as unknown as [{ text: string }][];
+      const texts = asks.map(([{ text }]) => text);
+      asked.mockRestore();
+      expect(texts.filter((text) => text.includes('union all'))).toHaveLength(1);
+      expect(texts.filter((text) => /usage_hour|with looked/.test(text))).toEqual([]);
+    },
+  );
+
+  it('finds a receipt by a model that has just been used and is offered no more', async () => {
+    const record = inferenceRecord({ orgId: 'org_c', requestId: newId('req') });
+    const [fresh] = await commitReceipts(database.poolAs('docket_receipts', 1), signer, [record]);
+    const { credentialSubject } = parseReceipt(bytes).document;
+    const query = `model=${encodeURIComponent(credentialSubject.model)}&key=${record.keyId}`;
+    expect((await list(query, edge.keyFor('org_c'))).body.first_id).toBe(fresh);
   });
 
   it('tells from no filter which models, regions and keys other organisations have', async () => {

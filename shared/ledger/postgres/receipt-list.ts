@@ -134,13 +134,26 @@ const bodies = (order: 'asc' | 'desc') =>
     `select entry_id, body from ledger_body where entry_id = any ($1::text[]) order by entry_id ${order}`,
   );
 
+/** Of the sums, each by an index; and of the few receipts that are not summed up yet. */
+const seen = (column: 'model' | 'region' | 'key_id') =>
+  `(select from usage_day where org_id = $1 and ${column} = $2 limit 1)
+   union all (
+     select from (
+       select entry_id from receipt_pending where org_id = $1
+       union all
+       select entry_id from ledger_quarantine where org_id = $1
+       union all
+       select entry_id from ledger_entry
+       where org_id = $1 and index >= (select usage_size from ledger_head where org_id = $1)) waiting
+     join ledger_body b on b.org_id = $1 and b.entry_id = waiting.entry_id and b.${column} = $2
+     limit 1)`;
+
 const SEEN = {
-  model: statement({}, 'select from usage_day where org_id = $1 and model = $2 limit 1'),
-  region: statement({}, 'select from usage_day where org_id = $1 and region = $2 limit 1'),
+  model: statement({}, seen('model')),
+  region: statement({}, seen('region')),
   key: statement(
     {},
-    `select from api_key where org_id = $1 and id = $2
-     union all (select from usage_day where org_id = $1 and key_id = $2 limit 1)`,
+    `select from api_key where org_id = $1 and id = $2 union all (${seen('key_id')})`,
   ),
 } as const;
 
