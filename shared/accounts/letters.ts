@@ -149,7 +149,7 @@ interface NamedKey {
 export interface KeyOfLetter extends NamedKey {
   /** Others have it, or may have. */
   leaked: boolean;
-  /** Until when its revocation can be undone, in epoch milliseconds; null for one that is not revoked. */
+  /** Until when its revocation can be undone, in epoch milliseconds; null where it cannot. */
   restorableUntil: number | null;
 }
 
@@ -168,14 +168,14 @@ export function draftOfKeyAct(
       `${named} ${event}: others have it, or may have. Requests with it are refused.`,
       `Where it was found: ${reason === undefined ? 'that was not said' : quoted(reason)}.`,
       'What to do: issue another key and deploy it, take this one away from where it was found, and look through the receipts of this key for requests that were not yours.',
-      restorable(key, 'Only support can restore it'),
+      restorable(key, 'Only support can restore it, while the organisation is active'),
       by,
     ]);
   }
   return draft(`API key "${key.name}" ${event}`, [
     `${named} ${event}.`,
     ...(reason === undefined ? [] : [`Reason: ${quoted(reason)}.`]),
-    restorable(key, 'An owner or admin can restore it'),
+    restorable(key, 'An owner or admin can restore it, while the organisation is active'),
     by,
   ]);
 }
@@ -185,10 +185,10 @@ function quoted(words: string): string {
   return plain(words.trim()).replaceAll(/\b(dkt_\w{4})\w{9,}/g, '$1…');
 }
 
-/** Who can undo a revocation, and until when; nothing of a key that is not revoked. */
+/** Who can undo a revocation, and until when; nothing where it cannot be undone. */
 function restorable({ restorableUntil }: KeyOfLetter, who: string): string {
   if (restorableUntil === null) return '';
-  return `${who}, until ${dateTime(restorableUntil)}; then its record is deleted.`;
+  return `${who}, until ${dateTime(restorableUntil)}; its record is deleted 90 days after the revocation.`;
 }
 
 /** A warning that a key is about to expire. */

@@ -63,7 +63,7 @@ export function dateTime(at: number): string {
   return `${day(at)}, ${new Date(at).toISOString().slice(11, 16)} UTC`;
 }
 
-/** The same of a time in ISO 8601, with seconds where there are any. */
+/** The same of a time that a document states in ISO 8601: with seconds where there are any, since readers compare it with its bytes. */
 export function timeWords(time: string): string {
   return `${day(Date.parse(time))}, ${time.slice(11, 19).replace(/:00$/, '')} UTC`;
 }

@@ -24,7 +24,7 @@ export interface KeyDescription {
   revoked_at: string | null;
   /** Others have it, or may have: only support can restore it. */
   leaked: boolean;
-  /** Until when the revocation can be undone. */
+  /** Until when the revocation can be undone; null where it cannot. */
   restorable_until: string | null;
   last_used_at: string | null;
   /** A year after its creation: rotation is recommended by then. Null for a key that is not active. */
@@ -48,7 +48,7 @@ export function describeKey(key: KeyRecord, now: number): KeyDescription {
     expires_at: optionalTimestamp(key.expiresAt),
     revoked_at: optionalTimestamp(revokedAt),
     leaked: key.leaked,
-    restorable_until: optionalTimestamp(restorableUntil(key)),
+    restorable_until: optionalTimestamp(restorableUntil(key, now)),
     last_used_at: optionalTimestamp(key.lastUsedAt),
     rotation_due_at: optionalTimestamp(rotationDueAt(key, now)),
   };

@@ -58,9 +58,14 @@ export function restore<K extends Revocable>(key: K, now: number): K {
   return restored;
 }
 
-/** Until when a revocation can be undone, in epoch milliseconds; null for a key that is not revoked. */
-export function restorableUntil({ revokedAt }: Pick<KeyRecord, 'revokedAt'>): number | null {
-  return revokedAt === null ? null : revokedAt + RESTORE_WINDOW_MS;
+/**
+ * Until when a revocation can be undone, in epoch milliseconds; null where it cannot: the key is not revoked, its 90 days are
+ * over, or it has expired since.
+ */
+export function restorableUntil({ expiresAt, revokedAt }: Lifetime, now: number): number | null {
+  if (revokedAt === null) return null;
+  const until = Math.min(revokedAt + RESTORE_WINDOW_MS, expiresAt ?? Infinity);
+  return until > now ? until : null;
 }
 
 /** Records of keys that were revoked at this time or before are deleted (epoch milliseconds). */

@@ -2,7 +2,6 @@ import { html, type Html } from '#api/html.ts';
 import type { Account } from '#shared/accounts/account.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
-import { day } from '#shared/kernel/time.ts';
 import { DEFAULT_SCOPES, SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { restorableUntil, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
@@ -36,8 +35,6 @@ const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'admin:keys':
     'Issue and revoke other keys, and read the audit log. For automation that you trust.',
 };
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 function base(frame: Frame): string {
   return `/dashboard/${frame.membership!.orgId}/keys`;
@@ -347,53 +344,59 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
     </div>
     ${told(parts)}
     ${rotated === undefined ? undefined : rotationNote(`${base(frame)}/${rotated.id}`)}
-    <dl class="facts">
-      <dt>Key</dt>
-      <dd><code>${displayText(key.display)}</code></dd>
-      <dt>Id</dt>
-      <dd>${copyable('key-id', key.id)}</dd>
-      <dt>Scopes</dt>
-      <dd>
-        ${key.scopes.map((scope) => html`<div><code>${scope}</code> <span class="soft">${SCOPE_WORDS[scope]}</span></div>`)}
-      </dd>
-      <dt>Last used</dt>
-      <dd>${key.lastUsedAt === null ? 'never' : moment(key.lastUsedAt, now)}</dd>
-      <dt>Created</dt>
-      <dd>${moment(key.createdAt, now)}</dd>
-      <dt>Expires</dt>
-      <dd>${key.expiresAt === null ? 'never' : moment(key.expiresAt, now)}</dd>
-      ${
-        key.limit === null
-          ? undefined
-          : html`<dt>Own limit</dt>
-              <dd>${paceWords(key.limit)}</dd>`
-      }
-      ${
-        predecessor === undefined
-          ? undefined
-          : html`<dt>Successor of</dt>
-              <dd>
-                <a href="${base(frame)}/${predecessor.id}">${predecessor.name}</a>
-                <code>${displayText(predecessor.display)}</code>
-              </dd>`
-      }
-      ${
-        successor === null
-          ? undefined
-          : html`<dt>Succeeded by</dt>
-              <dd>
-                <a href="${base(frame)}/${successor.id}">${successor.name}</a>
-                <code>${displayText(successor.display)}</code>
-              </dd>`
-      }
-      ${
-        key.revokedAt === null
-          ? undefined
-          : html`<dt>Revoked</dt>
-              <dd>${moment(key.revokedAt, now)}</dd>`
-      }
-    </dl>
+    ${keyFacts(
+      key,
+      now,
+      predecessor === undefined ? undefined : relative(frame, 'Successor of', predecessor),
+      successor === null ? undefined : relative(frame, 'Succeeded by', successor),
+    )}
     ${may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}`;
+}
+
+/** What is known of a key, for its organisation and for support alike; `relatives` are the keys before and after it. */
+export function keyFacts(
+  key: KeyRecord,
+  now: number,
+  ...relatives: readonly (Html | undefined)[]
+): Html {
+  const { expiresAt, lastUsedAt, revokedAt } = key;
+  return html`<dl class="facts">
+    <dt>Key</dt>
+    <dd><code>${displayText(key.display)}</code></dd>
+    <dt>Id</dt>
+    <dd>${copyable('key-id', key.id)}</dd>
+    <dt>Scopes</dt>
+    <dd>
+      ${key.scopes.map((scope) => html`<div><code>${scope}</code> <span class="soft">${SCOPE_WORDS[scope]}</span></div>`)}
+    </dd>
+    <dt>Last used</dt>
+    <dd>${lastUsedAt === null ? 'never' : moment(lastUsedAt, now)}</dd>
+    <dt>Created</dt>
+    <dd>${moment(key.createdAt, now)}</dd>
+    <dt>${expiresAt === null || expiresAt > now ? 'Expires' : 'Expired'}</dt>
+    <dd>${expiresAt === null ? 'never' : moment(expiresAt, now)}</dd>
+    ${
+      key.limit === null
+        ? undefined
+        : html`<dt>Own limit</dt>
+            <dd>${paceWords(key.limit)}</dd>`
+    }
+    ${relatives}
+    ${
+      revokedAt === null
+        ? undefined
+        : html`<dt>Revoked</dt>
+            <dd>${moment(revokedAt, now)}</dd>`
+    }
+  </dl>`;
+}
+
+function relative(frame: Frame, what: string, key: KeyRecord): Html {
+  return html`<dt>${what}</dt>
+    <dd>
+      <a href="${base(frame)}/${key.id}">${key.name}</a>
+      <code>${displayText(key.display)}</code>
+    </dd>`;
 }
 
 /** The key that is being rotated: this one, or the one before it. */
@@ -405,32 +408,44 @@ function rotatedKey({ key, predecessor, successor }: KeyParts, now: number): Key
   return isActive(predecessor) ? predecessor : undefined;
 }
 
-/** The way back of a revoked key, and until when there is one. */
+/** The way back of a revoked key: until when there is one, or why there is none. */
 function restoring(frame: Frame, { key }: KeyParts): Html {
-  const until = restorableUntil(key)!;
-  const days = Math.max(0, Math.floor((until - frame.now) / DAY_MS));
-  const left = html`until ${day(until)}, ${counted(days, 'day')} from now; then its record is
-  deleted`;
   return html`<section class="stack tight">
     <h2>Restore</h2>
-    ${
-      key.leaked
-        ? html`<p class="prose">
-            It leaked: others have it, or may have. Only support can restore it, ${left}. Create
-            another key instead.
-          </p>`
-        : may(frame.membership!, 'issue keys')
-          ? html`<p class="prose">
-                The key works again at once, for everybody who has it. This can be done ${left}.
-              </p>
-              <form method="post" action="${base(frame)}/${key.id}/restore">
-                ${token(frame)}<button type="submit">Restore key</button>
-              </form>`
-          : html`<p class="prose">
-              It can be restored ${left}, and only while the organisation is active.
-            </p>`
-    }
+    ${wayBack(frame, key)}
+    <p class="help">Its record is deleted 90 days after it was revoked.</p>
   </section>`;
+}
+
+function wayBack(frame: Frame, key: KeyRecord): Html {
+  const until = restorableUntil(key, frame.now);
+  const issues = may(frame.membership!, 'issue keys');
+  if (until === null) return html`<p class="prose">${noWayBack(key, frame.now)}</p>`;
+  const left = html`until ${moment(until, frame.now)}`;
+  if (key.leaked) {
+    return html`<p class="prose">
+      It leaked: others have it, or may have. Only support can restore it, ${left}.
+      ${issues ? 'Create another key instead.' : undefined}
+    </p>`;
+  }
+  if (!issues) {
+    return html`<p class="prose">
+      An owner or admin can restore it ${left}, while the organisation is active.
+    </p>`;
+  }
+  return html`<p class="prose">
+      The key works again at once, for everybody who has it. This can be done ${left}.
+    </p>
+    <form method="post" action="${base(frame)}/${key.id}/restore">
+      ${token(frame)}<button type="submit">Restore key</button>
+    </form>`;
+}
+
+/** Why a key that is refused is not restored. */
+export function noWayBack({ expiresAt }: KeyRecord, now: number): string {
+  return expiresAt !== null && expiresAt <= now
+    ? 'The key has expired, and an expired key is not restored.'
+    : 'The 90 days in which it could be restored are over.';
 }
 
 function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | undefined {
@@ -445,8 +460,9 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
       <form class="form" method="post" action="${base(frame)}/${key.id}/revoke">
         ${token(frame)}
         <p class="prose">
-          Requests with this key are refused everywhere within a second. You can restore it for 90
-          days; one that leaked, or may have, only support can.
+          Requests with this key are refused everywhere within a second. It can be restored for 90
+          days at most, while the organisation is active; one that leaked, or may have, by support
+          alone.
         </p>
         <fieldset>
           <legend>Why</legend>
@@ -481,7 +497,8 @@ function leaking(frame: Frame, key: KeyRecord): Html {
     <form class="form" method="post" action="${base(frame)}/${key.id}/revoke">
       ${token(frame)}
       <p class="prose">
-        The key is refused already. Marked as leaked, it can be restored by support alone.
+        The key is refused already.
+        ${restorableUntil(key, frame.now) === null ? noWayBack(key, frame.now) : 'Marked as leaked, it can be restored by support alone.'}
       </p>
       ${field({ name: 'note', label: 'Where it was found (optional)', max: '400' })}
       <div>

@@ -73,6 +73,7 @@ function guidance(
         A successor has the same scopes and limits and is shown once. The key you have goes on
         working until you revoke it, so nothing stops while you deploy the new one. You can leave
         this page and come back at any time.
+        ${may(frame.membership!, 'issue keys') ? undefined : 'An owner or admin issues it, while the organisation is active.'}
       </p>`,
     deploy: () =>
       html`<p class="prose">
@@ -164,8 +165,8 @@ function acts(
       <form class="form" method="post" action="${keys}/${old.id}/revoke">
         ${hidden}<input type="hidden" name="why" value="rotated" />
         <p class="prose" id="effect" data-live="${LOOK_S}">
-          ${early} Requests with it are refused everywhere within a second. You can restore it for
-          90 days.
+          ${early} Requests with it are refused everywhere within a second. It can be restored for
+          90 days at most, while the organisation is active.
         </p>
         ${field({ name: 'note', label: 'For the audit log (optional)', max: '400' })}
         <div><button class="danger" type="submit">Revoke the old key</button></div>

@@ -1,12 +1,10 @@
 import { html, type Html } from '#api/html.ts';
 import type { Account } from '#shared/accounts/account.ts';
-import { dateTime } from '#shared/kernel/time.ts';
-import { displayText } from '#shared/keys/describe.ts';
 import { restorableUntil, stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
-import { leakedBadge, stateBadge } from './keys.ts';
+import { keyFacts, leakedBadge, noWayBack, stateBadge } from './keys.ts';
 import { type Frame, token } from './layout.ts';
-import { copyable, moment, note, textArea, told, type Told } from './parts.ts';
+import { moment, note, textArea, told, type Told } from './parts.ts';
 
 export interface ServiceKeyParts extends Told {
   key: KeyRecord;
@@ -24,33 +22,13 @@ export function serviceKeyPage(frame: Frame, parts: ServiceKeyParts): Html {
       <h1>${key.name}</h1>
       ${stateBadge(key, now)} ${leakedBadge(key)}
     </div>
-    ${told(parts)}
-    <dl class="facts">
-      <dt>Key</dt>
-      <dd><code>${displayText(key.display)}</code></dd>
-      <dt>Id</dt>
-      <dd>${copyable('key-id', key.id)}</dd>
-      <dt>Scopes</dt>
-      <dd>${key.scopes.join(', ')}</dd>
-      <dt>Last used</dt>
-      <dd>${key.lastUsedAt === null ? 'never' : moment(key.lastUsedAt, now)}</dd>
-      <dt>Created</dt>
-      <dd>${moment(key.createdAt, now)}</dd>
-      <dt>Expires</dt>
-      <dd>${key.expiresAt === null ? 'never' : moment(key.expiresAt, now)}</dd>
-      ${
-        key.revokedAt === null
-          ? undefined
-          : html`<dt>Revoked</dt>
-              <dd>${moment(key.revokedAt, now)}</dd>`
-      }
-    </dl>
+    ${told(parts)} ${keyFacts(key, now)}
     ${mayNot === undefined ? acts(frame, parts) : note('plain', mayNot)}`;
 }
 
 function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
   const state = stateAt(key, frame.now);
-  const until = restorableUntil(key);
+  const until = restorableUntil(key, frame.now);
   const address = `/dashboard/service/keys/${key.id}`;
   return html`<section class="stack tight">
     ${
@@ -61,7 +39,8 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
               ${token(frame)}
               <p class="prose">
                 Requests with this key are refused everywhere within a second. Its organisation gets
-                a letter and can restore it for 90 days; one that leaked, support alone.
+                a letter and can restore it for 90 days at most, while it is active; one that
+                leaked, support alone.
               </p>
               ${reason('revoke-reason', 'Reason; of one that leaked, where it was found')}
               <div class="row">
@@ -74,19 +53,24 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
           </details>`
         : undefined
     }
-    ${state === 'active' || key.leaked ? undefined : leaking(frame, address)}
+    ${state === 'active' || key.leaked ? undefined : leaking(frame, { address, key, until })}
     ${until === null ? undefined : restoring(frame, { key, account, address, until })}
+    ${state === 'active' || until !== null ? undefined : html`<p class="soft">${noWayBack(key, frame.now)}</p>`}
   </section>`;
 }
 
-function leaking(frame: Frame, address: string): Html {
+function leaking(
+  frame: Frame,
+  { address, key, until }: { address: string; key: KeyRecord; until: number | null },
+): Html {
   return html`<details class="act">
     <summary>It leaked…</summary>
     <form class="form" method="post" action="${address}/revoke">
       ${token(frame)}
       <p class="prose">
-        The key is refused already. Marked as leaked, it can be restored by support alone; its
-        organisation gets a letter.
+        The key is refused already.
+        ${until === null ? noWayBack(key, frame.now) : 'Marked as leaked, it can be restored by support alone.'}
+        Its organisation gets a letter.
       </p>
       ${reason('revoke-reason', 'Where it was found')}
       <div>
@@ -117,7 +101,8 @@ function restoring(
       ${token(frame)}
       <p class="prose">
         The key works again at once, for everybody who has it; its organisation gets a letter. This
-        can be done until ${dateTime(until)}; then its record is deleted.
+        can be done until ${moment(until, frame.now)}; its record is deleted 90 days after it was
+        revoked.
         ${key.leaked ? 'It leaked: restore it only when you know that nobody else has it.' : undefined}
       </p>
       ${reason('restore-reason', 'Reason')}

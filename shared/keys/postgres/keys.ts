@@ -297,7 +297,8 @@ export async function record(
     ...(why === undefined ? {} : { reason: why }),
   });
   const display = displayText(key.display);
-  const named = { orgId, name, display, leaked, restorableUntil: restorableUntil(key) };
+  const until = restorableUntil(key, surroundings.now());
+  const named = { orgId, name, display, leaked, restorableUntil: until };
   await queueKeyMail(client, surroundings, { key: named, action, actor, reason: why });
 }
 

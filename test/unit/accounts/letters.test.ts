@@ -54,7 +54,9 @@ describe('a letter about a key', () => {
     const { subject, body } = draftOfKeyAct(REVOKED, 'key.revoked', BY)!;
     expect(subject).toBe('API key "batch" was revoked');
     expect(body).toContain('Reason: not used any more.');
-    expect(body).toContain('An owner or admin can restore it, until 23 Feb 2027, 18:00 UTC;');
+    expect(body).toContain(
+      'An owner or admin can restore it, while the organisation is active, until 23 Feb 2027, 18:00 UTC;',
+    );
     expect(body).not.toMatch(/leaked|support can/i);
   });
 
@@ -64,7 +66,9 @@ describe('a letter about a key', () => {
     expect(subject).toBe('API key "batch" leaked');
     expect(body).toContain('Where it was found: in a log.');
     expect(body).toContain('What to do: issue another key');
-    expect(body).toContain('Only support can restore it, until 23 Feb 2027, 18:00 UTC;');
+    expect(body).toContain(
+      'Only support can restore it, while the organisation is active, until 23 Feb 2027, 18:00 UTC;',
+    );
     expect(body).not.toContain('owner or admin');
     const pasted = `dkt_${'Ab1'.repeat(12)}xy in a log\n\0`;
     const told = draftOfKeyAct(leaked, 'key.revoked', { ...BY, reason: pasted })!;

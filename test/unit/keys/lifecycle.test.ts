@@ -4,6 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import {
   expiryWarnings,
   purgedUntil,
+  restorableUntil,
   restore,
   RESTORE_WINDOW_MS,
   revoke,
@@ -59,6 +60,26 @@ describe('the life of a key', () => {
     const revoked = revoke<Key>({ ...ACTIVE, expiresAt: 5_000 }, 1_000);
     expect(codeOf(() => restore(revoked, 6_000))).toBe('key_state_conflict');
   });
+
+  it(
+    'says until when a revocation can be undone, and nothing once it cannot',
+    { tags: ['keys.ninety-days'] },
+    () => {
+      const revoked = revoke<Key>(ACTIVE, 1_000);
+      const end = 1_000 + RESTORE_WINDOW_MS;
+      const expiring = { ...revoked, expiresAt: 5_000 };
+      expect(restorableUntil(ACTIVE, 1_000)).toBe(null);
+      for (const [key, until] of [
+        [revoked, end],
+        [expiring, 5_000],
+      ] as const) {
+        expect(restorableUntil(key, until - 1)).toBe(until);
+        expect(codeOf(() => restore(key, until - 1))).toBe(null);
+        expect(restorableUntil(key, until)).toBe(null);
+        expect(codeOf(() => restore(key, until))).toBe('key_state_conflict');
+      }
+    },
+  );
 
   it('is warned of once in its last day and once in the two weeks before', () => {
     const day = 86_400_000;
