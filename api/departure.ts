@@ -21,6 +21,8 @@ type HttpSocket = Socket & { _httpMessage?: ServerResponse | null };
 export class Departure {
   readonly #server: Server;
   readonly #sockets = new Set<HttpSocket>();
+  /** What takes connections for the server on other addresses. */
+  readonly #doors: Listener[] = [];
   /** How many connections there have been. */
   #taken = 0;
 
@@ -31,6 +33,12 @@ export class Departure {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
+  }
+
+  /** The server has connections from this one too; it listens as long as the server does. */
+  alsoAt(door: Listener): void {
+    this.#doors.push(door);
+    this.#server.once('close', () => door.close());
   }
 
   /**
@@ -52,7 +60,7 @@ export class Departure {
     await delay(lameDuckMs);
     await this.#takeWaiting();
     // Not the HTTP server's own: that closes idle connections at once, some just as their next request arrives.
-    Listener.prototype.close.call(this.#server);
+    for (const one of [this.#server, ...this.#doors]) Listener.prototype.close.call(one);
     while (this.#sockets.size > 0) await delay(LOOK_MS);
   }
 

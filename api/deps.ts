@@ -1,6 +1,4 @@
 import type { Pool } from 'pg';
-import type { ListenOptions } from 'node:net';
-import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
@@ -22,6 +20,7 @@ import { dashboardOf } from '#api/dashboard/deps.ts';
 import { openStatus } from '#api/front/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
+import { listen } from './listen.ts';
 import { openExports, openResources } from '#api/routes/deps.ts';
 
 /** What an address may ask at once, as seconds of its rate: a page with all it shows, a verifier with its tiles. */
@@ -115,7 +114,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await inference.start();
       // It holds the event loop for a third of a second, so before anybody waits.
       await dashboard?.door();
-      return { port: await listen(app, config) };
+      return { port: await listen(app, departure, config) };
     },
     drain: async () => {
       // Half of the time is for those who are being answered.
@@ -133,16 +132,6 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     },
     reload: catalogue.reload,
   };
-}
-
-/** Listens, and returns the port it got. */
-async function listen(app: FastifyInstance, config: Config): Promise<number> {
-  // Passed on to the socket: several api processes may share the port, and the kernel spreads connections.
-  const { port, host, reusePort } = config;
-  const address: ListenOptions = { port, host, reusePort };
-  await app.listen(address as FastifyListenOptions);
-  const bound = app.server.address();
-  return typeof bound === 'object' && bound !== null ? bound.port : port;
 }
 
 /** Documents that are public: the interface, the signing keys as they are now, the contexts. */

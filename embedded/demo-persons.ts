@@ -13,14 +13,15 @@ export interface PersonLogin {
   password: string;
 }
 
-/** Those who can sign in on this machine: one of each kind. */
-export type DemoPersons = Record<'owner' | 'operator' | 'reviewer', PersonLogin>;
+/** Those who can sign in on this machine: of each kind as many as it takes, which is two where two have to approve. */
+const PERSONS = ['owner', 'operator', 'reviewer', 'second_reviewer'] as const;
+export type DemoPersons = Record<(typeof PERSONS)[number], PersonLogin>;
 
 const FILE = 'demo-persons.json';
 const LAUNCHER: Actor = { kind: 'operator', id: 'embedded-mode' };
 
 /**
- * Makes sure that an owner of this organisation, an operator and a reviewer can sign in. Their passwords are made at the
+ * Makes sure that an owner of this organisation, an operator and two reviewers can sign in. Their passwords are made at the
  * first start and kept in `<dataDir>/demo-persons.json` (mode 0600); one that was changed in the dashboard is not known here.
  */
 export async function ensureDemoPersons(
@@ -30,22 +31,26 @@ export async function ensureDemoPersons(
 ): Promise<DemoPersons> {
   const persons = createPersonRegistry(pool, systemSurroundings);
   const path = join(dataDir, FILE);
+  // One of an earlier release has fewer persons.
   const kept = await readFile(path, 'utf8').then(
-    (text) => JSON.parse(text) as DemoPersons,
-    () => undefined,
+    (text) => JSON.parse(text) as Partial<DemoPersons>,
+    () => ({}) as Partial<DemoPersons>,
   );
-  const logins = kept ?? newLogins();
-  if (kept === undefined) await writePrivateFile(path, `${JSON.stringify(logins, null, 2)}\n`);
+  const logins = { ...newLogins(), ...kept };
+  if (PERSONS.some((who) => kept[who] === undefined)) {
+    await writePrivateFile(path, `${JSON.stringify(logins, null, 2)}\n`);
+  }
   const places: Readonly<Record<keyof DemoPersons, readonly [string, Place]>> = {
     owner: ['Olivia Owner', { kind: 'organisation', orgId, role: 'owner' }],
     operator: ['Otto Operator', { kind: 'staff', role: 'operator' }],
     reviewer: ['Rita Reviewer', { kind: 'staff', role: 'reviewer' }],
+    second_reviewer: ['Rob Reviewer', { kind: 'staff', role: 'reviewer' }],
   };
-  for (const who of Object.keys(places) as (keyof DemoPersons)[]) {
+  for (const who of PERSONS) {
     const [name, place] = places[who];
     const { email, password } = logins[who];
     const known = await persons.find(email);
-    if (known?.hasLogin === true && kept !== undefined) continue;
+    if (known?.hasLogin === true && kept[who] !== undefined) continue;
     const person = await persons.add({ name, email }, place, LAUNCHER);
     // Only now: it is the largest part of the dashboard's code, and most starts do not need it.
     const { hashPassword } = await import('better-auth/crypto');
@@ -56,8 +61,8 @@ export async function ensureDemoPersons(
 
 function newLogins(): DemoPersons {
   const login = (who: string): PersonLogin => ({
-    email: `${who}@docket.example`,
+    email: `${who.replace('_', '-')}@docket.example`,
     password: randomBytes(18).toString('base64url'),
   });
-  return { owner: login('owner'), operator: login('operator'), reviewer: login('reviewer') };
+  return Object.fromEntries(PERSONS.map((who) => [who, login(who)])) as DemoPersons;
 }

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
 
 /**
  * Ports below those that a system hands out by itself: to connections that go out, and to whoever listens on 0. Linux
@@ -17,14 +18,25 @@ const anyPort = (): number => randomInt(KEPT_PORTS.from, KEPT_PORTS.below);
  * @throws Error that says what to do when it is taken; its cause is the system's error.
  */
 export async function claimPort(host: string, port: number, choose = anyPort): Promise<number> {
-  if (port !== 0) return listenOnce(host, port);
+  if (port !== 0) return listenOnEach(host, port);
   for (let left = TRIES_MAX; ; left -= 1) {
     try {
-      return await listenOnce(host, choose());
+      return await listenOnEach(host, choose());
     } catch (error) {
       if (left === 1 || !isTaken(error)) throw error;
     }
   }
+}
+
+async function listenOnEach(host: string, port: number): Promise<number> {
+  const [first, ...others] = addressesOf(host);
+  await listenOnce(first, port);
+  for (const other of others) {
+    await listenOnce(other, port).catch((error: Error) => {
+      if (!isMissing(error.cause as NodeJS.ErrnoException)) throw error;
+    });
+  }
+  return port;
 }
 
 function listenOnce(host: string, port: number): Promise<number> {

@@ -19,6 +19,8 @@ export interface DevFile {
   owner: PersonLogin;
   operator: PersonLogin;
   reviewer: PersonLogin;
+  /** Where the risk is high, two approve. */
+  second_reviewer: PersonLogin;
   processes: { role: string; pid: number; metrics_port: number }[];
 }
 

@@ -9,6 +9,7 @@ import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
 import type { BackgroundRole } from '#shared/config/settings.ts';
+import { LOCALHOST } from '#shared/kernel/localhost.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import {
   type DemoAccounts,
@@ -89,7 +90,7 @@ export class Launcher {
     await mkdir(this.#dataDir, { recursive: true, mode: OWN_DIRECTORY_MODE });
     await claimDirectory(this.#dataDir);
     this.#claimed = true;
-    const host = this.#options.env['HOST'] || '127.0.0.1';
+    const host = this.#options.env['HOST'] || LOCALHOST;
     const port = await claimPort(host, this.#config.port);
 
     // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { LOCALHOST } from '#shared/kernel/localhost.ts';
 
 /** Imported first by every process, so that it ends with the launcher. */
 export const LEASH = new URL('./leash.ts', import.meta.url).href;
@@ -148,7 +149,7 @@ function listeningPort(message: unknown): number | null | undefined {
 
 /** Where a server that listens on this address is reached from here. */
 export function askableHost(host: string | undefined): string {
-  if (host === undefined || ['', '0.0.0.0', '::'].includes(host)) return '127.0.0.1';
+  if (host === undefined || ['', LOCALHOST, '0.0.0.0', '::'].includes(host)) return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 

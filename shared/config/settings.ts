@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os';
+import { LOCALHOST } from '#shared/kernel/localhost.ts';
 import { inContainer } from './container.ts';
 import {
   code,
@@ -90,7 +91,12 @@ function allAddresses(): string {
  */
 export const SETTINGS = {
   port: setting('PORT', integer(0, 65_535), '8080', 'Port of the API; 0 takes a free one.'),
-  host: setting('HOST', plainText(255), allAddresses, 'Address the API listens on.'),
+  host: setting(
+    'HOST',
+    plainText(255),
+    allAddresses,
+    'Address the API listens on; `localhost`: this machine’s own of both families.',
+  ),
   reusePort: setting(
     'REUSE_PORT',
     flag,
@@ -106,7 +112,7 @@ export const SETTINGS = {
   metricsHost: setting(
     'METRICS_HOST',
     plainText(255),
-    (textOf) => (inContainer() ? textOf('HOST') : '127.0.0.1'),
+    (textOf) => (inContainer() && textOf('HOST') !== LOCALHOST ? textOf('HOST') : '127.0.0.1'),
     'Address that port listens on: in a container that of the API, elsewhere the loopback address.',
   ),
   publicUrl: setting(

@@ -75,6 +75,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
       'redis_url',
       'reviewer',
       'sandbox_url',
+      'second_reviewer',
     ]);
     expect((await stat(join(dataDir, 'dev.json'))).mode & 0o777).toBe(0o600);
     expect((await fetch(`${info.sandbox_url}/models`)).status).toBe(200);
@@ -119,7 +120,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     const again = await second.devFile();
     expect(again.keys).toEqual(info.keys);
     expect(again.org_id).toBe(info.org_id);
-    for (const who of ['owner', 'operator', 'reviewer'] as const) {
+    for (const who of ['owner', 'operator', 'reviewer', 'second_reviewer'] as const) {
       expect(again[who]).toEqual(info[who]);
     }
   });

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { afterEach, expect, it } from 'vitest';
 import { claimPort } from '#embedded/ports.ts';
 
@@ -11,12 +12,12 @@ afterEach(() => {
 });
 
 /** Listens until the test is over. */
-async function hold(port: number): Promise<number> {
+async function hold(port: number, host = HOST): Promise<number> {
   const server = createServer();
   held.push(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, HOST, resolve);
+    server.listen(port, host, resolve);
   });
   return (server.address() as AddressInfo).port;
 }
@@ -44,3 +45,15 @@ it('says what to do about a port that was asked for and is taken', async () => {
     `Port ${taken} on ${HOST} is in use; stop what uses it, or choose another with PORT=…`,
   );
 });
+
+const HAS_IPV6 = Object.values(networkInterfaces())
+  .flat()
+  .some((address) => address?.address === '::1');
+
+it.runIf(HAS_IPV6)(
+  'a port is free for localhost where it is by both families: a browser may take either',
+  async () => {
+    const taken = await hold(await claimPort('localhost', 0), '::1');
+    await expect(claimPort('localhost', taken)).rejects.toThrow(`Port ${taken} on ::1 is in use`);
+  },
+);
