@@ -69,7 +69,7 @@ function registerStates(accounts: Command): void {
     accounts
       .command(`${name} <org-id>`)
       .description(description)
-      .requiredOption('--reason <text>', 'why')
+      .requiredOption(...REASON)
       .requiredOption(...SEEN)
       .requiredOption(...ACTOR)
       .option('--json', 'for programs')
@@ -89,7 +89,7 @@ function registerStates(accounts: Command): void {
     accounts
       .command(`${name} <org-id>`)
       .description(description)
-      .requiredOption('--reason <text>', 'why')
+      .requiredOption(...REASON)
       .requiredOption(...ACTOR)
       .option('--json', 'for programs')
       .action((id: string, options: Common & { reason: string }) =>

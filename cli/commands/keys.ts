@@ -83,7 +83,7 @@ function registerStates(keys: Command): void {
     )
     .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
-    .option(...REASON)
+    .requiredOption(...REASON)
     .option('--leaked', 'others have it, or may have: only support can restore it')
     .option('--json', 'for programs')
     .action((keyId: string | undefined, options: Common & { leaked?: boolean }) =>
@@ -94,7 +94,7 @@ function registerStates(keys: Command): void {
     .description('undo a revocation within 90 days, also of a key that leaked')
     .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
-    .option(...REASON)
+    .requiredOption(...REASON)
     .option('--json', 'for programs')
     .action((keyId: string, options: Common) =>
       asOperator(async ({ keys: registry }) => {

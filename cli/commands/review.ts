@@ -4,7 +4,7 @@ import type { Declaration } from '#shared/accounts/account.ts';
 import type { ListEntry } from '#shared/accounts/postgres/vetting.ts';
 import type { RecordedVetting, Review, Vetting } from '#shared/accounts/vetting.ts';
 import { SEEN } from '#cli/account-output.ts';
-import { actorFrom, asOperator } from '#cli/operator.ts';
+import { actorFrom, asOperator, REASON } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 
@@ -65,7 +65,7 @@ export function register(program: Command): void {
   review
     .command('decide <review-id> <verdict>')
     .description('decide a review: approve or reject')
-    .requiredOption('--reason <text>', 'why; the audit log keeps it')
+    .requiredOption(...REASON)
     .requiredOption(...SEEN)
     .requiredOption('--actor <who>', 'operator:<name>')
     .option('--json', 'for programs')

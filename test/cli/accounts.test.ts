@@ -247,6 +247,11 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
         expect(await json(restore)).toMatchObject({ state: 'active', leaked: false });
       }
       expect(await refused(['keys', 'revoke', ...support])).toContain('Name the key');
+      for (const act of ['revoke', 'restore']) {
+        const unexplained = ['keys', act, issued.id, '--actor', 'support:T-4711'];
+        const { code, stderr } = await runDocket(unexplained, ENV);
+        expect([code, stderr]).toEqual([1, expect.stringContaining("option '--reason <text>'")]);
+      }
       expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
       expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(
         issued.key,
@@ -259,14 +264,21 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     { tags: ['accounts.support'] },
     async () => {
       const id = await activeAccount();
+      const support = ['--actor', 'support:T-1'];
+      const leaked = [
+        'keys',
+        'revoke',
+        '--leaked',
+        ...support,
+        '--reason',
+        'found in a repository',
+      ];
       for (const form of ['key', 'hash'] as const) {
         const { key, id: keyId } = await json(['keys', 'issue', '--org', id, ...ACTOR]);
         const input = `${form === 'key' ? key : hashKey(key)}\n`;
-        const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
         expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
         expect(await refused(leaked, input)).toContain('revoked');
       }
-      const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
       expect(await refused(leaked, 'dkt_nonsense\n')).toContain('neither a key nor a SHA-256');
       expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
     },
