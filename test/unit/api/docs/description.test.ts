@@ -42,6 +42,29 @@ describe('the description of the API', () => {
   });
 
   it(
+    'has the codes that are agreed beside the specification, and none of those that are not offered yet',
+    { tags: ['errors.described'] },
+    () => {
+      const page = readFileSync('docs/inference.md', 'utf8');
+      const [, section] = page.split('### Codes beyond the specification');
+      const rows = [...section!.split('\n## ')[0]!.matchAll(/^\| `(\w+)` +\| (.*?) *\|$/gm)];
+      const codes = (isSent: boolean): string[] =>
+        rows.flatMap(([, code, state]) => ((state === 'sent') === isSent ? code! : []));
+      const [sent, notYet] = [codes(true), codes(false)] as const;
+      expect(notYet).toEqual([
+        'store_unavailable',
+        'budget_exceeded',
+        'previous_response_not_found',
+      ]);
+      const named = Object.keys(api.document.components.examples);
+      expect(sent.filter((code) => !named.includes(code))).toEqual([]);
+      expect(notYet.filter((code) => named.includes(code))).toEqual([]);
+      expect(rows.filter(([, , state]) => !/^(sent|not sent yet: .*)$/.test(state!))).toEqual([]);
+      expect(sent.length).toBeGreaterThan(15);
+    },
+  );
+
+  it(
     'the text says what each kind of request costs, every limit, and where and how soon a leaked key is reported',
     { tags: ['errors.described'] },
     () => {
