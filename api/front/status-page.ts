@@ -103,17 +103,22 @@ function regionNote({ name, note: said }: RegionStatusLine, now: number): Html |
 function summary(regions: ServiceStatus['regions'], ledger: ServiceStatus['ledger']): Html {
   const open = regions.filter(({ word }) => word !== 'decommissioned');
   const well = open.filter(({ word }) => word === 'normal').length;
+  if (open.length === 0) {
+    const none =
+      regions.length === 0 ? 'No region is open to everybody.' : 'No region takes requests.';
+    return note('warn', html`<strong>${none}</strong>`);
+  }
   if (well === open.length && ledger === 'normal') {
     return note('good', html`<strong>Everything works.</strong>`);
   }
-  if (open.length > 0 && open.every(({ word }) => word === 'degraded')) {
+  if (open.every(({ word }) => word === 'degraded')) {
     return note('bad', html`<strong>No region takes requests.</strong>`);
   }
   const ofLedger = LEDGER_SUMMARY[ledger];
   return note(
     'warn',
     html`<strong
-      >${well} of ${open.length} regions are normal${ofLedger && html`; ${ofLedger}`}.</strong
+      >Normal regions: ${well} of ${open.length}${ofLedger && html`; ${ofLedger}`}.</strong
     >`,
   );
 }

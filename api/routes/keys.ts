@@ -264,7 +264,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         tag: 'Keys',
         summary: 'Revoke a key',
         description:
-          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. With `leaked`, only support can restore it; a key that is revoked or expired already is then marked as leaked.',
+          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone until `restorable_until`, for 90 days at most; then the hashed record is deleted. A key cannot revoke itself. With `leaked`, only support can restore it; a key that is revoked or expired already is then marked as leaked.',
         params: Params,
         bodyOptional: true,
         ...jsonBody(RevokeBody, {

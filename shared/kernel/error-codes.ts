@@ -81,13 +81,14 @@ const STABLE = {
   }),
   revoked_api_key: row('auth_error', 401, false, {
     when: 'The key was revoked.',
-    advice: 'Use the key’s successor. An administrator can restore a revoked key for 90 days.',
+    advice:
+      'Use the key’s successor. An administrator can restore a revoked key for 90 days at most; one that leaked, support alone.',
     message: 'The API key was revoked.',
   }),
   expired_api_key: row('auth_error', 401, false, {
     when: 'The key’s expiry has passed.',
     advice:
-      'Rotate or issue a key. The expiry of a key stands in the dashboard and in `GET /v1/keys`.',
+      'Issue another key: an expired one is neither rotated nor restored. The expiry of a key stands in the dashboard and in `GET /v1/keys`.',
     message: 'The API key has expired.',
   }),
   insufficient_scope: row('auth_error', 403, false, {

@@ -74,8 +74,8 @@ export function count(value: number): string {
 }
 
 /** `1 request`, `2 requests`. */
-export function counted(value: number, one: string): string {
-  return `${count(value)} ${value === 1 ? one : `${one}s`}`;
+export function counted(value: number, one: string, more = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : more}`;
 }
 
 function spaced(whole: string): string {

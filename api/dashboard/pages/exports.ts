@@ -1,7 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { day } from '#shared/kernel/time.ts';
-import { count } from '#shared/methodology/readable.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
 import { may } from '#shared/persons/roles.ts';
@@ -123,13 +123,16 @@ function list(frame: Frame, items: readonly ExportRecord[]): Html {
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 function periodOf({ period, firstIndex, lastIndex }: ExportRecord): string {
-  if (period === undefined) return `entries ${count(firstIndex)} to ${count(lastIndex)}`;
+  if (period === undefined) return entriesOf(firstIndex, lastIndex);
   const from = period.from === undefined ? 'the beginning' : day(period.from);
   // The end is not included: of whole days the one before is the last.
   const to =
     period.to === undefined ? 'the newest' : day(period.to - (period.to % DAY_MS === 0 ? 1 : 0));
   return `${from} to ${to}${period.to === undefined ? '' : ', included'}`;
 }
+
+const entriesOf = (first: number, last: number): string =>
+  first === last ? `entry ${count(first)}` : `entries ${count(first)} to ${count(last)}`;
 
 /** Bytes as people read them. */
 function sizeOf(bytes: number): string {
@@ -175,7 +178,7 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
       ${
         underWay
           ? html`<section class="stack tight">
-              <label for="progress">${count(done)} of ${count(total)} receipts</label>
+              <label for="progress">${count(done)} of ${counted(total, 'receipt')}</label>
               <progress id="progress" max="${total}" value="${done}"></progress>
               <p class="soft">
                 You can leave; it goes on.
@@ -199,9 +202,9 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
         <dt>Period</dt>
         <dd>${periodOf(record)}</dd>
         <dt>Receipts</dt>
-        <dd>${count(total)}, entries ${count(firstIndex)} to ${count(lastIndex)} of the ledger</dd>
+        <dd>${count(total)}, ${entriesOf(firstIndex, lastIndex)} of the ledger</dd>
         <dt>Leads to</dt>
-        <dd>the checkpoint of ${count(record.checkpointSize)} entries</dd>
+        <dd>the checkpoint of ${counted(record.checkpointSize, 'entry', 'entries')}</dd>
         <dt>Asked for</dt>
         <dd>${moment(record.createdAt, frame.now)}</dd>
         ${

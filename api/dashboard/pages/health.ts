@@ -8,6 +8,7 @@ import { count } from '#shared/methodology/readable.ts';
 import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { card } from './figures.ts';
 import { type Frame, token } from './layout.ts';
+import { publishedWords } from './reviews.ts';
 import { ACT, badge, note, shortId, shortMoment, table, told } from './parts.ts';
 
 export interface HealthParts {
@@ -123,7 +124,7 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
     ${
       parked.length === 0
         ? html`<p class="soft">
-            None: every degraded receipt is estimated again, or will be tried again by itself.
+            None: what failed is tried again by itself, and nothing has been given up.
           </p>`
         : table(
             'Parked recalculations',
@@ -155,7 +156,7 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
     <h2>Letters that could not be sent</h2>
     ${
       unsent.letters.length === 0
-        ? html`<p class="soft">None: the mail server has taken every letter.</p>`
+        ? html`<p class="soft">None has failed, and none has waited for more than five minutes.</p>`
         : html`<p class="help">
               Waiting, and tried again for a day: ${count(unsent.waiting)}. Given up in the last
               ${LETTER_DAYS} days: ${count(unsent.givenUp)}. <code>docket doctor</code> asks the
@@ -222,9 +223,7 @@ function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
                     <code title="${list.version}">${list.version.slice(0, 12)}</code>
                   </td>
                   <td>${list.current ? badge('good', 'current') : badge('plain', 'superseded')}</td>
-                  <td class="nowrap" data-head="Published">
-                    ${list.publishedOn ?? html`<span class="soft">not said</span>`}
-                  </td>
+                  <td class="nowrap" data-head="Published">${publishedWords(list)}</td>
                   <td data-head="Imported">${shortMoment(list.importedAt, frame.now)}</td>
                   <td class="clip short" data-head="By">${list.importedBy}</td>
                   <td class="num" data-head="Parties">${count(list.entities)}</td>

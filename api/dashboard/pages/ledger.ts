@@ -42,15 +42,21 @@ export function ledgerPage(frame: Frame, parts: LedgerParts): Html {
       checkpoint === undefined
         ? html`<div class="empty">
             <h2>No signed head yet</h2>
-            <p class="prose">
-              The first is signed within seconds of your first receipt. Ask something with one of
-              your keys.
-            </p>
+            <p class="prose">${firstHead(frame)}</p>
           </div>`
         : filled(address, parts, checkpoint)
     }
     ${page.items.length === 0 ? undefined : entries(frame, page.items)}
     ${pager('entries', { address, after, next })}`;
+}
+
+function firstHead({ membership }: Frame): Html | string {
+  const { orgId, orgState } = membership!;
+  if (orgState === 'closed')
+    return 'The organisation is closed, and no head of its ledger was signed.';
+  const first = 'The first is signed within seconds of your first receipt.';
+  if (orgState !== 'active') return first;
+  return html`${first} Ask something with one of <a href="/dashboard/${orgId}/keys">your keys</a>.`;
 }
 
 function filled(

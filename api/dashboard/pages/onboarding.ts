@@ -134,7 +134,13 @@ export function onboardingPage(frame: Frame, parts: OnboardingParts): Html {
   const isOwners =
     account.state === 'onboarding' &&
     (parts.part ?? (draft === null ? 'owners' : 'statements')) === 'owners';
-  const step = account.state === 'onboarding' && !isOwners ? 2 : STEP_OF[account.state];
+  const isDone = account.state === 'active' && parts.hasKeys;
+  const step =
+    account.state === 'onboarding' && !isOwners
+      ? 2
+      : isDone
+        ? STEPS.length
+        : STEP_OF[account.state];
   return html`<div class="head">
       <h1>${account.name}</h1>
       ${stateBadge(account.state)}
@@ -351,13 +357,15 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
     case 'rejected':
       return waiting(
         'Your application is not approved',
-        'After review we cannot offer you the service. Write to support if you believe that this is wrong.',
+        html`After review we cannot offer you the service. Write to
+          <a href="mailto:${frame.supportEmail}">${frame.supportEmail}</a> if you believe that this
+          is wrong.`,
         since,
       );
     case 'suspended':
       return waiting(
         'Your account is suspended',
-        'No key is issued until the review is over. Support says what is asked.',
+        'Requests are refused, and no key is issued, until the review is over. Support says what is asked.',
         html`<a class="button" href="${keys}">Go to keys</a>`,
       );
     case 'active':
@@ -370,7 +378,7 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
     <p class="prose">
       ${
         hasKeys
-          ? 'You have keys. Every answer that they get carries a signed receipt.'
+          ? 'The first key was created. Every answer to a request with a key carries a signed receipt.'
           : 'Create your first key. It is shown once, with commands for curl, Python and TypeScript that work when pasted.'
       }
     </p>

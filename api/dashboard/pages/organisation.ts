@@ -7,7 +7,7 @@ import {
 } from '#shared/accounts/audit/entry.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { Frame } from './layout.ts';
-import { count } from '#shared/methodology/readable.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
 import type { SignedHead } from '../signed-head.ts';
 import { dayFields, field, moment, pager, shortId, table } from './parts.ts';
 
@@ -131,7 +131,9 @@ const PAGES_OF: Readonly<Record<string, string>> = {
 
 /** A thing leads to its page; what has none to all that was done to it. */
 function subjectLink({ membership }: Frame, subject: string): Html {
-  const place = PAGES_OF[subject.split('_', 1)[0]!];
+  const page = PAGES_OF[subject.split('_', 1)[0]!];
+  // A closed organisation has no page of keys any more.
+  const place = page === 'keys' && membership!.orgState === 'closed' ? undefined : page;
   const query = new URLSearchParams({ subject }).toString();
   const path = place === undefined ? `audit-log?${query}` : `${place}/${subject}`;
   return html`<a href="/dashboard/${membership!.orgId}/${path}">${shortId(subject)}</a>`;
@@ -160,7 +162,7 @@ function signedHead(frame: Frame, address: string, { head, anchored }: AuditPart
   }
   return html`<details class="act">
     <summary>
-      Signed head: ${count(head.size)} ${head.size === 1 ? 'act' : 'acts'},
+      Signed head: ${counted(head.size, 'act')},
       ${anchored === null ? 'not anchored yet' : `${count(anchored.size)} anchored`}
     </summary>
     <div class="stack tight">
@@ -179,7 +181,7 @@ function signedHead(frame: Frame, address: string, { head, anchored }: AuditPart
           ${
             anchored === null
               ? html`<span class="soft">not yet</span>`
-              : html`${count(anchored.size)} acts, ${moment(anchored.at, frame.now)}`
+              : html`${counted(anchored.size, 'act')}, ${moment(anchored.at, frame.now)}`
           }
         </dd>
       </dl>

@@ -92,7 +92,7 @@ function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
       card(
         'Requests',
         count(total.requests),
-        `${count(total.tokens.input)} tokens in, ${count(total.tokens.output)} out`,
+        `${counted(total.tokens.input, 'token')} in, ${count(total.tokens.output)} out`,
       ),
       card(
         'Covered',

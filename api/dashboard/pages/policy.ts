@@ -27,7 +27,7 @@ export function policyPage(frame: Frame, parts: PolicyParts): Html {
       <h2>By rule, last ${days} days</h2>
       ${
         rules.length === 0
-          ? html`<p class="soft">Screening has blocked nothing.</p>`
+          ? html`<p class="soft">Screening has blocked nothing in these days.</p>`
           : table(
               'By rule',
               ['Rule', 'Requests', 'Organisations', 'Newest'].map((text, i) =>

@@ -73,18 +73,26 @@ export function receiptsPage(frame: Frame, { page, search, after, notFound }: Re
         <select id="tier" name="tier">
           <option value="">all</option>
           <option value="degraded" ${search.tier === 'degraded' ? html`selected` : undefined}>
-            not estimated yet
+            issued without one
           </option>
         </select>
       </div>
       <button type="submit">Show</button>
       ${isFiltered ? html`<a href="${address}">Show all</a>` : undefined}
     </form>
-    ${page.items.length === 0 ? nothing(isFiltered || after !== undefined) : list(frame, page.items)}
+    ${page.items.length === 0 ? nothing(frame, isFiltered || after !== undefined) : list(frame, page.items)}
     ${pager('receipts', { address, filters, after, next })}`;
 }
 
-function nothing(isFiltered: boolean): Html {
+function nothing(frame: Frame, isFiltered: boolean): Html {
+  const { orgId, orgState } = frame.membership!;
+  if (orgState === 'closed' && !isFiltered) {
+    return html`<div class="empty">
+      <h2>No receipts</h2>
+      <p class="prose">The organisation has none, and is closed: none will come.</p>
+    </div>`;
+  }
+  const keysLink = html`<p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>`;
   return isFiltered
     ? html`<div class="empty">
         <h2>No receipt fits</h2>
@@ -96,6 +104,7 @@ function nothing(isFiltered: boolean): Html {
           Every answer to a request with one of your keys leaves a receipt here, within a moment.
           The page of a new key has a request that you can paste.
         </p>
+        ${keysLink}
       </div>`;
 }
 

@@ -94,9 +94,11 @@ function row(frame: Frame, { region, line, override, serving }: OperatedRegion):
     </td>
     <td class="wrap" data-head="Told at /status">
       ${
-        line.note === undefined
-          ? html`<span class="soft">nothing</span>`
-          : html`<span>${line.note.text}<br />${moment(line.note.at, frame.now)}</span>`
+        region.organisations !== undefined
+          ? html`<span class="soft">nothing: it is dedicated</span>`
+          : line.note === undefined
+            ? html`<span class="soft">nothing</span>`
+            : html`<span>${line.note.text}<br />${moment(line.note.at, frame.now)}</span>`
       }
     </td>
   </tr>`;
@@ -125,12 +127,24 @@ function form(
           )}
         </select>
       </div>
-      ${textArea({ name: 'note', id: `note-${code}`, label: 'What everybody is told at /status (optional)', value: was?.note ?? line.note?.text ?? '', max: String(REGION_NOTE_LENGTH_MAX), required: false, help: 'What is wrong, since when, when it is expected to end. Empty takes it away, and so does opening the region, unless the note is changed.' })}
+      ${region.organisations === undefined ? toldAtStatus(code, was?.note ?? line.note?.text ?? '') : undefined}
       ${field({ name: 'reason', id: `reason-${code}`, label: 'Reason for the audit log', value: was?.reason ?? '', max: '500', required: true })}
       <div><button class="primary" type="submit">Set ${name}</button></div>
     </form>
   </details>`;
 }
+
+/** Of regions that are open to everybody; /status has no others. */
+const toldAtStatus = (code: string, value: string): Html =>
+  textArea({
+    name: 'note',
+    id: `note-${code}`,
+    label: 'What everybody is told at /status (optional)',
+    value,
+    max: String(REGION_NOTE_LENGTH_MAX),
+    required: false,
+    help: 'What is wrong, since when, when it is expected to end. Empty takes it away, and so does opening the region, unless the note is changed.',
+  });
 
 /** What was set of each region, newest first. */
 function setTable(frame: Frame, { history, names }: RegionsParts): Html {

@@ -7,6 +7,7 @@ import { HIT_SCORE, LOOK_SCORE } from '#shared/accounts/sanctions/assess.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
 import type { RecordedVetting, Review, Risk, Vetting } from '#shared/accounts/vetting.ts';
 import type { Page } from '#shared/kernel/page.ts';
+import { day } from '#shared/kernel/time.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { actsTable } from './accounts.ts';
 import { countryName } from './countries.ts';
@@ -313,7 +314,9 @@ function screenedNames(parts: ReviewParts): Html {
               compared === 0
                 ? html`<span class="soft">not compared</span>`
                 : scores.length === 0
-                  ? html`<span class="soft">nothing</span>`
+                  ? html`<span class="soft"
+                      >${parts.isStale ? 'nothing before the change' : 'nothing'}</span
+                    >`
                   : badge(
                       'warn',
                       `${scores.length === 1 ? '1 entry' : `${scores.length} entries, up to`} ${Math.max(...scores).toFixed(2)}`,
@@ -327,7 +330,9 @@ function screenedNames(parts: ReviewParts): Html {
     <p class="help">
       ${
         compared === 0
-          ? 'Not compared: no list had been imported when this was screened, so these names were compared with nothing.'
+          ? vetting === null
+            ? 'Not compared: no screening is on record.'
+            : 'Not compared: no list had been imported when this was screened, so these names were compared with nothing.'
           : `Nothing: no name of the ${counted(compared, 'list')} that ${compared === 1 ? 'was' : 'were'} compared is as similar as ${LOOK_SCORE}. Of a listed party only the most similar name stands here.`
       }
     </p>
@@ -469,7 +474,13 @@ function listWords(source: string, version: string, list: ImportedList | undefin
         : badge('warn', 'superseded');
   const published = list?.publishedOn ?? null;
   return html`${source} <code title="${version}">${version.slice(0, 12)}</code> ${state}
-    ${published === null ? undefined : html`<br /><span class="soft small">published ${published}</span>`}`;
+    ${published === null ? undefined : html`<br /><span class="soft small">published ${day(Date.parse(published))}</span>`}`;
+}
+
+/** When the list says that it was published. */
+export function publishedWords(list: Pick<ImportedList, 'publishedOn'> | undefined): Html | string {
+  const published = list?.publishedOn ?? null;
+  return published === null ? html`<span class="soft">not said</span>` : day(Date.parse(published));
 }
 
 function screeningFacts(frame: Frame, { vetting, lists }: ReviewParts): Html | undefined {
@@ -504,9 +515,7 @@ function screeningFacts(frame: Frame, { vetting, lists }: ReviewParts): Html | u
                 <th scope="row" class="wrap">
                   ${listWords(source, version, list && { ...list, publishedOn: null })}
                 </th>
-                <td class="nowrap">
-                  ${list?.publishedOn ?? html`<span class="soft">not said</span>`}
-                </td>
+                <td class="nowrap">${publishedWords(list)}</td>
                 <td>${list === undefined ? undefined : shortMoment(list.importedAt, frame.now)}</td>
               </tr>`;
             }),

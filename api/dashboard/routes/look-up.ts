@@ -74,8 +74,8 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { name } = await deps.accounts.get(key.orgId);
     const done = html`<p>
       The key <code>${displayText(key.display)}</code> of
-      <a href="/dashboard/service/accounts/${key.orgId}">${name}</a> is revoked: it is refused
-      everywhere within a second.
+      <a href="/dashboard/service/accounts/${key.orgId}">${name}</a> is marked as leaked: it is
+      refused everywhere within a second, and support alone can restore it.
     </p>`;
     return show(request, reply, { asked: '', done });
   });

@@ -371,8 +371,8 @@ describe('the health of the service', () => {
     async () => {
       const empty = (await visitors.otto.get(`${SERVICE}/health`)).payload;
       expect(empty).toContain('No list was imported');
-      expect(empty).toContain('every degraded receipt is estimated again');
-      expect(empty).toContain('the mail server has taken every letter');
+      expect(empty).toContain('nothing has been given up');
+      expect(empty).toContain('None has failed, and none has waited');
       const { id } = await activeAccount(registries);
       const { id: otherOrgId } = await activeAccount(registries);
       const receipt = newId('rcpt');

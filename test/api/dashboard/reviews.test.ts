@@ -102,7 +102,7 @@ describe('the review queue', () => {
         'weak alias',
         'DPRK',
         'abababababab',
-        '2026-11-01',
+        '1 Nov 2026',
         '3 days ago',
       ]) {
         expect(page).toContain(text);
