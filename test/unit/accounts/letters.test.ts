@@ -1,6 +1,9 @@
 import { assert, nat, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { AuditAction } from '#shared/accounts/audit/entry.ts';
+import * as accountLetters from '#shared/accounts/letters.ts';
 import { describeFailure, draftOfKeyAct, waitAfterFailure } from '#shared/accounts/letters.ts';
+import * as personLetters from '#shared/persons/letters.ts';
 
 const HOUR_MS = 3_600_000;
 const REVOKED = {
@@ -86,4 +89,167 @@ describe('a letter about a key', () => {
       expect(body).not.toContain('restore');
     }
   });
+});
+
+describe('every letter', () => {
+  const {
+    draftOfAccountAct,
+    draftOfClosingAsked,
+    draftOfEndedExpiries,
+    draftOfExpiry,
+    membersLine,
+    supportLines,
+  } = accountLetters;
+  const contact = { name: 'Tess', email: 'tess@bakery.example' };
+  const account = { name: 'Bakery', plan: 'audit', billing: contact, technical: contact } as const;
+  const person = { name: 'Ada', email: 'ada@bakery.example' };
+  const link = 'https://gateway.example/dashboard';
+  const ofAccount = (action: AuditAction) => draftOfAccountAct(account, action)!;
+  const ofKey = (action: AuditAction, more: object = {}) =>
+    draftOfKeyAct({ ...REVOKED, restorableUntil: null, ...more }, action, BY)!;
+  const until = REVOKED.restorableUntil;
+
+  /** By the function that writes it: the state that it is about, the letter, what it says and what would be false. */
+  const LETTERS: Readonly<
+    Record<
+      string,
+      readonly (readonly [
+        state: string,
+        letter: { subject: string; body: string },
+        says: RegExp,
+        saysNot: RegExp,
+      ])[]
+    >
+  > = {
+    draftOfAccountAct: [
+      ['opened', ofAccount('account.created'), /You need not do anything/, /sign in/i],
+      ['in review', ofAccount('account.referred'), /a person will answer/, /approved|rejected/],
+      ['approved', ofAccount('account.approved'), /the signing of the contract/, /active|keys/i],
+      ['rejected', ofAccount('account.rejected'), /write to us if you believe/, /contract/],
+      ['active', ofAccount('account.activated'), /keys can now be issued/, /contract/],
+      ['suspended', ofAccount('account.suspended'), /refused with customer_suspended/, /restore/],
+      ['active again', ofAccount('account.reinstated'), /keys work as before/, /suspended/],
+      ['closed', ofAccount('account.closed'), /owners can still read/, /restore|reinstate/],
+      ['renamed', ofAccount('account.renamed'), /is called Bakery now/, /approved/],
+      ['other contacts', ofAccount('account.contacts_set'), /tess@bakery\.example/, /password/],
+    ],
+    draftOfKeyAct: [
+      ['active', ofKey('key.issued'), /was issued\./, /restore|leak/i],
+      ['rotated', ofKey('key.rotated'), /successor of another key/, /restore|leak/i],
+      ['active again', ofKey('key.restored'), /works again/, /refused|leak/i],
+      ['revoked', ofKey('key.revoked', { restorableUntil: until }), /owner or admin can/, /leak/i],
+      ['revoked for good', ofKey('key.revoked'), /was revoked/, /can restore/],
+      [
+        'leaked',
+        ofKey('key.leaked', { leaked: true, restorableUntil: until }),
+        /Only support can restore it/,
+        /owner or admin/,
+      ],
+      ['leaked, expired', ofKey('key.leaked', { leaked: true }), /are refused/, /can restore/],
+      ['expired', ofKey('key.expired'), /has expired/, /can restore|Rotate it/],
+    ],
+    draftOfExpiry: [
+      ['active', draftOfExpiry(REVOKED, until), /on 23 Feb 2027, 18:00 UTC/, /has e/],
+    ],
+    draftOfEndedExpiries: [
+      ['one key', draftOfEndedExpiries('Bakery', [REVOKED]), /- "batch"/, /and \d+ more/],
+      ['many', draftOfEndedExpiries('Bakery', Array(51).fill(REVOKED)), /and 1 more/, /undefined/],
+    ],
+    draftOfClosingAsked: [
+      [
+        'active',
+        draftOfClosingAsked(
+          { id: 'org_1', name: 'Bakery' },
+          { who: 'Ada', reason: 'we end', link },
+        ),
+        /asks for its account to be closed/,
+        /is closed/,
+      ],
+    ],
+    resetLetter: [
+      [
+        'without a password',
+        personLetters.resetLetter({ ...person, hasLogin: false }, link),
+        /choose your password/,
+        /new password|stays as it is|signed out/,
+      ],
+      [
+        'with one',
+        personLetters.resetLetter({ ...person, hasLogin: true }, link),
+        /your password stays as it is/,
+        /confirms/,
+      ],
+    ],
+    invitedLetter: [
+      [
+        'invited',
+        personLetters.invitedLetter(person.email, link),
+        /no account yet/,
+        /new password/,
+      ],
+    ],
+    confirmationLetter: [
+      ['unconfirmed', personLetters.confirmationLetter(person, link), /for an hour/, /password/],
+    ],
+    invitationLetter: [
+      [
+        'let in',
+        personLetters.invitationLetter(person, 'Bakery', link),
+        /choose a pass/,
+        /new pass/,
+      ],
+    ],
+    secondFactorLetter: [
+      ['on', personLetters.secondFactorLetter(person, true), /asks for a code/, /deleted/],
+      ['off', personLetters.secondFactorLetter(person, false), /codes are deleted/, /asks for a c/],
+    ],
+    passkeyLetter: [
+      ['added', personLetters.passkeyLetter(person, 'Phone', true), /opens the da/, /no longer/],
+      [
+        'removed',
+        personLetters.passkeyLetter(person, 'Phone', false),
+        /no longer opens/,
+        /from now/,
+      ],
+    ],
+    teamInvitationLetter: [
+      [
+        'invited',
+        personLetters.teamInvitationLetter(person.email, {
+          inviter: 'Ada',
+          orgName: 'Bakery',
+          link,
+        }),
+        /open for fourteen days/,
+        /password/,
+      ],
+    ],
+  };
+
+  it('stands in this table, those to come included', () => {
+    const written = Object.keys({ ...accountLetters, ...personLetters }).filter((name) =>
+      /^draftOf|Letter$/.test(name),
+    );
+    expect(written.toSorted()).toEqual(Object.keys(LETTERS).toSorted());
+  });
+
+  it.each(
+    Object.entries(LETTERS).flatMap(([name, states]) =>
+      states.map(([state, ...rest]) => [name, state, ...rest] as const),
+    ),
+  )(
+    '%s, %s: says what is so and nothing that is not',
+    { tags: ['dashboard.sentences', 'dashboard.letters'] },
+    (_name, _state, { subject, body }, says, saysNot) => {
+      // The last lines are added when it is sent.
+      const sent = [body, membersLine(link, 'org_1'), supportLines('support@docket.example')].join(
+        '\n\n',
+      );
+      expect(subject).toMatch(/^[^\r\n]+$/);
+      expect(body).toMatch(says);
+      expect(body).not.toMatch(saysNot);
+      expect(sent).not.toMatch(/\b(?:undefined|null|NaN)\b|\b1 \w+s\b|\b\d{4}-\d\d-\d\d\b|\n{3}/);
+      expect(sent).toContain('Support: support@docket.example.');
+    },
+  );
 });

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { openStatus } from '#api/front/deps.ts';
-import { ledgerWord, regionLines, type StatusSources } from '#api/front/status.ts';
+import { statusPage } from '#api/front/status-page.ts';
+import { ledgerWord, regionLines, type RegionWord, type StatusSources } from '#api/front/status.ts';
 import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { parseCatalogue } from '#shared/catalogue/parse.ts';
@@ -48,6 +49,31 @@ const words = (more: Partial<StatusSources>): string =>
     .join(', ');
 
 describe('the pages for everybody', () => {
+  it(
+    'the status says in one sentence how all regions are: none, one, some, all of them',
+    { tags: ['dashboard.everybody', 'dashboard.sentences'] },
+    () => {
+      const said = (...of: readonly RegionWord[]): string => {
+        const regions = of.map((word, i) => ({
+          code: `r${i}`,
+          name: `R${i}`,
+          word,
+          available: 1,
+          offered: 1,
+        }));
+        const { text } = statusPage({ at: 0, regions, ledger: 'normal' }, 'support@docket.example');
+        return /<strong\s*>([^<]*)<\/strong/.exec(text)![1]!.trim();
+      };
+      expect(said()).toBe('No region is open to everybody.');
+      expect(said('decommissioned')).toBe('No region takes requests.');
+      expect(said('degraded')).toBe('No region takes requests.');
+      expect(said('normal', 'decommissioned')).toBe('Everything works.');
+      expect(said('impaired')).toBe('Normal regions: 0 of 1.');
+      expect(said('normal', 'impaired')).toBe('Normal regions: 1 of 2.');
+      expect(said('normal', 'normal', 'degraded')).toBe('Normal regions: 2 of 3.');
+    },
+  );
+
   it(
     'a region is as it was set, as its circuits are, and as its workers are; what is one customer’s is not told',
     { tags: ['dashboard.everybody'] },

@@ -1,0 +1,614 @@
+/**
+ * Every page of the dashboard, those to come included, read in the states in which a sentence may be false: nothing there, one
+ * thing, many, suspended, closed, leaked, expired, before activation, without sanctions lists, without mail.
+ */
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
+import { STATEMENTS } from '#shared/accounts/declaration.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
+import {
+  activeAccount,
+  contract,
+  createRegistries,
+  DAY_MS,
+  declaration,
+  movableClock,
+  newAccount,
+  OPERATOR,
+  referApplicant,
+  vetting,
+} from '#test/support/accounts.ts';
+import { openEdge } from '#test/support/app.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  newPerson,
+  openDashboardEdge,
+  routesOf,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+import { index } from '#test/unit/catalogue/offer.ts';
+import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+
+const database = await createTestDatabase();
+const now = createRegistries(database.pool);
+const past = createRegistries(database.pool, movableClock());
+past.clock.advance(-20 * DAY_MS);
+const { signer } = makeReceiptSigner();
+const { browser, dashboard, errors } = await openDashboardEdge(database, undefined, { index });
+const api = await openEdge(database.pool);
+const { get: routes } = await routesOf(dashboard);
+
+/** Addresses that are read, by who opens them; files and what a script asks for are no pages. */
+const PAGES = {
+  nobody: [
+    'sign-in',
+    'sign-in/code',
+    'sign-in/organisation',
+    'sign-up',
+    'password/forgot',
+    'password/reset',
+    'e-mail/confirm',
+    'sso/:org',
+  ],
+  owner: [
+    ':org/onboarding',
+    ':org/overview',
+    ':org/keys',
+    ':org/keys/new',
+    ':org/keys/:id',
+    ':org/keys/:id/rotation',
+    ':org/receipts',
+    ':org/receipts/:id',
+    ':org/exports',
+    ':org/exports/:id',
+    ':org/ledger',
+    ':org/usage',
+    ':org/audit-log',
+    ':org/team',
+    ':org/settings',
+    ':org/single-sign-on',
+    'account',
+    'invitations',
+    'apply',
+  ],
+  staff: [
+    'service/accounts',
+    'service/accounts/:id',
+    'service/health',
+    'service/keys/:id',
+    'service/look-up',
+    'service/policy',
+    'service/queues',
+    'service/regions',
+    'service/reviews',
+    'service/reviews/:id',
+  ],
+} as const;
+const NO_PAGES = [
+  '',
+  '*',
+  ':org',
+  ':org/audit-log.csv',
+  ':org/audit-log/anchor.json',
+  ':org/audit-log/checkpoint.txt',
+  ':org/exports/:id/pack.zip',
+  ':org/keys/:id/issued',
+  ':org/ledger/checkpoint.txt',
+  ':org/receipts/:id/lineage.json',
+  ':org/receipts/:id/proof.txt',
+  ':org/receipts/:id/receipt.json',
+  ':org/usage.csv',
+  'account/passkeys/new',
+  'account/passkeys/shown',
+  'receipts/:id',
+  'receipts/:id/receipt.json',
+  'sign-in/passkey',
+  'sso/:org/callback',
+  'sso/:org/sign-out',
+  'sso/:org/start',
+];
+
+/** An organisation in a state, with the ids of its things by the part of an address before them. */
+interface Shown {
+  org: string;
+  ids: Readonly<Record<'keys' | 'receipts' | 'exports', readonly string[]>>;
+}
+const STATES = [
+  'none',
+  'one',
+  'many',
+  'suspended',
+  'closed',
+  'leaked',
+  'expired',
+  'onboarding',
+  'declared',
+  'in_review',
+  'approved',
+  'contracted',
+  'rejected',
+] as const;
+type State = (typeof STATES)[number];
+const shown = {} as Record<State, Shown>;
+/** Members and auditors read what owners do, as far as they may. */
+const READERS = ['nobody', 'owner', 'member', 'auditor', 'staff'] as const;
+type Reader = (typeof READERS)[number];
+const pagesOf = (who: Reader): readonly string[] =>
+  PAGES[who === 'member' || who === 'auditor' ? 'owner' : who];
+const visitors = {} as Record<Reader, TestBrowser>;
+let review = '';
+const NOTHING = { keys: [], receipts: [], exports: [] } as const;
+
+async function receiptsOf(orgId: string, keyId: string, ...days: readonly number[]) {
+  const pools = {
+    receipts: database.poolAs('docket_receipts', 1),
+    ledger: database.poolAs('docket_ledger', 1),
+  };
+  const records = days.map((day, i) =>
+    inferenceRecord({
+      orgId,
+      keyId,
+      requestId: newId('req', Date.now() - day * DAY_MS),
+      // Of the first nothing is known that could be estimated, where there are several.
+      ...(i === 0 && days.length > 1 ? { model: UNSIZED } : {}),
+    }),
+  );
+  const ids = await issueReceipts(pools, signer, records);
+  await publishCheckpoints(pools.ledger, {
+    signer: makeCheckpointSigner(),
+    memory: makeCheckpointMemory(),
+    originOf,
+    limit: 10,
+    intervalMs: 0,
+  });
+  return ids;
+}
+
+/** One of everything. */
+async function withOne(plan: Plan = 'audit_plus'): Promise<Shown> {
+  const { id: org } = await activeAccount(now, plan);
+  const { key } = await now.keys.issue(org, { name: 'only' }, OPERATOR);
+  const receipts = await receiptsOf(org, key.id, 0);
+  const pack = await dashboard.exports.exports.create(org, {}, OPERATOR);
+  return { org, ids: { keys: [key.id], receipts, exports: [pack.id] } };
+}
+
+async function setExport(id: string, columns: string): Promise<void> {
+  await database.pool.query(`update export set done = last_index + 1, ${columns} where id = $1`, [
+    id,
+  ]);
+}
+
+async function withMany(): Promise<Shown> {
+  const { org, ids } = await withOne();
+  const old = ids.keys[0]!;
+  const { key: next } = await now.keys.rotate(org, old, {}, OPERATOR);
+  await database.pool.query('update api_key set last_used_at = now() where id = $1', [next.id]);
+  const receipts = await receiptsOf(org, next.id, ...Array.from({ length: 60 }, (_, i) => i % 9));
+  const packs = [];
+  for (const columns of [
+    `status = 'ready', size_bytes = 1234567, sha256 = repeat('ab', 32), finished_at = now(), expires_at = now() + interval '7 days'`,
+    `status = 'failed', error_code = 'internal_error', error_message = 'It failed.', finished_at = now()`,
+  ]) {
+    const { id } = await dashboard.exports.exports.create(org, {}, OPERATOR);
+    await setExport(id, columns);
+    packs.push(id);
+  }
+  const all = [...ids.receipts, ...receipts];
+  return {
+    org,
+    ids: {
+      keys: [old, next.id],
+      receipts: [receipts[0]!, all.at(-1)!],
+      exports: [...ids.exports, ...packs],
+    },
+  };
+}
+
+async function withLeaked(): Promise<Shown> {
+  const { id: org } = await activeAccount(now);
+  const leaked = { reason: 'in a log', leaked: true };
+  const keys = [];
+  for (const registries of [now, past]) {
+    const expiresAt = Date.now() - 10 * DAY_MS;
+    const expires = registries === past ? { expiresAt } : {};
+    const { key } = await registries.keys.issue(org, { name: 'leaked', ...expires }, OPERATOR);
+    await now.keys.revoke(org, key.id, OPERATOR, leaked);
+    keys.push(key.id);
+  }
+  return { org, ids: { ...NOTHING, keys } };
+}
+
+async function withExpired(): Promise<Shown> {
+  const { org, ids } = await withOne();
+  const issued = { name: 'expired', expiresAt: Date.now() - 10 * DAY_MS };
+  const expired = (await past.keys.issue(org, issued, OPERATOR)).key.id;
+  const revoked = (await past.keys.issue(org, issued, OPERATOR)).key.id;
+  await past.keys.revoke(org, revoked, OPERATOR);
+  await setExport(
+    ids.exports[0]!,
+    `status = 'expired', size_bytes = 1, sha256 = repeat('ab', 32), finished_at = now() - interval '8 days',
+     created_at = now() - interval '8 days', expires_at = now() - interval '1 day'`,
+  );
+  return { org, ids: { ...ids, keys: [expired, revoked] } };
+}
+
+/** The first declaration that there was, which is read as it was given. */
+const OLD_VERSION = '2026-01';
+const declarationOf = (version: string) => ({
+  version,
+  statements: Object.fromEntries(
+    STATEMENTS[version]!.map(({ id, expected }) => [id, expected] as const),
+  ),
+});
+
+/** An application that has come so far. */
+async function applied(state: State): Promise<Shown> {
+  const { accounts, vettings } = now;
+  if (state === 'in_review' || state === 'rejected') {
+    const { orgId, reviewId } = await referApplicant(now, {
+      account: { name: 'Doubtful Works' },
+      declared: declarationOf(OLD_VERSION),
+    });
+    if (state === 'in_review') review = reviewId;
+    else {
+      const vettingId = (await vettings.openReview(orgId))?.vettingId ?? null;
+      await vettings.decide(orgId, {
+        decision: 'rejected',
+        vettingId,
+        actor: OPERATOR,
+        note: 'no',
+      });
+    }
+    return { org: orgId, ids: NOTHING };
+  }
+  const { id } = await accounts.create(newAccount(), OPERATOR);
+  const steps: readonly (readonly [State, () => Promise<unknown>])[] = [
+    ['declared', () => accounts.declare(id, declaration(), OPERATOR)],
+    ['approved', () => vettings.record(id, vetting())],
+    ['contracted', () => accounts.sign(id, contract(), OPERATOR)],
+  ];
+  for (const [reached, act] of state === 'onboarding' ? [] : steps) {
+    await act();
+    if (reached === state) break;
+  }
+  return { org: id, ids: NOTHING };
+}
+
+beforeAll(async () => {
+  shown.none = { org: (await activeAccount(now)).id, ids: NOTHING };
+  shown.one = await withOne();
+  shown.many = await withMany();
+  shown.suspended = await withOne();
+  shown.closed = await withOne();
+  shown.leaked = await withLeaked();
+  shown.expired = await withExpired();
+  for (const state of STATES) shown[state] ??= await applied(state);
+  const everywhere = (role: 'owner' | 'member' | 'auditor'): Promise<Person> =>
+    newPerson(
+      database.pool,
+      STATES.map((state) => ({ kind: 'organisation', orgId: shown[state].org, role })),
+    );
+  const people = {
+    owner: await everywhere('owner'),
+    member: await everywhere('member'),
+    auditor: await everywhere('auditor'),
+    staff: await newPerson(database.pool, [
+      { kind: 'staff', role: 'operator' },
+      { kind: 'staff', role: 'reviewer' },
+    ]),
+  };
+  await now.accounts.suspend(shown.suspended.org, OPERATOR, 'a question');
+  await now.accounts.close(shown.closed.org, OPERATOR, 'asked for');
+  visitors.nobody = browser({ address: '198.18.0.1' });
+  for (const [i, who] of (['owner', 'member', 'auditor', 'staff'] as const).entries()) {
+    visitors[who] = browser({ address: `198.18.0.${2 + i}` });
+    await visitors[who].signIn(people[who]);
+  }
+});
+
+/** Every address of a page in a state: one for each thing that there is. */
+function addressesOf(page: string, { org, ids }: Shown): string[] {
+  const things = { ...ids, accounts: [org], reviews: [review] };
+  const address = `/dashboard/${page.replace(':org', org)}`;
+  const kind = /(\w+)\/:id/.exec(page)?.[1];
+  if (kind === undefined) return [address];
+  return things[kind as keyof typeof things].map((id) => address.replace(':id', id));
+}
+
+/** What is read on a page: without commands, and what was signed. */
+const words = (page: string): string =>
+  page
+    .replaceAll(/<(script|style|pre|code|title|svg)\b[^]*?<\/\1>/g, ' ')
+    // Works that numbers are taken from are named as they name themselves.
+    .replaceAll(/<ol class="sources[^]*?<\/ol>/g, ' ')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replaceAll(/\s+/g, ' ');
+
+/** What no page says in any state. */
+const NEVER: readonly RegExp[] = [
+  /\b1 (?:requests|tokens|receipts|entries|acts|keys|scopes|days|lists|names|packs|streams|models|regions|letters|members)\b/,
+  /\b(?:undefined|NaN|null|Infinity|Invalid Date)\b|\[object/,
+  // Days are written one way: 22 Nov 2026.
+  /\b\d{4}-\d{2}-\d{2}\b/,
+  /\b0 days\b/,
+];
+
+const read = new Map<string, { statusCode: number; payload: string }>();
+async function open(who: Reader, address: string) {
+  const known = read.get(`${who} ${address}`);
+  if (known !== undefined) return known;
+  const { statusCode, payload } = await visitors[who].get(address);
+  read.set(`${who} ${address}`, { statusCode, payload });
+  return { statusCode, payload };
+}
+
+/** What is wrong with a page, whatever it is about. */
+async function faultsOf(who: Reader, address: string): Promise<string[]> {
+  const { statusCode, payload } = await open(who, address);
+  if (statusCode !== 200) return [];
+  const text = words(payload);
+  const faults = NEVER.flatMap((never) => never.exec(text)?.[0] ?? []);
+  for (const [, time] of payload.matchAll(/<time[^>]*>([^<]*)<\/time>/g)) {
+    if (!/^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d UTC$/.test(time!)) faults.push(time!);
+  }
+  for (const [, href] of payload.matchAll(/<a\b[^>]*href="(\/dashboard[^"#]*)/g)) {
+    const link = href!.replaceAll('&#38;', '&').replaceAll('&amp;', '&');
+    // A pack is in the store of packs, of which there is none here.
+    if (link.endsWith('.zip')) continue;
+    const { statusCode: there } = await open(who, link);
+    if (there >= 400) faults.push(`${link} ${there}`);
+  }
+  return faults;
+}
+
+describe('every page in every state', () => {
+  it('has its place in this table, those to come included', () => {
+    const known = routes.map((url) => url.replace(/^\/dashboard\/?/, '').replace(/\/$/, ''));
+    expect([...new Set(known)].toSorted()).toEqual(
+      [...Object.values(PAGES).flat(), ...NO_PAGES].toSorted(),
+    );
+  });
+
+  it.each(STATES)(
+    '%s: words are whole, days and times are written one way, and no link leads to a refusal',
+    { tags: ['dashboard.sentences'] },
+    async (state) => {
+      const found: Record<string, string[]> = {};
+      let pages = 0;
+      for (const who of READERS) {
+        for (const page of pagesOf(who)) {
+          for (const address of addressesOf(page, shown[state])) {
+            const faults = await faultsOf(who, address);
+            pages += 1;
+            if (faults.length > 0) {
+              found[`${who} ${address.replace(shown[state].org, ':org')}`] = faults;
+            }
+          }
+        }
+      }
+      expect(found).toEqual({});
+      expect(pages).toBeGreaterThan(60);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  const SENTENCES: readonly (readonly [
+    state: State,
+    who: Reader,
+    page: string,
+    says: readonly RegExp[],
+    saysNot: readonly RegExp[],
+  ])[] = [
+    ['none', 'owner', ':org/onboarding', [/Create the first key/], [/All is done/]],
+    ['one', 'owner', ':org/onboarding', [/All is done/, /First key , done/], [/You have keys/]],
+    ['none', 'owner', ':org/overview', [/No requests in the last 30 days/], []],
+    ['one', 'owner', ':org/overview', [/Requests 1 91 tokens in, 13 out/, /all have an est/], []],
+    ['many', 'owner', ':org/overview', [/Requests 61 /, /1 of 61 not estimated/], []],
+    ['none', 'owner', ':org/keys', [/No keys yet/, /Create the first key/], []],
+    ['suspended', 'owner', ':org/keys', [/no key is issued or restored/], [/Create key/]],
+    ['none', 'owner', ':org/receipts', [/No receipts yet/, /See the keys/], []],
+    ['closed', 'owner', ':org/receipts', [/This organisation is closed/], [/See the keys/]],
+    ['none', 'owner', ':org/ledger', [/No signed head yet.*your keys/], []],
+    ['one', 'owner', ':org/ledger', [/Entries 1 /, /1 in the last day/], []],
+    ['none', 'owner', ':org/exports', [/No packs/, /Make pack/], []],
+    ['none', 'member', ':org/keys', [/An owner or admin .* can create one/], [/Create the first/]],
+    ['none', 'auditor', ':org/exports', [/Owners, admins and members make packs/], [/Make pack/]],
+    ['one', 'member', ':org/keys/:id/rotation', [/An owner or admin issues it/], []],
+    ['suspended', 'owner', ':org/keys/:id/rotation', [/An owner or admin issues it, while/], []],
+    ['onboarding', 'member', ':org/onboarding', [/The declaration is being filled in/], []],
+    ['one', 'owner', ':org/exports/:id', [/0 of 1 receipt /, /1, entry 0 of the l/], [/entries/]],
+    ['expired', 'owner', ':org/exports/:id', [/deleted/], [/Download/]],
+    ['none', 'owner', ':org/audit-log', [/account\.created|signed within half a minute/], []],
+    ['suspended', 'owner', ':org/keys/:id', [/while the organisation is active/], [/You can rest/]],
+    [
+      'leaked',
+      'owner',
+      ':org/keys/:id',
+      [/It leaked: others have it, or may have\. Only support can restore it, until/],
+      [/An owner or admin can restore it/, /Restore key/],
+    ],
+    ['leaked', 'staff', 'service/keys/:id', [/It leaked: restore it only when you know/], []],
+    [
+      'expired',
+      'owner',
+      ':org/keys/:id',
+      [/an expired key is not restored/, /Expired/],
+      [/support alone/, /Restore key/],
+    ],
+    ['expired', 'staff', 'service/keys/:id', [/an expired key is not restored/], [/Restore key/]],
+    ['closed', 'owner', ':org/receipts/:id', [/ledger #0/], [/Flag for recalculation/]],
+    ['rejected', 'owner', ':org/onboarding', [/support@docket\.example/], [/Create the first/]],
+    ['suspended', 'owner', ':org/onboarding', [/Requests are refused/], [/Create the first key/]],
+    ['closed', 'staff', 'service/accounts/:id', [/The account has ended/], [/Suspend…/]],
+    [
+      'in_review',
+      'staff',
+      'service/reviews/:id',
+      [/no list had been imported/, /Declaration 2026-01 .*will not be made available/],
+      [/a question/],
+    ],
+    ['none', 'staff', 'service/regions', [/dedicated .*nothing: it is dedicated/], []],
+    ['none', 'staff', 'service/policy', [/blocked nothing in these days/], []],
+    [
+      'none',
+      'staff',
+      'service/health',
+      [/No list was imported: every applicant goes to review/],
+      [/taken every letter/, /every degraded receipt/],
+    ],
+  ];
+
+  it.each(SENTENCES)(
+    '%s: what %s reads at %s is so',
+    { tags: ['dashboard.sentences'] },
+    async (state, who, page, says, saysNot) => {
+      const addresses = addressesOf(page, shown[state]);
+      expect(addresses.length).toBeGreaterThan(0);
+      // Of several things of one state the last is what the sentence is about, unless it holds for all.
+      const text = words((await open(who, addresses[0]!)).payload);
+      for (const sentence of says) expect(text).toMatch(sentence);
+      for (const sentence of saysNot) {
+        for (const address of addresses) {
+          expect(words((await open(who, address)).payload)).not.toMatch(sentence);
+        }
+      }
+    },
+  );
+
+  it(
+    'with lists, names that were compared are said to be, and lists have their day',
+    { tags: ['dashboard.sentences'] },
+    async () => {
+      const file = await openSanctionsFile(
+        join(import.meta.dirname, '../../fixtures/sanctions/un.xml'),
+      );
+      await now.sanctions.import(
+        { ...file, entities: file.entities(), fileName: 'un.xml' },
+        OPERATOR,
+      );
+      read.clear();
+      for (const page of ['service/health', 'service/reviews/:id']) {
+        const [address] = addressesOf(page, shown.in_review);
+        expect(await faultsOf('staff', address!)).toEqual([]);
+      }
+      const health = words((await open('staff', '/dashboard/service/health')).payload);
+      expect(health).toMatch(/current \d{1,2} [A-Z][a-z]{2} \d{4} /);
+      expect(health).not.toContain('No list was imported');
+    },
+  );
+
+  it(
+    'without mail, who waits for a letter is told, and operators see which',
+    { tags: ['dashboard.sentences', 'dashboard.letters'] },
+    async () => {
+      await database.pool.query(
+        `update mail_outbox set created_at = now() - interval '1 hour' where org_id = $1`,
+        [shown.one.org],
+      );
+      read.clear();
+      const asked = await visitors.nobody.send('/dashboard/sign-up', '/dashboard/sign-up', {
+        name: 'Nora',
+        email: 'nora@late.example',
+      });
+      expect(words(asked.payload)).toContain('Letters are late');
+      const health = words((await open('staff', '/dashboard/service/health')).payload);
+      expect(health).toContain('not tried yet');
+      expect(health).not.toContain('None has failed');
+    },
+  );
+});
+
+type Figure = Record<'quantityKind' | 'value' | 'lower' | 'upper', string>;
+/** What the overview shows, and its column of usage. */
+const AMOUNTS = [
+  ['energy', 'energy_kwh'],
+  ['gwp', 'gwp_kgco2e'],
+  ['water', 'water_l'],
+] as const;
+/** An exact decimal, in units that are smaller than its last digit. */
+function scaled(decimal: string): bigint {
+  const [whole, fraction = ''] = decimal.split('.');
+  return BigInt(whole! + fraction.padEnd(60, '0'));
+}
+
+it(
+  'what is counted in several places is the same number in each',
+  { tags: ['dashboard.usage', 'dashboard.sentences'] },
+  async () => {
+    const { org } = shown.many;
+    const key = api.keyFor(org);
+    const list: { id: string; measurement?: { result: Figure[] } }[] = [];
+    for (let after: string | undefined, more = true; more; after = list.at(-1)?.id) {
+      const query = after === undefined ? '' : `&after=${encodeURIComponent(after)}`;
+      const page = (await api.get(`/receipts?limit=100${query}`, key)).json();
+      list.push(...page.data);
+      more = page.has_more;
+    }
+    const requests = list.length;
+    expect(requests).toBe(61);
+
+    const day = (at: number): string => new Date(at).toISOString().slice(0, 10);
+    const span = `from=${day(Date.now() - 29 * DAY_MS)}&to=${day(Date.now() + DAY_MS)}`;
+    const usage = (await api.get(`/usage?${span}&group_by=key`, key)).json();
+    const { total } = usage;
+    expect(total.requests).toBe(requests);
+
+    const overview = words((await visitors.owner.get(`/dashboard/${org}/overview`)).payload);
+    expect(overview).toContain(`Requests ${count(requests)} `);
+    expect(overview).toContain(`${count(total.uncovered)} of ${count(requests)} not estimated`);
+    expect(overview).toContain(`with a ledger of size ${count(requests)}.`);
+    const exact = AMOUNTS.map(([quantity, column]) => {
+      const [value, lower, upper] = ['', '_lower', '_upper'].map((end) => total[column + end]);
+      const figures = list.flatMap(({ measurement }) =>
+        (measurement?.result ?? []).filter(({ quantityKind }) => quantityKind === quantity),
+      );
+      for (const [sum, of] of [
+        [value, 'value'],
+        [lower, 'lower'],
+        [upper, 'upper'],
+      ] as const) {
+        const parts = figures.reduce((all, figure) => all + scaled(figure[of]), 0n);
+        expect([quantity, of, scaled(sum)]).toEqual([quantity, of, parts]);
+      }
+      return `${value}, 5–95 %: ${lower} to ${upper}`;
+    });
+    const cards = (await visitors.owner.get(`/dashboard/${org}/overview`)).payload;
+    for (const title of exact) expect(cards).toContain(`title="${title}"`);
+    const table = words((await visitors.owner.get(`/dashboard/${org}/usage`)).payload);
+    expect(table).toContain(`Total ${count(requests)} ${count(total.uncovered)} `);
+    const [head, ...rows] = (await visitors.owner.get(`/dashboard/${org}/usage.csv`)).payload
+      .trim()
+      .split('\r\n')
+      .map((line) => line.split(','));
+    const column = head!.indexOf('requests');
+    expect(rows.reduce((sum, row) => sum + Number(row[column]), 0)).toBe(requests);
+    const degraded = (await api.get('/receipts?tier=degraded&limit=100', key)).json();
+    expect(degraded.data).toHaveLength(total.uncovered);
+
+    const ledger = words((await visitors.owner.get(`/dashboard/${org}/ledger`)).payload);
+    expect(ledger).toContain(`Entries ${count(requests)} `);
+    const [pack] = shown.many.ids.exports.slice(-1);
+    const packed = words((await visitors.owner.get(`/dashboard/${org}/exports/${pack}`)).payload);
+    expect(packed).toContain(`the checkpoint of ${count(requests)} entries`);
+
+    const keys = (await now.keys.list({ orgId: org, limit: 100, order: 'asc' })).items;
+    const rowsOf = (page: string): number =>
+      page.match(/<code>dkt_\w{4}…\w{4}<\/code>/g)?.length ?? 0;
+    const support = await visitors.staff.get(`/dashboard/service/accounts/${org}`);
+    const own = await visitors.owner.get(`/dashboard/${org}/keys`);
+    expect([rowsOf(own.payload), rowsOf(support.payload)]).toEqual([keys.length, keys.length]);
+  },
+);
