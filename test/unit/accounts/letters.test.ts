@@ -153,7 +153,15 @@ describe('every letter', () => {
     ],
     draftOfEndedExpiries: [
       ['one key', draftOfEndedExpiries('Bakery', [REVOKED]), /- "batch"/, /and \d+ more/],
-      ['many', draftOfEndedExpiries('Bakery', Array(51).fill(REVOKED)), /and 1 more/, /undefined/],
+      [
+        'many',
+        draftOfEndedExpiries(
+          'Bakery',
+          Array.from({ length: 51 }, () => REVOKED),
+        ),
+        /and 1 more/,
+        /undefined/,
+      ],
     ],
     draftOfClosingAsked: [
       [
