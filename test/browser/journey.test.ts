@@ -136,6 +136,8 @@ async function download(page: Page): Promise<string> {
 
 /** Drops receipts and a pack into the verifier, which judges them and sends nothing. */
 async function verifyInBrowser(page: Page, receipt: string, pack: Buffer): Promise<void> {
+  // It is bundled for who asks first, which may take longer than a page waits on a busy machine.
+  await fetch(`${root}/verify/docket-verify.js`);
   // While the verifier is still to come, the page says so and takes what is to be checked.
   const bundled = Promise.withResolvers<void>();
   await page.route('**/verify/docket-verify.js', async (route) => {
