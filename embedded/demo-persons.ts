@@ -32,9 +32,9 @@ export async function ensureDemoPersons(
   const persons = createPersonRegistry(pool, systemSurroundings);
   const path = join(dataDir, FILE);
   // One of an earlier release has fewer persons.
-  const kept = await readFile(path, 'utf8').then(
+  const kept: Partial<DemoPersons> = await readFile(path, 'utf8').then(
     (text) => JSON.parse(text) as Partial<DemoPersons>,
-    () => ({}) as Partial<DemoPersons>,
+    () => ({}),
   );
   const logins = { ...newLogins(), ...kept };
   if (PERSONS.some((who) => kept[who] === undefined)) {

@@ -7,7 +7,6 @@ import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { keys } = registries;
 const { browser } = await openDashboardEdge(database);
 let orgId: string;
 let owner: Person;
@@ -31,7 +30,7 @@ describe('signing in', () => {
       expect((await visitor.get(first.headers.location!)).payload).toContain(
         'Create the first key',
       );
-      await keys.issue(orgId, { name: 'a key' }, OPERATOR);
+      await registries.keys.issue(orgId, { name: 'a key' }, OPERATOR);
       const home = await visitor.get('/dashboard');
       expect(home.headers.location).toBe(`/dashboard/${orgId}/overview`);
       const page = await visitor.get(`/dashboard/${orgId}/keys`);
