@@ -61,15 +61,26 @@ const REQUESTS_MAX = 4;
 
 /** What an open page costs beyond its budget: bytes and requests, and anything that moves, or may move, once it is drawn. */
 export async function overBudget(page: Page): Promise<string[]> {
-  const { bytes, requests, shift, isWhole, late } = await page.evaluate<{
+  const { bytes, requests, shift, moved, isWhole, late } = await page.evaluate<{
     bytes: number;
     requests: number;
     shift: number;
+    moved: string[];
     isWhole: boolean;
     late: number;
   }>(`new Promise((resolve) => {
     let shift = 0;
-    const add = (list) => { for (const { value } of list) shift += value; };
+    const moved = [];
+    const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ');
+    const add = (list) => {
+      for (const { value, startTime, sources } of list) {
+        shift += value;
+        for (const { node, previousRect, currentRect } of sources) {
+          const text = (node?.outerHTML ?? node?.textContent ?? '').slice(0, 120);
+          moved.push(text + ' from ' + place(previousRect) + ' to ' + place(currentRect) + ' after ' + Math.round(startTime) + ' ms');
+        }
+      }
+    };
     const observer = new PerformanceObserver((list) => add(list.getEntries()));
     observer.observe({ type: 'layout-shift', buffered: true });
     // What was noted before is handed over by the next frame.
@@ -78,24 +89,25 @@ export async function overBudget(page: Page): Promise<string[]> {
       const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
       const bytes = loaded.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
       // Whether half of a page is drawn before the rest has come is a matter of luck as well, unless it waits for its end.
-      const isWhole = document.querySelector('link[rel="expect"][blocking="render"]')?.getAttribute('href') === '#content'
-        && document.querySelector('main#content') !== null;
+      const end = document.getElementById('end');
+      const styleWithoutEnd = () => { end.remove(); const { visibility } = getComputedStyle(document.body); document.body.append(end); return visibility; };
+      const isWhole = end !== null && styleWithoutEnd() === 'hidden';
       // Whether the script that shows these comes before the page is drawn or after it is a matter of luck.
       const late = [...document.querySelectorAll('button[data-copy]')].filter((button) => {
-        const place = () => { const { width, height } = button.getBoundingClientRect(); return width + ' ' + height; };
-        const [shown, was] = [place(), button.hidden];
+        const size = () => { const { width, height } = button.getBoundingClientRect(); return width + ' ' + height; };
+        const [shown, was] = [size(), button.hidden];
         button.hidden = !was;
-        const moved = place() !== shown;
+        const isOther = size() !== shown;
         button.hidden = was;
-        return moved;
+        return isOther;
       }).length;
-      resolve({ bytes, requests: loaded.length, shift, isWhole, late });
+      resolve({ bytes, requests: loaded.length, shift, moved, isWhole, late });
     }));
   })`);
   return [
     ...(bytes > BYTES_MAX ? [`${bytes} bytes`] : []),
     ...(requests > REQUESTS_MAX ? [`${requests} requests`] : []),
-    ...(shift > 0 ? [`layout shift ${shift}`] : []),
+    ...(shift > 0 ? [`layout shift ${shift}: ${moved.join(', ')}`] : []),
     ...(isWhole ? [] : ['may be drawn in pieces']),
     ...(late > 0 ? [`${late} buttons that take a place when they are shown`] : []),
   ];

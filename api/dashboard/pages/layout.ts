@@ -77,7 +77,7 @@ export function unframed(assets: Assets, title: string, body: Html): Html {
 }
 
 /**
- * A whole document, with our stylesheet and script. It is drawn once its content has arrived whole: what a slow line
+ * A whole document, with our stylesheet and script. The stylesheet shows nothing before \`#end\` has arrived: what a slow line
  * brings later would move what stands there already.
  */
 export function documentOf(assets: Assets, title: string, body: Html): Html {
@@ -90,12 +90,12 @@ export function documentOf(assets: Assets, title: string, body: Html): Html {
         <title>${title}</title>
         <link rel="icon" type="image/svg+xml" href="${assets.icon}" />
         <link rel="stylesheet" href="${assets.css}" />
-        <link rel="expect" href="#content" blocking="render" />
         <script src="${assets.script}" defer></script>
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
         ${body}
+        <template id="end"></template>
       </body>
     </html> `;
 }
