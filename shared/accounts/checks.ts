@@ -150,7 +150,10 @@ export function checkApplicant(declaration: DeclarationDraft): DeclarationDraft 
 /** A code that ISO 3166-1 has given out: a country that does not exist is under no rule, and would pass every one. */
 function checkCountry(code: string, param: string): string {
   if (!Object.hasOwn(iso31661Alpha2ToAlpha3, code)) {
-    throw invalidParam(param, `There is no country ${JSON.stringify(code)} (ISO 3166-1 alpha-2).`);
+    throw invalidParam(
+      param,
+      `There is no country ${JSON.stringify(code)}: a country is its code of two letters (ISO 3166-1 alpha-2).`,
+    );
   }
   return code;
 }

@@ -87,7 +87,11 @@ async function findings(name: string): Promise<string> {
           text: 'The country BY is under an embargo or comprehensive restrictions.',
         },
         { kind: 'industry', score: 1, text: 'The industry nuclear is reviewed by a person.' },
-        { kind: 'statement', score: 1, text: 'The statement dual_use was answered with yes.' },
+        {
+          kind: 'statement',
+          score: 1,
+          text: '"The organisation makes or trades goods, software or technology listed as dual-use." (dual_use) was answered with yes.',
+        },
       ],
     },
   });

@@ -117,7 +117,7 @@ export function resetPage(step: Doorstep & { token: string; lengthMin: number })
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/reset">
       ${hidden('form', step.formToken)} ${hidden('token', step.token)}
-      ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: step.lengthMin, help: `At least ${step.lengthMin} characters. Sessions that are open are signed out.` })}
+      ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: step.lengthMin, help: `At least ${step.lengthMin} characters. Where you are signed in already, you are signed out.` })}
       <button class="primary" type="submit">Set the password</button>
     </form>
   </div>`;

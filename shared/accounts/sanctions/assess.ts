@@ -123,9 +123,10 @@ function ruleReasons(party: Party): VettingReason[] {
     const text = `The industry ${party.industry} is reviewed by a person.`;
     reasons.push({ kind: 'industry', score: 1, text });
   }
-  for (const { id, expected } of STATEMENTS[party.declarationVersion] ?? []) {
+  for (const { id, text: statement, expected } of STATEMENTS[party.declarationVersion] ?? []) {
     if (party.statements[id] !== expected) {
-      const text = `The statement ${id} was answered with ${party.statements[id] === true ? 'yes' : 'no'}.`;
+      const answer = party.statements[id] === true ? 'yes' : 'no';
+      const text = `"${statement}" (${id}) was answered with ${answer}.`;
       reasons.push({ kind: 'statement', score: 1, text });
     }
   }
