@@ -12,6 +12,7 @@ const SUBJECTS = [
   'persons',
   'keys',
   'catalogue',
+  'dialects',
   'screening',
   'methodology',
   'ledger',

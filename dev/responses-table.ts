@@ -1,7 +1,7 @@
 /** What becomes of each field of OpenAI's request for a response, found by asking the code that reads it. */
 import { validateResponse } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { chatRequestOf } from '#workers/inference/responses/chat-request.ts';
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
 
 const BASE = { model: 'm', input: 'Hi' };

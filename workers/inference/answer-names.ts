@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '#shared/kernel/json-object.ts';
 
 /** Ids and names of servers are shorter; a longer one is left off the receipt rather than cut. */
 const NAME_MAX = 256;

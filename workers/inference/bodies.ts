@@ -1,7 +1,7 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { members, memberText, setMember, skipSpace } from '#shared/kernel/json-text.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
 /**
  * The body as one upstream is to get it: its own name for the model, `system` where it does not know `developer`, and,

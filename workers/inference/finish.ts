@@ -1,4 +1,4 @@
-import { isObject } from './json.ts';
+import { isObject } from '#shared/kernel/json-object.ts';
 
 /**
  * Finish reasons of servers that gave up: vLLM and SGLang (`abort`, `error`), DeepSeek (`insufficient_system_resource`),

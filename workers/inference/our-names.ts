@@ -1,5 +1,5 @@
 import { members, setMember } from '#shared/kernel/json-text.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '#shared/kernel/json-object.ts';
 
 /** What callers know an answer by. */
 export interface OurNames {

@@ -17,7 +17,7 @@ import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
 import { namerOf } from './our-names.ts';
-import { chatRequestOf } from './responses/chat-request.ts';
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { asOurs, textOfResponse } from './responses/native.ts';
 import { ResponseRelay } from './responses/relay.ts';
 import { responseOfChat } from './responses/translated.ts';
@@ -31,7 +31,7 @@ import {
   type Target,
   targetsOf,
 } from './upstream-retries.ts';
-import { isObject } from './json.ts';
+import { isObject } from '#shared/kernel/json-object.ts';
 import { type CountUsage, readUsage, textOfChoice, toldUsage, unknownUsage } from './usage.ts';
 
 /** What a run needs of its process. */

@@ -1,7 +1,7 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { isFinished } from './finish.ts';
-import { isObject, type JsonObject, listOf, placeOf } from './json.ts';
+import { isObject, type JsonObject, listOf, placeOf } from '#shared/kernel/json-object.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { behind, readUsage, textOfChoice, usageIn } from './usage.ts';
 

@@ -5,7 +5,7 @@ import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import { namerOf } from './our-names.ts';
 import { StreamAccount } from './stream-account.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import { toldUsage } from './usage.ts';
 
 /** What passes a stream on to its client, and knows what it was. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, placeOf, textOf } from './json.ts';
+import { isObject, type JsonObject, listOf, placeOf, textOf } from '#shared/kernel/json-object.ts';
 import { UpstreamError } from './providers/upstream-failure.ts';
 
 /** What a piece of a call says. */

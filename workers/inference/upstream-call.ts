@@ -14,7 +14,7 @@ import {
 } from './providers/upstream-failure.ts';
 import { isFinished } from './finish.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
-import { isObject, type JsonObject, listOf } from './json.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { withArgumentsAsText } from './tool-calls.ts';
 
 export interface WholeAnswer {

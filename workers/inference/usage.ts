@@ -11,7 +11,7 @@ import type {
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import { hasMedia, type Prompt, promptsOf } from '#shared/screening/prompt.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */
 const TOKENS_MAX = 1_000_000_000;

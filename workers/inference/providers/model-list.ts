@@ -1,5 +1,5 @@
 import type { ModelKind } from '#shared/catalogue/catalogue.ts';
-import { isObject } from '../json.ts';
+import { isObject } from '#shared/kernel/json-object.ts';
 import type { ListedModel } from './provider.ts';
 
 /** Enough for thousands of models with their descriptions; what is longer is no list. */

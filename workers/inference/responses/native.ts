@@ -4,7 +4,7 @@ import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts'
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import type { OurNames } from '../our-names.ts';
-import { isObject, type JsonObject, listOf } from '../json.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { readUsage } from '../usage.ts';
 import type { ResponseStream } from './relay.ts';
 import { responseUsage, type ResponseWriterOptions } from './response-writer.ts';

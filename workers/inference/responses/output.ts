@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
+import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 
 /** Items of a response, and the answer of a chat server as such. */
 

@@ -2,7 +2,7 @@ import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import type { Relay } from '../stream-relay.ts';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '#shared/kernel/json-object.ts';
 import { NativeStream } from './native.ts';
 import type { ResponseWriterOptions } from './response-writer.ts';
 import { TranslatedStream } from './translated.ts';

@@ -1,6 +1,6 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
-import { isObject, type JsonObject } from '../json.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import {
   calledBy,
   callsIn,

@@ -3,7 +3,7 @@ import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import { StreamAccount } from '../stream-account.ts';
 import { usageIn } from '../usage.ts';
-import { isObject, type JsonObject } from '../json.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import type { ResponseStream } from './relay.ts';
 import { ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
 

@@ -1,5 +1,5 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
-import { type Json, listOf, numberOf } from '../../json.ts';
+import { type Json, listOf, numberOf } from '#shared/kernel/json-object.ts';
 import { Untranslatable } from './untranslatable.ts';
 
 export interface EmbeddingCall {

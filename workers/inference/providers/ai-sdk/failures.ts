@@ -1,7 +1,7 @@
 import { errnoOf } from '../errno.ts';
 import { saysTooLong } from '../error-body.ts';
 import { kindOfStatus, type UpstreamFailure } from '../upstream-failure.ts';
-import { isObject, textOf } from '../../json.ts';
+import { isObject, textOf } from '#shared/kernel/json-object.ts';
 import { Untranslatable } from './untranslatable.ts';
 
 const MESSAGE_CHARS_MAX = 500;

@@ -1,5 +1,5 @@
 import type { LanguageModelV4FilePart } from '@ai-sdk/provider';
-import { isObject, type Json, textOf } from '../../json.ts';
+import { isObject, type Json, textOf } from '#shared/kernel/json-object.ts';
 import { Untranslatable } from './untranslatable.ts';
 
 /** Whether the provider itself fetches a url of this media type; the gateway never fetches what a caller names. */

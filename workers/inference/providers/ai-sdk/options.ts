@@ -4,7 +4,7 @@ import type {
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
 import type { TakesUrl } from './files.ts';
-import { isObject, type Json, listOf, numberOf, textOf } from '../../json.ts';
+import { isObject, type Json, listOf, numberOf, textOf } from '#shared/kernel/json-object.ts';
 import { promptOf } from './prompt.ts';
 import { Untranslatable } from './untranslatable.ts';
 

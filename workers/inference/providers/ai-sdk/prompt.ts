@@ -4,7 +4,7 @@ import type {
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider';
 import { filePart, type TakesUrl } from './files.ts';
-import { isObject, type Json, listOf, textOf } from '../../json.ts';
+import { isObject, type Json, listOf, textOf } from '#shared/kernel/json-object.ts';
 import { Untranslatable } from './untranslatable.ts';
 
 type UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];

@@ -14,7 +14,7 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { embeddingsAnswer } from './embeddings.ts';
 import { failureOf } from './failures.ts';
 import type { TakesUrl } from './files.ts';
-import type { Json } from '../../json.ts';
+import type { Json } from '#shared/kernel/json-object.ts';
 import { NATIVE_PROVIDERS, type NativeProvider } from '#shared/catalogue/http/native-providers.ts';
 import { callOptionsOf } from './options.ts';
 import { ChunkWriter } from './stream.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf } from '../json.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 
 /**
  * Fields of a request for a response that say something to a chat server under another name, or nothing at all. What is in

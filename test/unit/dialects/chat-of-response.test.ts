@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { SAMPLES } from '#dev/responses-table.ts';
-import { chatRequestOf } from '#workers/inference/responses/chat-request.ts';
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 
 describe('a request for a response, as a chat', () => {
   it('keeps the order of a conversation, with calls in the message that made them', () => {
@@ -119,10 +119,7 @@ describe('a request for a response, as a chat', () => {
 
   it('has an entry in the table of every field that OpenAI’s SDK knows', () => {
     const types = readFileSync(
-      new URL(
-        '../../../../../node_modules/openai/resources/responses/responses.d.ts',
-        import.meta.url,
-      ),
+      new URL('../../../node_modules/openai/resources/responses/responses.d.ts', import.meta.url),
       'utf8',
     );
     const [, body] = /interface ResponseCreateParamsBase \{\n([^]*?)\n\}/.exec(types)!;
