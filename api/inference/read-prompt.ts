@@ -4,15 +4,14 @@ import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import { inTurns } from '#shared/kernel/turns.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
+import { fittingBudget, promptsOf } from '#shared/screening/prompt.ts';
+import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import {
   BESIDE_TEXTS_MAX,
-  besideTextsOf,
   type DecodeTokens,
-  fittingBudget,
-  promptsOf,
   textsOf,
-} from '#shared/screening/prompt.ts';
-import type { Screen, Verdict } from '#shared/screening/screen.ts';
+  translatedTextsOf,
+} from '#shared/screening/texts.ts';
 import type { ParsedBody } from './read.ts';
 
 export interface ReadPromptDeps {
@@ -54,11 +53,10 @@ export function readPrompt(
   body: ParsedBody,
   model: ReadingModel,
 ): Read | Promise<Read> {
-  const { route, parsed, rawBody } = body;
+  const { route, rawBody } = body;
   const decode = deps.tokens.decoder(model.tokenizer);
   checkTokens(body, model, decode);
-  const texts = textsOf(route, parsed, decode && bounded(decode, route));
-  addBeside(texts, body);
+  const texts = screenedTexts(body, decode && bounded(decode, route));
   let chars = 0;
   for (const text of texts) chars += text.length;
   const isLong = chars > ONE_GO_CHARS;
@@ -83,17 +81,22 @@ function bodyForUpstream({ text }: ParsedBody): string {
   return dropMembers(text, OWN_FIELDS);
 }
 
-/** What stands beside the prompt may reach the model as well: it is read after the prompt, by the same rules. */
-function addBeside(texts: string[], { route, parsed }: ParsedBody): void {
-  const beside = besideTextsOf(route, parsed);
-  if ('tooMany' in beside) {
-    const { tooMany } = beside;
+/**
+ * Everything that an upstream may be sent as a text, in the order and in the pieces in which it may be put together there.
+ * What stands beside the prompt is read after it, by the same rules.
+ */
+function screenedTexts({ route, parsed }: ParsedBody, decode: DecodeTokens | undefined): string[] {
+  const { prompt, joined, beside, tooMany } = textsOf(route, parsed, decode);
+  if (tooMany !== undefined) {
     throw invalidParam(
       PASSED_THROUGH.test(tooMany) ? tooMany : 'body',
       `Names and texts beside the prompt must be at most ${BESIDE_TEXTS_MAX.toLocaleString('en-US')}.`,
     );
   }
-  for (const text of beside.texts) texts.push(text);
+  const translated = route === 'responses' ? translatedTextsOf(parsed) : undefined;
+  for (const texts of [joined, translated?.prompt, translated?.joined, beside])
+    for (const text of texts ?? []) prompt.push(text);
+  return prompt;
 }
 
 /** Refuses token ids before they are decoded: those that cannot be, and more than the model can hold. */

@@ -1,7 +1,20 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { members, memberText, setMember, skipSpace } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+
+/** What an endpoint is asked: a chat in place of a response, where it speaks no responses. */
+export function asked(
+  route: Route,
+  body: string,
+  { responses }: Pick<Endpoint, 'responses'>,
+): { route: Route; body: string } {
+  if (route !== 'responses' || responses === true) return { route, body };
+  const parsed: unknown = JSON.parse(body);
+  const chat = chatRequestOf(isObject(parsed) ? parsed : {});
+  return { route: 'chat.completions', body: JSON.stringify(chat) };
+}
 
 /**
  * The body as one upstream is to get it: its own name for the model, `system` where it does not know `developer`, and,

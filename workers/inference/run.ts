@@ -3,7 +3,7 @@ import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import type { Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
+import type { UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
@@ -11,13 +11,12 @@ import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts
 import { setMember } from '#shared/kernel/json-text.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { upstreamBody, withEncodingAsked } from './bodies.ts';
+import { asked, upstreamBody, withEncodingAsked } from './bodies.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
 import { namerOf } from './our-names.ts';
-import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { asOurs, textOfResponse } from './responses/native.ts';
 import { ResponseRelay } from './responses/relay.ts';
 import { responseOfChat } from './responses/translated.ts';
@@ -31,7 +30,6 @@ import {
   type Target,
   targetsOf,
 } from './upstream-retries.ts';
-import { isObject } from '#shared/kernel/json-object.ts';
 import { type CountUsage, readUsage, textOfChoice, toldUsage, unknownUsage } from './usage.ts';
 
 /** What a run needs of its process. */
@@ -409,18 +407,6 @@ export class Run {
   async #unknown(reason: UsageReason): Promise<UnknownUsage> {
     return unknownUsage(reason, await this.#count([]));
   }
-}
-
-/** What an endpoint is asked: a chat in place of a response, where it speaks no responses. */
-function asked(
-  route: Route,
-  body: string,
-  { responses }: Endpoint,
-): Pick<UpstreamRequest, 'route' | 'body'> {
-  if (route !== 'responses' || responses === true) return { route, body };
-  const parsed: unknown = JSON.parse(body);
-  const chat = chatRequestOf(isObject(parsed) ? parsed : {});
-  return { route: 'chat.completions', body: JSON.stringify(chat) };
 }
 
 function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | undefined): U {

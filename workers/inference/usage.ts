@@ -10,7 +10,8 @@ import type {
 } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
-import { hasMedia, type Prompt, promptsOf } from '#shared/screening/prompt.ts';
+import { type Prompt, promptsOf } from '#shared/screening/prompt.ts';
+import { hasMedia } from '#shared/screening/texts.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */

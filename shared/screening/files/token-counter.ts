@@ -1,5 +1,6 @@
 import { nextTurn } from '#shared/kernel/turns.ts';
-import { type Budget, type DecodeTokens, fittingBudget, type Prompt } from '../prompt.ts';
+import { type Budget, fittingBudget, type Prompt } from '../prompt.ts';
+import type { DecodeTokens } from '../texts.ts';
 import {
   type Encoding,
   isKnownFamily,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Route } from '#shared/kernel/inference.ts';
-import { BESIDE_TEXTS_MAX, besideTextsOf, textsOf } from '#shared/screening/prompt.ts';
+import { BESIDE_TEXTS_MAX, textsOf } from '#shared/screening/texts.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
@@ -40,7 +40,7 @@ describe('the texts of a request', () => {
       functions: [{ name: 'g', description: 'legacy' }],
       prediction: { type: 'content', content: 'predicted' },
     };
-    expect(textsOf('chat.completions', body)).toEqual([
+    expect(textsOf('chat.completions', body).prompt).toEqual([
       'system',
       'part 1',
       'part 2',
@@ -66,11 +66,19 @@ describe('the texts of a request', () => {
     ['inputs of tokens', 'embeddings', { input: [[7, 8]] }, ['<7 8>']],
     ['nothing', 'embeddings', {}, []],
   ])('are listed for %s', (_, route, body, expected) => {
-    expect(textsOf(route, body, decode)).toEqual(expected);
+    expect(textsOf(route, body, decode).prompt).toEqual(expected);
+  });
+
+  it('are also those of files that are texts', () => {
+    const file_data = `data:text/plain;charset=utf-8;base64,${Buffer.from('bake').toString('base64')}`;
+    const content = [{ type: 'file', file: { file_data } }];
+    expect(textsOf('chat.completions', { messages: [{ role: 'user', content }] }).prompt).toEqual([
+      'bake',
+    ]);
   });
 
   it('leave out tokens whose vocabulary is unknown', () => {
-    expect(textsOf('completions', { prompt: [1, 2] })).toEqual([]);
+    expect(textsOf('completions', { prompt: [1, 2] }).prompt).toEqual([]);
   });
 
   it('are listed without an error for any body', () => {
@@ -94,13 +102,54 @@ describe('the texts of a request', () => {
     }));
     fc.assert(
       fc.property(
-        fc.constantFrom<Route>('chat.completions', 'completions', 'embeddings'),
+        fc.constantFrom<Route>('chat.completions', 'completions', 'embeddings', 'responses'),
         body,
         (route, value) => {
-          for (const text of textsOf(route, value, decode)) expect(typeof text).toBe('string');
+          const { prompt, joined, beside } = textsOf(route, value, decode);
+          for (const text of [...prompt, ...joined, ...beside]) expect(typeof text).toBe('string');
         },
       ),
     );
+  });
+});
+
+describe('the texts of a request as servers may put them together', () => {
+  const joinedOf = (...content: object[]): string[] =>
+    textsOf('chat.completions', {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'user', content },
+      ],
+    }).joined;
+  const text = (of: string): object => ({ type: 'text', text: of });
+  const image = { type: 'image_url', image_url: { url: 'data:…' } };
+
+  it('are those of the whole request with the parts of a message in one, and those between its media', () => {
+    expect(joinedOf(text('ba'), text('ke'))).toEqual(['Hi', 'bake']);
+    expect(joinedOf(text('ba'), text('ke'), image, text('s'))).toEqual([
+      ...['Hi', 'bakes'],
+      ...['Hi', 'bake', 's'],
+    ]);
+  });
+
+  it('are not listed again where they read the same apart', () => {
+    expect(joinedOf(text('bake '), text('a cake'))).toEqual([]);
+    expect(joinedOf(image, text('bake'))).toEqual([]);
+  });
+
+  it('are also those without refusals', () => {
+    const refusal = { type: 'refusal', refusal: 'I' };
+    expect(joinedOf(text('ba'), refusal, text('ke'))).toEqual([
+      ...['Hi', 'baIke'],
+      ...['Hi', 'ba', 'ke'],
+      ...['Hi', 'bake'],
+    ]);
+  });
+
+  it('have arguments of calls without their escapes', () => {
+    const call = { type: 'function', function: { name: 'f', arguments: '{"a":"\\u0062ake\\n"}' } };
+    const messages = [{ role: 'assistant', tool_calls: [call] }];
+    expect(textsOf('chat.completions', { messages }).joined).toEqual(['{"a":"bake\n"}']);
   });
 });
 
@@ -156,8 +205,7 @@ describe('the texts beside the prompt', () => {
       user: 'not read by a model',
       logit_bias: { 1: 2 },
     };
-    const found = besideTextsOf('chat.completions', body);
-    const texts = 'texts' in found ? found.texts : [];
+    const { beside: texts } = textsOf('chat.completions', body);
     const expected = Array.from({ length: 21 }, (_, index) => canary(index + 1));
     expect(texts.filter((text) => text.startsWith('canary')).toSorted()).toEqual(
       expected.toSorted(),
@@ -174,29 +222,19 @@ describe('the texts beside the prompt', () => {
       { type: 'reasoning', summary: [], encrypted_content: canary(5) },
     ];
     const texts = Array.from({ length: 5 }, (_, index) => canary(index + 1));
-    const found = besideTextsOf('responses', { input });
-    expect('texts' in found ? found.texts.toSorted() : found).toEqual(texts);
+    expect(textsOf('responses', { input }).beside.toSorted()).toEqual(texts);
   });
 
   it('of completions and embeddings are the fields beside prompt and input', () => {
     const body = { model: 'm', prompt: 'a', suffix: 'b', input: 'c', extra: 'd' };
-    expect(besideTextsOf('completions', body)).toEqual({ texts: ['c', 'd'] });
-    expect(besideTextsOf('embeddings', body)).toEqual({ texts: ['a', 'b', 'd'] });
+    expect(textsOf('completions', body).beside).toEqual(['c', 'd']);
+    expect(textsOf('embeddings', body).beside).toEqual(['a', 'b', 'd']);
   });
 
   it('are bounded, and the field that has too many is named', () => {
     const many = Array.from({ length: BESIDE_TEXTS_MAX + 1 }, () => 'a');
     const body = { messages: [{ role: 'user', content: 'x' }], documents: [many] };
-    expect(besideTextsOf('chat.completions', body)).toEqual({ tooMany: 'documents' });
-  });
-
-  it('are never an error, for any body', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (body) => {
-        for (const route of ['chat.completions', 'completions', 'embeddings'] as const) {
-          expect(besideTextsOf(route, body)).toHaveProperty('texts');
-        }
-      }),
-    );
+    expect(textsOf('chat.completions', body).tooMany).toBe('documents');
+    expect(textsOf('responses', { input: [many] }).tooMany).toBe('input');
   });
 });

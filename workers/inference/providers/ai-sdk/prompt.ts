@@ -24,9 +24,27 @@ export function promptOf(messages: unknown, takesUrl: TakesUrl): LanguageModelV4
   for (const [index, message] of listOf(messages).entries()) {
     if (!isObject(message)) continue;
     const leads = prompt.every(({ role }) => role === 'system');
-    prompt.push(messageOf(message, `messages[${index}]`, leads, context));
+    const next = messageOf(message, `messages[${index}]`, leads, context);
+    const last = prompt.at(-1);
+    if (last?.role === next.role) endText(last);
+    prompt.push(next);
   }
   return prompt;
+}
+
+/** Between texts that were members or messages of their own, where a provider has one for both. */
+const BETWEEN = '\n\n';
+
+/**
+ * Some libraries make one message of several of one role: a word would go on from one into the next. It stands at the end,
+ * because they trim what an assistant said last.
+ */
+function endText(message: LanguageModelV4Message): void {
+  if (message.role === 'system') message.content += BETWEEN;
+  else {
+    const last = message.content.findLast((part) => part.type === 'text');
+    if (last !== undefined) last.text += BETWEEN;
+  }
 }
 
 function messageOf(
@@ -71,7 +89,8 @@ function userParts(content: unknown, at: string, { takesUrl }: Context): UserPar
 
 function assistantParts(message: Json, at: string, { tools }: Context): AssistantPart[] {
   const parts: AssistantPart[] = [];
-  const text = `${plainText(message['content'], `${at}.content`)}${textOf(message['refusal']) ?? ''}`;
+  const said = [plainText(message['content'], `${at}.content`), textOf(message['refusal']) ?? ''];
+  const text = said.filter((one) => one !== '').join(BETWEEN);
   if (text !== '') parts.push({ type: 'text', text });
   const call = (id: string, called: unknown, where: string): void => {
     if (!isObject(called)) throw new Untranslatable(where, 'This model calls functions only.');

@@ -37,7 +37,7 @@ describe('a conversation', () => {
       system: { text: string }[];
       messages: { role: string; content: Record<string, unknown>[] }[];
     };
-    expect(system.map(({ text }) => text)).toEqual(['Be brief.', 'Be kind.']);
+    expect(system.map(({ text }) => text)).toEqual(['Be brief.\n\n', 'Be kind.']);
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
     expect(messages[0]!.content[1]).toMatchObject({
       type: 'image',
@@ -62,7 +62,7 @@ describe('a conversation', () => {
       systemInstruction: { parts: { text: string }[] };
       contents: { role: string; parts: Record<string, unknown>[] }[];
     };
-    expect(systemInstruction.parts.map(({ text }) => text)).toEqual(['Be brief.', 'Be kind.']);
+    expect(systemInstruction.parts.map(({ text }) => text)).toEqual(['Be brief.\n\n', 'Be kind.']);
     expect(contents[0]!.parts[1]).toMatchObject({
       inlineData: { mimeType: 'image/png', data: PNG },
     });

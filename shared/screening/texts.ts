@@ -1,0 +1,448 @@
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+
+/** Turns token ids back into text, where the model's tokenizer is known. */
+export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
+
+/** So many texts and names as 128 tools with five hundred each have. What has more is no description of anything. */
+export const BESIDE_TEXTS_MAX = 65_536;
+
+/** The texts of a request, as references into its body where they stand there as they are. */
+export interface Texts {
+  /**
+   * What a model would read, part by part: messages of every role with their text parts, refusals and tool-call
+   * arguments, descriptions of tools, predicted output; instructions and every input item of a request for a response;
+   * prompts with their suffix; embedding inputs.
+   */
+  prompt: string[];
+  /**
+   * The same in every other way in which an upstream may put it together, one behind the other, where that reads
+   * otherwise: the parts of a message without anything between them, or nothing but media; arguments without their
+   * escapes; and without refusals or reasoning, which some servers leave out.
+   */
+  joined: string[];
+  /**
+   * Everything else that may reach a model: names, the JSON Schemas of tools and of `response_format` with the names of
+   * their members, every field that passes through unread, and known members in shapes that they do not have.
+   */
+  beside: string[];
+  /** The field that has more of these than are read. */
+  tooMany?: string;
+}
+
+/**
+ * The texts of a parsed request body in the shape of an OpenAI interface. Only media, token biases and what only the
+ * gateway or a log reads are passed over. Token arrays are read through `decode`, and skipped without it. The body is
+ * untrusted, and nested as deep as the parser lets it: a value of another shape than its member has is read like a field
+ * that passes through.
+ */
+export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Texts {
+  const reading = new Reading();
+  if (isObject(body)) READERS[route](body, reading, decode);
+  return reading.texts();
+}
+
+/**
+ * The texts of a request for a response as a server of chat completions is sent them, where that has them in another
+ * order: what an assistant refused stands behind all that it said in a message.
+ */
+export function translatedTextsOf({ instructions, input }: JsonObject): Texts | undefined {
+  const refuses = elements(input).some(
+    (item) => isObject(item) && elements(item['content']).some(isRefusal),
+  );
+  if (!refuses) return undefined;
+  const { messages } = chatRequestOf({ instructions, input });
+  return textsOf('chat.completions', { messages });
+}
+
+function isRefusal(part: unknown): boolean {
+  return isObject(part) && part['type'] === 'refusal';
+}
+
+/** Names that JSON Schemas and the interface have: they say nothing. Others are read like texts. */
+const QUIET_NAMES: ReadonlySet<string> = new Set(
+  `$defs $id $ref $schema additionalProperties allOf allowed_tools anyOf const custom default definition definitions
+   description else enum examples exclusiveMaximum exclusiveMinimum format function grammar id if include_obfuscation
+   include_usage items json_schema maxItems maxLength maxProperties maximum minItems minLength minProperties minimum mode multipleOf name not nullable
+   oneOf parameters pattern patternProperties prefixItems properties propertyNames required schema strict syntax then
+   title tools type uniqueItems`.split(/\s+/),
+);
+/** Values that have the same meaning in every request. */
+const QUIET_WORDS: ReadonlySet<string> = new Set(
+  `array assistant auto boolean completed content custom custom_tool_call custom_tool_call_output developer function
+   function_call function_call_output grammar in_progress incomplete input_text integer json_object json_schema message
+   none null number object output_text reasoning reasoning_text refusal regex required string summary_text system text
+   tool user`.split(/\s+/),
+);
+
+/** The member of a part that holds its medium, and the member of that with the data, by the type of the part. */
+const MEDIA: Readonly<Record<string, readonly [member: string, data?: string]>> = {
+  image_url: ['image_url', 'url'],
+  audio_url: ['audio_url', 'url'],
+  video_url: ['video_url', 'url'],
+  input_audio: ['input_audio', 'data'],
+  file: ['file', 'file_data'],
+  input_image: ['image_url'],
+  input_file: ['file_data'],
+};
+
+/** A file that is a text, as its data say. */
+const TEXT_DATA = /^data:text\/[^,]*;base64,/i;
+
+/** Whether messages or input items hold images, audio, video or files: what a model makes of these has no texts to be counted. */
+export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>): boolean {
+  return [messages, input]
+    .flatMap(elements)
+    .some(
+      (message) =>
+        isObject(message) &&
+        [message['content'], message['output']]
+          .flatMap(elements)
+          .some((part) => isObject(part) && mediumOf(part) !== undefined),
+    );
+}
+
+function mediumOf({ type }: JsonObject): (typeof MEDIA)[string] | undefined {
+  return typeof type === 'string' && Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined;
+}
+
+function elements(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+type Reader = (body: JsonObject, into: Reading, decode: DecodeTokens | undefined) => void;
+
+/** Of every route: the fields of which a model reads none, whatever the caller writes there. */
+const QUIET_FIELDS = ['model', 'region', 'tier', 'receipt', 'user'];
+
+const READERS: Readonly<Record<Route, Reader>> = {
+  'chat.completions'(body, into) {
+    readField(body, 'messages', readMessage, into);
+    readField(body, 'tools', readTool, into);
+    readField(body, 'functions', readDefinition, into);
+    readField(body, 'prediction', readMessage, into);
+    readFields(body, CHAT_FIELDS, into);
+  },
+  responses(body, into) {
+    into.whole(body['instructions']);
+    if (typeof body['input'] === 'string') into.text(body['input']);
+    else readField(body, 'input', readItem, into);
+    readField(body, 'tools', readDefinition, into);
+    readFields(body, RESPONSE_FIELDS, into);
+  },
+  completions(body, into, decode) {
+    readInput(body['prompt'], into, decode);
+    into.whole(body['suffix']);
+    readFields(body, COMPLETION_FIELDS, into);
+  },
+  embeddings(body, into, decode) {
+    readInput(body['input'], into, decode);
+    readFields(body, EMBEDDING_FIELDS, into);
+  },
+};
+
+/** Fields that are read before the others, or say nothing to a model. */
+const CHAT_FIELDS: ReadonlySet<string> = new Set([
+  ...QUIET_FIELDS,
+  ...['messages', 'tools', 'functions', 'prediction', 'stop', 'logit_bias'],
+]);
+const COMPLETION_FIELDS: ReadonlySet<string> = new Set([
+  ...QUIET_FIELDS,
+  ...['prompt', 'suffix', 'stop', 'logit_bias'],
+]);
+const EMBEDDING_FIELDS: ReadonlySet<string> = new Set([
+  ...QUIET_FIELDS,
+  ...['input', 'encoding_format'],
+]);
+/** Some are repeated to the caller, and no model reads them. */
+const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
+  ...QUIET_FIELDS,
+  ...['input', 'instructions', 'tools', 'include', 'prompt_cache_key'],
+  ...['safety_identifier', 'service_tier', 'truncation'],
+]);
+
+function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading): void {
+  for (const field in body) {
+    if (!read.has(field)) into.deep(body[field]);
+    into.bound(field);
+  }
+}
+
+function readField(body: JsonObject, field: string, read: ReadObject, into: Reading): void {
+  each(body[field], read, into);
+  into.bound(field);
+}
+
+type ReadObject = (value: JsonObject, into: Reading) => void;
+
+/** An object by its reader, or each of a list; what else is there is read as it is. */
+function each(value: unknown, read: ReadObject, into: Reading): void {
+  if (isObject(value)) return read(value, into);
+  if (!Array.isArray(value)) return into.deep(value);
+  for (let index = 0; index < value.length; index += 1) {
+    const element: unknown = value[index];
+    if (isObject(element)) read(element, into);
+    else into.deep(element);
+  }
+}
+
+/** The members' own names are the interface's and say nothing. */
+function readMessage(message: JsonObject, into: Reading): void {
+  for (const name in message) {
+    const value = message[name];
+    if (name === 'content') readContent(value, into);
+    else if (name === 'refusal') into.refusal(value);
+    else if (name === 'tool_calls') each(value, readCall, into);
+    else if (name === 'function_call') each(value, readCalled, into);
+    else into.deep(value);
+  }
+}
+
+function readItem(item: JsonObject, into: Reading): void {
+  const kind = item['type'] === 'reasoning' ? 'thought' : 'text';
+  for (const name in item) {
+    const value = item[name];
+    if (name === 'content' || name === 'output' || name === 'summary')
+      readContent(value, into, kind);
+    else if (name === 'arguments' || name === 'input') into.written(value);
+    else into.deep(value);
+  }
+}
+
+function readCall(call: JsonObject, into: Reading): void {
+  for (const name in call) {
+    if (name === 'function' || name === 'custom') each(call[name], readCalled, into);
+    else into.deep(call[name]);
+  }
+}
+
+function readCalled(called: JsonObject, into: Reading): void {
+  for (const name in called) {
+    if (name === 'arguments' || name === 'input') into.written(called[name]);
+    else into.deep(called[name]);
+  }
+}
+
+function readTool(tool: JsonObject, into: Reading): void {
+  for (const name in tool) {
+    const value = tool[name];
+    if (name === 'description') into.whole(value);
+    else if (name === 'function') each(value, readDefinition, into);
+    else into.deep(value);
+  }
+}
+
+function readDefinition(definition: JsonObject, into: Reading): void {
+  for (const name in definition) {
+    if (name === 'description') into.whole(definition[name]);
+    else into.deep(definition[name]);
+  }
+}
+
+/** A text, or parts of which some are texts. */
+function readContent(content: unknown, into: Reading, kind: 'text' | 'thought' = 'text'): void {
+  if (!Array.isArray(content)) return into.whole(content);
+  const pieces: Piece[] = [];
+  for (let index = 0; index < content.length; index += 1) {
+    const part: unknown = content[index];
+    if (isObject(part)) readPart(part, kind, pieces, into);
+    else into.deep(part);
+  }
+  into.message(pieces);
+}
+
+/** A piece of what a message says. */
+interface Piece {
+  kind: 'text' | 'thought' | 'refusal' | 'medium' | 'written';
+  text: string;
+}
+
+function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: Reading): void {
+  const [medium, inside] = mediumOf(part) ?? [];
+  for (const name in part) {
+    const value = part[name];
+    if ((name === 'text' || name === 'refusal') && typeof value === 'string') {
+      if (value !== '') pieces.push({ kind: name === 'text' ? kind : name, text: value });
+    } else if (name !== medium) {
+      if (name !== 'type' || medium === undefined) into.deep(value);
+    } else if (inside === undefined) readData(value, pieces, into);
+    else if (!isObject(value)) into.deep(value);
+    else {
+      for (const member in value) {
+        if (member === inside) readData(value[member], pieces, into);
+        else into.deep(value[member]);
+      }
+    }
+  }
+}
+
+/** Images and sounds have no text. Some servers write files that are texts into the prompt. */
+function readData(data: unknown, pieces: Piece[], into: Reading): void {
+  if (typeof data !== 'string') return into.deep(data);
+  const head = TEXT_DATA.exec(data)?.[0];
+  if (head === undefined) pieces.push({ kind: 'medium', text: '' });
+  else
+    pieces.push({ kind: 'text', text: Buffer.from(data.slice(head.length), 'base64').toString() });
+}
+
+/** A text, texts, tokens, or arrays of tokens. */
+function readInput(input: unknown, into: Reading, decode: DecodeTokens | undefined): void {
+  if (!Array.isArray(input)) return into.whole(input);
+  if (isTokens(input)) {
+    if (decode !== undefined) into.text(decode(input));
+    return;
+  }
+  for (const item of input as unknown[]) {
+    if (!Array.isArray(item) || !isTokens(item)) into.whole(item);
+    else if (decode !== undefined) into.text(decode(item));
+  }
+}
+
+function isTokens(items: readonly unknown[]): items is readonly number[] {
+  return items.length > 0 && items.every((item) => Number.isInteger(item));
+}
+
+/** Collects the texts of a request. */
+class Reading {
+  /** Texts that stand alone, and messages of several pieces, in order. */
+  readonly #said: (string | readonly Piece[])[] = [];
+  readonly #beside: string[] = [];
+  #tooMany: string | undefined;
+  #isCut = false;
+  #isCutByMedia = false;
+  /** Pieces that are there and that some servers leave out. */
+  readonly #optional = new Set<Piece['kind']>();
+
+  text(text: string): void {
+    if (text !== '') this.#said.push(text);
+  }
+
+  /** A member that is a text by the interface. */
+  whole(value: unknown): void {
+    if (typeof value === 'string') this.text(value);
+    else this.deep(value);
+  }
+
+  refusal(value: unknown): void {
+    if (typeof value === 'string') this.message([{ kind: 'refusal', text: value }]);
+    else this.deep(value);
+  }
+
+  /** Arguments of a call, which are JSON mostly: servers take them apart, and what was escaped is a text there. */
+  written(value: unknown): void {
+    if (typeof value !== 'string' || !value.includes('\\')) return this.whole(value);
+    this.#said.push([{ kind: 'written', text: value }]);
+    this.#isCut = true;
+  }
+
+  /** The parts of a message. */
+  message(pieces: readonly Piece[]): void {
+    const [only] = pieces;
+    if (pieces.length === 1 && only!.kind === 'text') return this.text(only!.text);
+    this.#said.push(pieces);
+    for (const { kind } of pieces)
+      if (kind === 'refusal' || kind === 'thought') this.#optional.add(kind);
+    this.#isCut ||= isCut(pieces);
+    this.#isCutByMedia ||= this.#isCut && pieces.some(({ kind }) => kind === 'medium');
+  }
+
+  /** Every text in a value, and every name that its caller chose. */
+  deep(value: unknown): void {
+    addDeep(value, this.#beside);
+  }
+
+  bound(field: string): void {
+    if (this.#beside.length > BESIDE_TEXTS_MAX) this.#tooMany ??= field;
+  }
+
+  texts(): Texts {
+    const joined: string[] = [];
+    for (const without of subsetsOf(this.#optional)) {
+      if (without.length > 0) this.#add(apart, joined, without);
+      if (this.#isCut) this.#add(together, joined, without);
+      if (this.#isCutByMedia) this.#add(betweenMedia, joined, without);
+    }
+    const texts: Texts = { prompt: this.#add(apart, [], []), joined, beside: this.#beside };
+    if (this.#tooMany !== undefined) texts.tooMany = this.#tooMany;
+    return texts;
+  }
+
+  /** Adds all that was said, with the pieces of a message put together in one way. */
+  #add(way: Way, out: string[], without: readonly Piece['kind'][]): string[] {
+    for (const said of this.#said) {
+      if (typeof said === 'string') {
+        out.push(said);
+        continue;
+      }
+      const pieces = said.filter(({ kind }) => !without.includes(kind));
+      for (const text of way(pieces)) if (text !== '') out.push(text);
+    }
+    return out;
+  }
+}
+
+function subsetsOf<T>(all: Iterable<T>): T[][] {
+  let subsets: T[][] = [[]];
+  for (const one of all) subsets = [...subsets, ...subsets.map((some) => [...some, one])];
+  return subsets;
+}
+
+/** A way in which servers put the pieces of a message together. */
+type Way = (pieces: readonly Piece[]) => string[];
+
+const apart: Way = (pieces) => pieces.map(({ text }) => text);
+const together: Way = (pieces) => [pieces.map(spoken).join('')];
+const betweenMedia: Way = (pieces) => {
+  const stretches = [''];
+  for (const piece of pieces) {
+    if (piece.kind === 'medium') stretches.push('');
+    else stretches[stretches.length - 1] += spoken(piece);
+  }
+  return stretches;
+};
+
+function spoken({ kind, text }: Piece): string {
+  return kind === 'written' ? text.replace(ESCAPE, unescaped) : text;
+}
+
+function addDeep(value: unknown, out: string[]): void {
+  if (out.length > BESIDE_TEXTS_MAX) return;
+  if (typeof value === 'string') {
+    if (value !== '' && !QUIET_WORDS.has(value)) out.push(value);
+  } else if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) addDeep(value[index], out);
+  } else if (isObject(value)) {
+    for (const name in value) {
+      if (name !== '' && !QUIET_NAMES.has(name)) out.push(name);
+      addDeep(value[name], out);
+    }
+  }
+}
+
+/** An escape in a string of JSON. */
+const ESCAPE = /\\(?:u([\da-fA-F]{4})|(.))/gs;
+const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+function unescaped(_escape: string, code: string | undefined, character: string): string {
+  if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+  return CONTROLS[character] ?? character;
+}
+
+/** Whether pieces may read otherwise together than apart. With white space between two of them they do not. */
+function isCut(pieces: readonly Piece[]): boolean {
+  let before: Piece | undefined;
+  for (const piece of pieces) {
+    if (piece.text === '') continue;
+    if (before !== undefined) {
+      if (piece.kind !== before.kind) return true;
+      if (!isSpace(before.text.at(-1)) && !isSpace(piece.text[0])) return true;
+    }
+    before = piece;
+  }
+  return false;
+}
+
+function isSpace(character: string | undefined): boolean {
+  return character === ' ' || character === '\n' || character === '\t' || character === '\r';
+}
