@@ -307,6 +307,7 @@ function isTokens(items: readonly unknown[]): items is readonly number[] {
 class Reading {
   /** Texts that stand alone, and messages of several pieces, in order. */
   readonly #said: (string | readonly Piece[])[] = [];
+  #isOfTexts = true;
   readonly #beside: string[] = [];
   #tooMany: string | undefined;
   #isCut = false;
@@ -332,7 +333,7 @@ class Reading {
   /** Arguments of a call, which are JSON mostly: servers take them apart, and what was escaped is a text there. */
   written(value: unknown): void {
     if (typeof value !== 'string' || !value.includes('\\')) return this.whole(value);
-    this.#said.push([{ kind: 'written', text: value }]);
+    this.#say([{ kind: 'written', text: value }]);
     this.#isCut = true;
   }
 
@@ -340,7 +341,7 @@ class Reading {
   message(pieces: readonly Piece[]): void {
     const [only] = pieces;
     if (pieces.length === 1 && only!.kind === 'text') return this.text(only!.text);
-    this.#said.push(pieces);
+    this.#say(pieces);
     for (const { kind } of pieces)
       if (kind === 'refusal' || kind === 'thought') this.#optional.add(kind);
     this.#isCut ||= isCut(pieces);
@@ -357,15 +358,21 @@ class Reading {
   }
 
   texts(): Texts {
-    const joined: string[] = [];
+    const [joined, beside, tooMany] = [[] as string[], this.#beside, this.#tooMany];
+    const more = tooMany === undefined ? {} : { tooMany };
+    // As mostly: there is nothing to put together.
+    if (this.#isOfTexts) return { prompt: this.#said as string[], joined, beside, ...more };
     for (const without of subsetsOf(this.#optional)) {
       if (without.length > 0) this.#add(apart, joined, without);
       if (this.#isCut) this.#add(together, joined, without);
       if (this.#isCutByMedia) this.#add(betweenMedia, joined, without);
     }
-    const texts: Texts = { prompt: this.#add(apart, [], []), joined, beside: this.#beside };
-    if (this.#tooMany !== undefined) texts.tooMany = this.#tooMany;
-    return texts;
+    return { prompt: this.#add(apart, [], []), joined, beside, ...more };
+  }
+
+  #say(pieces: readonly Piece[]): void {
+    this.#said.push(pieces);
+    this.#isOfTexts = false;
   }
 
   /** Adds all that was said, with the pieces of a message put together in one way. */
