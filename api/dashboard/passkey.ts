@@ -62,7 +62,7 @@ export function requestOptions(site: Site) {
   });
 }
 
-/** The answer of a browser as a form brought it; null for what is none. */
+/** The answer of a browser as a form brought it; null for what is none, and for one of a page in another site's frame. */
 export function readAnswer(text: string): { id: string; challenge: string; json: object } | null {
   if (text.length > ANSWER_LENGTH_MAX) return null;
   try {
@@ -70,8 +70,12 @@ export function readAnswer(text: string): { id: string; challenge: string; json:
     const { id, response } = json;
     const data = response?.clientDataJSON;
     if (typeof id !== 'string' || typeof data !== 'string') return null;
-    const said = JSON.parse(Buffer.from(data, 'base64url').toString()) as { challenge?: unknown };
-    return typeof said.challenge === 'string' ? { id, challenge: said.challenge, json } : null;
+    const { challenge, crossOrigin } = JSON.parse(Buffer.from(data, 'base64url').toString()) as {
+      challenge?: unknown;
+      crossOrigin?: unknown;
+    };
+    if (typeof challenge !== 'string' || crossOrigin === true) return null;
+    return { id, challenge, json };
   } catch {
     return null;
   }
