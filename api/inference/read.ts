@@ -65,6 +65,7 @@ export interface Unrouted {
     regionHeader?: string | undefined;
     tier?: string | null | undefined;
     n?: number | null | undefined;
+    bestOf?: number | null | undefined;
     tools?: RouteRequest['tools'];
     /** The kinds of media in its messages. */
     media?: Medium[] | undefined;
@@ -130,6 +131,7 @@ export function read(
       regionHeader,
       tier: parsed.tier,
       n: 'n' in parsed ? parsed.n : null,
+      bestOf: 'best_of' in parsed ? parsed.best_of : null,
       tools: toolsOf(route, parsed),
       media: mediaOf(route, parsed),
       embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,

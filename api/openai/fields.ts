@@ -19,6 +19,8 @@ const USER_CHARS_MAX = 512;
 const STOPS_MAX = 4;
 /** The interface's bound of bias for one token. */
 const LOGIT_BIAS_MAX = 100;
+/** As many as the largest `max_n` of a catalogue. */
+export const CHOICES_MAX = 8;
 /** A factor above 10 leaves only noise; every known upstream stops at 5 or below. */
 const REPETITION_PENALTY_MAX = 10;
 
@@ -67,7 +69,7 @@ export const samplerFields = {
   n: maybe(
     Type.Integer({
       minimum: 1,
-      maximum: 8,
+      maximum: CHOICES_MAX,
       description: 'How many answers. At most the model’s `max_n`.',
     }),
   ),

@@ -1,5 +1,13 @@
 import Type from 'typebox';
-import { maybe, modelField, ownFields, samplerFields, toolFields, userField } from './fields.ts';
+import {
+  CHOICES_MAX,
+  maybe,
+  modelField,
+  ownFields,
+  samplerFields,
+  toolFields,
+  userField,
+} from './fields.ts';
 import { Messages } from './messages.ts';
 
 /** OpenAI takes at most 2,048 inputs in one embeddings request. */
@@ -95,7 +103,13 @@ export const CompletionBody = Type.Object(
         description: 'Where the answer ends at the latest; 0 generates nothing.',
       }),
     ),
-    best_of: maybe(Type.Integer({ minimum: 1, maximum: 20 })),
+    best_of: maybe(
+      Type.Integer({
+        minimum: 1,
+        maximum: CHOICES_MAX,
+        description: 'How many answers are generated for the best of them. Bounded as `n` is.',
+      }),
+    ),
     logprobs: maybe(Type.Integer({ minimum: 0, maximum: 5 })),
     echo: maybe(Type.Boolean()),
     suffix: maybe(Type.String()),

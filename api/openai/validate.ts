@@ -6,6 +6,7 @@ import { dotted, findFlaw, type Flaw } from '#shared/kernel/flaw.ts';
 import { caseCheckOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
+import { refuseMembers } from './refused-members.ts';
 import { ANSWERED_MESSAGE, ITEMS, ResponseBody, type ResponseRequest } from './responses.ts';
 import { refuseState } from './stateless.ts';
 
@@ -25,6 +26,7 @@ const checkCase = {
 export function validateChat(body: unknown): ChatRequest {
   if (!chat.Check(body)) throw refusal(ChatBody, body);
   checkCase.chat(body);
+  refuseMembers(body, ChatBody.properties);
   checkStreamOptions(body);
   for (let index = 0; index < body.messages.length; index += 1) checkContent(body, index);
   return body;
@@ -34,6 +36,7 @@ export function validateChat(body: unknown): ChatRequest {
 export function validateCompletion(body: unknown): CompletionRequest {
   if (!completion.Check(body)) throw refusal(CompletionBody, body);
   checkCase.completion(body);
+  refuseMembers(body, CompletionBody.properties);
   checkStreamOptions(body);
   return body;
 }
@@ -42,6 +45,7 @@ export function validateCompletion(body: unknown): CompletionRequest {
 export function validateEmbedding(body: unknown): EmbeddingRequest {
   if (!embedding.Check(body)) throw refusal(EmbeddingBody, body);
   checkCase.embedding(body);
+  refuseMembers(body, EmbeddingBody.properties);
   return body;
 }
 
@@ -50,6 +54,7 @@ export function validateResponse(body: unknown): ResponseRequest {
   if (typeof body === 'object' && body !== null) refuseState(body as Record<string, unknown>);
   if (!response.Check(body)) throw refusal(ResponseBody, body, itemFlaw(body) ?? undefined);
   checkCase.response(body);
+  refuseMembers(body, ResponseBody.properties);
   checkStreamOptions(body);
   return body;
 }

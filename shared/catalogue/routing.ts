@@ -32,6 +32,8 @@ export interface RouteRequest {
   tier?: string | null | undefined;
   /** The number of choices that is asked for. */
   n?: number | null | undefined;
+  /** The number that is generated to give the best of them. */
+  bestOf?: number | null | undefined;
   /** How many tools it brings, and in which field. */
   tools?: { field: 'tools' | 'functions'; count: number } | undefined;
   /** Of an embeddings request: how many embeddings it asks for, and with how many values each. */
@@ -80,7 +82,7 @@ export function resolveRoute(
   const pin = findPin(index, request, account);
   const pinned = pin === undefined ? undefined : offeredIn(routes, pin, health);
   const tier = chooseTier(routes, request.tier, account.plan);
-  checkChoices(routes.model, request.n);
+  checkChoices(routes.model, request);
   checkTools(routes.model, request.tools);
   checkEmbeddings(routes.model, request.embeddings);
   const candidates = pinned === undefined ? healthyRegions(routes, account, health) : [pinned];
@@ -191,10 +193,11 @@ function chooseTier(routes: ModelRoutes, wanted: string | null | undefined, plan
   return tier;
 }
 
-function checkChoices(model: Model, n: number | null | undefined): void {
-  if (n == null || n <= model.maxN) return;
-  const choices = model.maxN === 1 ? '1 choice' : `${model.maxN} choices`;
-  throw new Fault('invalid_n', { values: { model: model.id, choices } });
+function checkChoices({ id, maxN }: Model, { n, bestOf }: RouteRequest): void {
+  if (Math.max(n ?? 1, bestOf ?? 1) <= maxN) return;
+  const choices = maxN === 1 ? '1 choice' : `${maxN} choices`;
+  const param = (n ?? 1) > maxN ? 'n' : 'best_of';
+  throw new Fault('invalid_n', { values: { model: id, choices }, param });
 }
 
 function checkTools({ id, maxTools = Infinity }: Model, tools: RouteRequest['tools']): void {

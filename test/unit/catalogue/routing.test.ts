@@ -39,6 +39,10 @@ describe('the model', () => {
     { tags: ['requests.n'] },
     () => {
       expect(faultOf({ model: 'eu-only', n: 2 })).toMatchObject({ code: 'invalid_n', param: 'n' });
+      expect(faultOf({ model: 'eu-only', bestOf: 2 })).toMatchObject({
+        code: 'invalid_n',
+        param: 'best_of',
+      });
       expect(resolve({ model: 'eu-only', n: 1 }).model.id).toBe('eu-only');
     },
   );

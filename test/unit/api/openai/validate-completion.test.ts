@@ -12,7 +12,7 @@ describe('validateCompletion', () => {
     suffix: ['x', null],
     // Scoring generates nothing.
     max_tokens: [0],
-    best_of: [1, 20],
+    best_of: [1, 8],
   });
   refuses(validateCompletion, [
     ['a missing prompt', { model: 'm' }, 'prompt'],
@@ -25,6 +25,7 @@ describe('validateCompletion', () => {
     ['logprobs: 6', completion({ logprobs: 6 }), 'logprobs'],
     ['echo as a string', completion({ echo: 'yes' }), 'echo'],
     ['best_of: 0', completion({ best_of: 0 }), 'best_of'],
+    ['best_of: 9', completion({ best_of: 9 }), 'best_of'],
     ['stream_options without stream', completion({ stream_options: {} }), 'stream_options'],
   ]);
 });
