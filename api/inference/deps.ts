@@ -137,6 +137,7 @@ export function openInference(
     tokens,
     moderator,
     judging: new Turnstile(JUDGED_AT_ONCE, JUDGED_OF_ONE),
+    mediaUrls: config.mediaUrls,
     supportEmail: config.supportEmail,
     roomIn: (region) => {
       const room = roomIn(region, serving.current());

@@ -1,5 +1,6 @@
 import type { Model } from '#shared/catalogue/catalogue.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
 /** The types of content parts that hold a medium, with what the catalogue calls it. */
 const MODALITY_OF_PART: ReadonlyMap<unknown, string> = new Map([
@@ -12,15 +13,21 @@ const MODALITY_OF_PART: ReadonlyMap<unknown, string> = new Map([
   ['input_file', 'file'],
 ]);
 
+/** Which URLs of media requests may have: any, or only those that bring their data. */
+export type MediaUrls = 'any' | 'data';
+
 /** A content part that holds a medium, and where it stands: `messages[2].content[1]`. */
 export interface Medium {
-  modality: string;
+  /** Absent for a part of another type that names an address all the same. */
+  modality?: string | undefined;
+  /** An upstream would have to fetch it. */
+  isElsewhere: boolean;
   param: string;
 }
 
 /**
- * The first part of each kind of medium in validated messages or items, which stand in `field`; undefined when there is
- * none, as mostly.
+ * The first part of each kind of medium in validated messages or items, which stand in `field`, here and elsewhere;
+ * undefined when there is none, as mostly.
  */
 export function mediaIn(
   field: string,
@@ -31,15 +38,59 @@ export function mediaIn(
     for (const member of ['content', 'output'] as const) {
       const content = message[member];
       if (!Array.isArray(content)) continue;
-      for (const [at, part] of (content as { type: unknown }[]).entries()) {
-        const modality = MODALITY_OF_PART.get(part.type);
-        if (modality === undefined || media?.some((one) => one.modality === modality)) continue;
+      for (const [at, part] of (content as JsonObject[]).entries()) {
+        const modality = MODALITY_OF_PART.get(part['type']);
+        const isElsewhere = namesAddress(part);
+        if (modality === undefined && !isElsewhere) continue;
+        const isKnown = media?.some(
+          (one) => one.modality === modality && one.isElsewhere === isElsewhere,
+        );
+        if (isKnown === true) continue;
         media ??= [];
-        media.push({ modality, param: `${field}[${index}].${member}[${at}]` });
+        media.push({ modality, isElsewhere, param: `${field}[${index}].${member}[${at}]` });
       }
     }
   }
   return media;
+}
+
+const DATA_URL = /^data:/i;
+/** Base64 has no colon. */
+const ADDRESS = /^\s*[a-z][a-z\d+.-]*:/i;
+
+/** Whether a part has a URL without data, in whichever member a server may look for one. */
+function namesAddress(part: JsonObject): boolean {
+  for (const name of ['image_url', 'audio_url', 'video_url', 'file_url']) {
+    const member = part[name];
+    const url = isObject(member) ? member['url'] : member;
+    if (typeof url === 'string' && !DATA_URL.test(url)) return true;
+  }
+  for (const name of ['file', 'file_data', 'input_audio']) {
+    const member = part[name];
+    const { file_data, file_url, data, url } = isObject(member) ? member : { data: member };
+    for (const value of [file_data, file_url, data, url])
+      if (typeof value === 'string' && ADDRESS.test(value) && !DATA_URL.test(value)) return true;
+  }
+  return false;
+}
+
+/**
+ * Refuses media that an upstream would have to fetch, where only data are taken: it may reach what its caller cannot.
+ * @throws Fault `invalid_messages` or `invalid_input`
+ */
+export function checkAddresses(
+  taken: MediaUrls,
+  field: string,
+  media: readonly Medium[] | undefined,
+): void {
+  if (taken === 'any') return;
+  const refused = media?.find(({ isElsewhere }) => isElsewhere);
+  if (refused === undefined) return;
+  throw invalidParam(
+    field,
+    'Media must be `data:` URLs: nothing is fetched from an address that a request names.',
+    refused.param,
+  );
 }
 
 /**
@@ -51,7 +102,9 @@ export function checkModalities(
   { id, modalities }: Model,
   media: readonly Medium[] | undefined,
 ): void {
-  const refused = modalities && media?.find(({ modality }) => !modalities.includes(modality));
+  const refused =
+    modalities &&
+    media?.find(({ modality }) => modality !== undefined && !modalities.includes(modality));
   if (refused === undefined) return;
   throw new Fault('unsupported_modality', {
     values: { model: id, modalities: modalities!.join(', ') },

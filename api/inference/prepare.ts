@@ -2,14 +2,17 @@ import type { Credential } from '#shared/keys/credential.ts';
 import { type Resolution, resolveRoute } from '#shared/catalogue/routing.ts';
 import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.ts';
+import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import { checkModalities } from './modalities.ts';
+import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
 import type { Unrouted } from './read.ts';
 
 export interface PrepareDeps {
   /** The catalogue as it is now, and how its regions are. */
   index: () => RoutingIndex;
   health: () => RegionHealth;
+  /** Which URLs of media are taken. */
+  mediaUrls: MediaUrls;
 }
 
 /** A request that may be screened and admitted. */
@@ -39,6 +42,7 @@ export function prepare(
     deps.health(),
   );
   checkModalities(resolution.model, asked.media);
+  checkAddresses(deps.mediaUrls, PROMPT_PARAMS[entry.route], asked.media);
   return {
     entry: {
       ...entry,

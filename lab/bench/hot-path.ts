@@ -64,6 +64,7 @@ const answer = JSON.stringify({
 const deps = {
   index: () => index,
   health: () => ({ states: new Map(), openCircuits: new Set<string>() }),
+  mediaUrls: 'any' as const,
   newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
   processId: 'api-bench',
   shards: 1,

@@ -320,6 +320,12 @@ export const SETTINGS = {
     '',
     'Witnesses that cosign the anchor log, each as `<verifier key> <submission prefix>`.',
   ),
+  mediaUrls: setting(
+    'MEDIA_URLS',
+    oneOf(['any', 'data']),
+    'any',
+    'URLs of media that requests may have: with data only those that bring their data, and no upstream fetches any.',
+  ),
   moderationUrl: optional(
     'MODERATION_URL',
     url('https', 'http'),

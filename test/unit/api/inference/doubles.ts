@@ -240,6 +240,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       promptFits: () => true,
     } as unknown as InferenceDeps['tokens'],
     judging: new Turnstile(1),
+    mediaUrls: 'any',
     supportEmail: 'support@example.com',
     roomIn: ({ capacity }) => ({ region: capacity, org: capacity }),
     admissions: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '#shared/kernel/errors.ts';
-import { checkModalities, mediaIn } from '#api/inference/modalities.ts';
+import { checkAddresses, checkModalities, mediaIn } from '#api/inference/modalities.ts';
 import { model } from '#test/unit/catalogue/routed-catalogue.ts';
 
 const text = { type: 'text', text: 'What is this?' };
@@ -46,5 +46,45 @@ describe('parts of messages', () => {
   it('parts pass that the model takes, and all of them where the catalogue does not say what it takes', () => {
     expect(faultOf(['text', 'image'], text, image)).toBeUndefined();
     expect(faultOf(undefined, text, image, audio)).toBeUndefined();
+  });
+});
+
+describe('addresses of media', () => {
+  const address = 'http://169.254.169.254/latest';
+  const faultOfAddress = (taken: 'any' | 'data', ...content: object[]): unknown => {
+    try {
+      const messages = [{ role: 'user', content }];
+      return checkAddresses(taken, 'messages', mediaIn('messages', messages));
+    } catch (error) {
+      return error;
+    }
+  };
+
+  it.each([
+    { type: 'image_url', image_url: { url: address } },
+    { type: 'image_url', image_url: { url: '/etc/passwd' } },
+    { type: 'audio_url', audio_url: { url: 'file:///etc/passwd' } },
+    { type: 'video_url', video_url: { url: ' data:image/png;base64,AA' } },
+    { type: 'input_image', image_url: address },
+    { type: 'input_file', file_data: address },
+    { type: 'file', file: { file_data: address } },
+    { type: 'file', file: { file_data: 'AA==', file_url: address } },
+    { type: 'input_audio', input_audio: { data: address, format: 'wav' } },
+    { type: 'text', text: 'Look.', image_url: { url: address } },
+  ])('are refused with their place where only data are taken: %j', (part) => {
+    expect(faultOfAddress('data', image, part)).toMatchObject({
+      code: 'invalid_messages',
+      param: 'messages[0].content[1]',
+    });
+    expect(faultOfAddress('any', image, part)).toBeUndefined();
+  });
+
+  it('are not seen in media that bring their data', () => {
+    const file = {
+      type: 'file',
+      file: { file_data: 'data:text/plain;base64,AA==', filename: 'a: b' },
+    };
+    const found = { type: 'input_image', image_url: 'DATA:image/png;base64,AA' };
+    expect(faultOfAddress('data', text, image, audio, file, found)).toBeUndefined();
   });
 });
