@@ -104,6 +104,7 @@ export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>)
 }
 
 function mediumOf({ type }: JsonObject): (typeof MEDIA)[string] | undefined {
+  if (type === 'text') return undefined;
   return typeof type === 'string' && Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined;
 }
 
@@ -145,21 +146,36 @@ const READERS: Readonly<Record<Route, Reader>> = {
 /** Fields that are read before the others, or say nothing to a model. */
 const CHAT_FIELDS: ReadonlySet<string> = new Set([
   ...QUIET_FIELDS,
-  ...['messages', 'tools', 'functions', 'prediction', 'stop', 'logit_bias'],
+  'messages',
+  'tools',
+  'functions',
+  'prediction',
+  'stop',
+  'logit_bias',
 ]);
 const COMPLETION_FIELDS: ReadonlySet<string> = new Set([
   ...QUIET_FIELDS,
-  ...['prompt', 'suffix', 'stop', 'logit_bias'],
+  'prompt',
+  'suffix',
+  'stop',
+  'logit_bias',
 ]);
 const EMBEDDING_FIELDS: ReadonlySet<string> = new Set([
   ...QUIET_FIELDS,
-  ...['input', 'encoding_format'],
+  'input',
+  'encoding_format',
 ]);
 /** Some are repeated to the caller, and no model reads them. */
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
   ...QUIET_FIELDS,
-  ...['input', 'instructions', 'tools', 'include', 'prompt_cache_key'],
-  ...['safety_identifier', 'service_tier', 'truncation'],
+  'input',
+  'instructions',
+  'tools',
+  'include',
+  'prompt_cache_key',
+  'safety_identifier',
+  'service_tier',
+  'truncation',
 ]);
 
 function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading): void {
@@ -187,28 +203,40 @@ function each(value: unknown, read: ReadObject, into: Reading): void {
   }
 }
 
-/** The members' own names are the interface's and say nothing. */
+/**
+ * In the order in which servers put it together, whatever order its caller wrote it in. The members' own names are the
+ * interface's and say nothing.
+ */
 function readMessage(message: JsonObject, into: Reading): void {
-  for (const name in message) {
-    const value = message[name];
-    if (name === 'content') readContent(value, into);
-    else if (name === 'refusal') into.refusal(value);
-    else if (name === 'tool_calls') each(value, readCall, into);
-    else if (name === 'function_call') each(value, readCalled, into);
-    else into.deep(value);
-  }
+  const { content, refusal, tool_calls: calls, function_call: call } = message;
+  readContent(content, into);
+  if (refusal !== undefined) into.refusal(refusal);
+  if (calls !== undefined) each(calls, readCall, into);
+  if (call !== undefined) each(call, readCalled, into);
+  for (const name in message) if (!MESSAGE_MEMBERS.has(name)) into.deep(message[name]);
 }
+
+const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
+  'content',
+  'refusal',
+  'tool_calls',
+  'function_call',
+]);
 
 function readItem(item: JsonObject, into: Reading): void {
   const kind = item['type'] === 'reasoning' ? 'thought' : 'text';
-  for (const name in item) {
-    const value = item[name];
-    if (name === 'content' || name === 'output' || name === 'summary')
-      readContent(value, into, kind);
-    else if (name === 'arguments' || name === 'input') into.written(value);
-    else into.deep(value);
-  }
+  for (const name of ['content', 'output', 'summary']) readContent(item[name], into, kind);
+  for (const name of ['arguments', 'input']) into.written(item[name]);
+  for (const name in item) if (!ITEM_MEMBERS.has(name)) into.deep(item[name]);
 }
+
+const ITEM_MEMBERS: ReadonlySet<string> = new Set([
+  'content',
+  'output',
+  'summary',
+  'arguments',
+  'input',
+]);
 
 function readCall(call: JsonObject, into: Reading): void {
   for (const name in call) {
@@ -259,7 +287,9 @@ interface Piece {
 }
 
 function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: Reading): void {
-  const [medium, inside] = mediumOf(part) ?? [];
+  const place = mediumOf(part);
+  const medium = place?.[0];
+  const inside = place?.[1];
   for (const name in part) {
     const value = part[name];
     if ((name === 'text' || name === 'refusal') && typeof value === 'string') {

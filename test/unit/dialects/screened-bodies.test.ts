@@ -104,6 +104,8 @@ function placed<M>(
 
 function chatMessage({ role, refuses, image, plain }: Placing, pieces: string[]): object[] {
   if (plain && pieces.length === 1) return [{ role, content: pieces[0] }];
+  if (plain && pieces.length === 2 && role === 'assistant')
+    return [{ refusal: pieces[1], content: pieces[0], role }];
   const content: object[] = pieces.map((text, at) =>
     refuses && role === 'assistant' && at % 2 === 1
       ? { type: 'refusal', refusal: text }

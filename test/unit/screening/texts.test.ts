@@ -69,6 +69,13 @@ describe('the texts of a request', () => {
     expect(textsOf(route, body, decode).prompt).toEqual(expected);
   });
 
+  it('stand in the order in which servers put them together, and not in that of the members', () => {
+    const messages = [{ refusal: 'b', content: 'a', role: 'assistant' }];
+    expect(textsOf('chat.completions', { tools: [{ description: 'c' }], messages }).prompt).toEqual(
+      ['a', 'b', 'c'],
+    );
+  });
+
   it('are also those of files that are texts', () => {
     const file_data = `data:text/plain;charset=utf-8;base64,${Buffer.from('bake').toString('base64')}`;
     const content = [{ type: 'file', file: { file_data } }];
@@ -127,8 +134,11 @@ describe('the texts of a request as servers may put them together', () => {
   it('are those of the whole request with the parts of a message in one, and those between its media', () => {
     expect(joinedOf(text('ba'), text('ke'))).toEqual(['Hi', 'bake']);
     expect(joinedOf(text('ba'), text('ke'), image, text('s'))).toEqual([
-      ...['Hi', 'bakes'],
-      ...['Hi', 'bake', 's'],
+      'Hi',
+      'bakes',
+      'Hi',
+      'bake',
+      's',
     ]);
   });
 
@@ -140,9 +150,13 @@ describe('the texts of a request as servers may put them together', () => {
   it('are also those without refusals', () => {
     const refusal = { type: 'refusal', refusal: 'I' };
     expect(joinedOf(text('ba'), refusal, text('ke'))).toEqual([
-      ...['Hi', 'baIke'],
-      ...['Hi', 'ba', 'ke'],
-      ...['Hi', 'bake'],
+      'Hi',
+      'baIke',
+      'Hi',
+      'ba',
+      'ke',
+      'Hi',
+      'bake',
     ]);
   });
 
