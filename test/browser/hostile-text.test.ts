@@ -335,7 +335,12 @@ const shapeOf = (path: string): string => path.replaceAll(/[a-z]+_[0-9A-HJKMNP-T
 const NO_PAGE =
   /\.(?:json|csv|txt|zip)$|\/sso\/[^/]+\/(?:start|sign-out|callback)$|\/passkeys?(?:\/new|\/shown)?$/;
 /** What shows nothing itself and leads on. */
-const LEADS_ON = new Set(['/dashboard', '/dashboard/receipts/:id', '/dashboard/*']);
+const LEADS_ON = new Set([
+  '/dashboard',
+  '/dashboard/:org',
+  '/dashboard/receipts/:id',
+  '/dashboard/*',
+]);
 
 /** Opens these pages, and one of each kind that links lead to from there; returns their forms. */
 async function walk(page: Page, from: readonly string[]): Promise<Sendable[]> {

@@ -474,13 +474,19 @@ function listWords(source: string, version: string, list: ImportedList | undefin
         : badge('warn', 'superseded');
   const published = list?.publishedOn ?? null;
   return html`${source} <code title="${version}">${version.slice(0, 12)}</code> ${state}
-    ${published === null ? undefined : html`<br /><span class="soft small">published ${day(Date.parse(published))}</span>`}`;
+    ${published === null ? undefined : html`<br /><span class="soft small">published ${dayWords(published)}</span>`}`;
+}
+
+/** A day as people read it; what a list gives for one, and is none, as it stands there. */
+function dayWords(text: string): string {
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? text : day(at);
 }
 
 /** When the list says that it was published. */
 export function publishedWords(list: Pick<ImportedList, 'publishedOn'> | undefined): Html | string {
   const published = list?.publishedOn ?? null;
-  return published === null ? html`<span class="soft">not said</span>` : day(Date.parse(published));
+  return published === null ? html`<span class="soft">not said</span>` : dayWords(published);
 }
 
 function screeningFacts(frame: Frame, { vetting, lists }: ReviewParts): Html | undefined {

@@ -282,7 +282,7 @@ describe('looking up', () => {
         const { statusCode, payload } = await send();
         expect(statusCode).toBe(200);
         expect(payload).toContain(
-          `/accounts/${id}">${(await accounts.get(id)).name}</a> is revoked`,
+          `/accounts/${id}">${(await accounts.get(id)).name}</a> is marked as leaked`,
         );
         expect(payload).not.toContain(report.trim());
         expect((await keys.get(id, key.id)).state).toBe('revoked');

@@ -100,6 +100,7 @@ const NO_PAGES = [
   '*',
   ':org',
   ':org/audit-log.csv',
+  ':org/audit-log.json',
   ':org/audit-log/anchor.json',
   ':org/audit-log/checkpoint.txt',
   ':org/exports/:id/pack.zip',
