@@ -136,16 +136,22 @@ export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): 
 
 /**
  * A key that leaked is known to others, and one of those may hold a key that restores: only support or an operator brings
- * it back. Throws `key_state_conflict`.
+ * it back, and says why. Throws `key_state_conflict` or `invalid_reason`.
  */
 export function checkLeakRestorer(
   { leaked }: Pick<KeyRecord, 'leaked'>,
   { kind }: Pick<Actor, 'kind'>,
+  reason: string | undefined,
 ): void {
-  if (!leaked || kind === 'operator' || kind === 'support') return;
-  throw new Fault('key_state_conflict', {
-    message: 'The key was revoked as leaked: issue a new one, or ask support to restore it.',
-  });
+  if (!leaked) return;
+  if (kind !== 'operator' && kind !== 'support') {
+    throw new Fault('key_state_conflict', {
+      message: 'The key was revoked as leaked: issue a new one, or ask support to restore it.',
+    });
+  }
+  if ((reason ?? '').trim() === '') {
+    throw new Fault('invalid_reason', { message: 'The key leaked: say why it is restored.' });
+  }
 }
 
 /** Bringing an administrator back is granting one: the same rule holds. Throws `invalid_scope`. */

@@ -109,7 +109,7 @@ describe('POST /keys', () => {
 });
 
 describe('the acts on a key', () => {
-  it('a key leaked by a choice, made at once or later, and never by a word; then support brings it back, and no key', async () => {
+  it('a key leaked by a choice, made at once or later, and never by a word; then support brings it back with a reason, and no key', async () => {
     const { key, id: orgId } = await organisation();
     const made = await call(key, 'POST', '/keys', { name: 'prod' });
     const path = `/keys/${made.body.id}`;
@@ -119,7 +119,10 @@ describe('the acts on a key', () => {
       expect(gone.body).toMatchObject({ state: 'revoked', leaked: true });
       const refused = await call(key, 'POST', `${path}/restore`);
       expect(refusalOf(refused)).toEqual([409, 'key_state_conflict', 'id']);
-      const back = await registries.keys.restore(orgId, made.body.id, restorer);
+      const restore = (reason?: string) =>
+        registries.keys.restore(orgId, made.body.id, restorer, reason);
+      await expect(restore(' ')).rejects.toMatchObject({ code: 'invalid_reason' });
+      const back = await restore('it stood in a private log');
       expect(back).toMatchObject({ state: 'active', leaked: false });
     }
     for (const reason of ['it was not exposed', 'Leaked? No: rotated', 'compromised']) {

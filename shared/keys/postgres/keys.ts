@@ -104,7 +104,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         const before = await lockKey(within, orgId, keyId);
         const key = restore(before, terms.now);
         checkRestorable(key, terms);
-        checkLeakRestorer(before, actor);
+        checkLeakRestorer(before, actor, reason);
         await writeState(within, key);
         await record(within, key, { action: 'key.restored', actor, reason });
         return key;
