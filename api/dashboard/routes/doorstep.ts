@@ -184,7 +184,7 @@ async function letIn(
 /** Whether one more letter may be sent to this address, by the one who asks. */
 function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): Promise<boolean> {
   return isTaken(deps, [
-    [nameOf('letters by', ip), LETTERS_BY],
+    [nameOf('letters by', callerNetwork(ip)), LETTERS_BY],
     [nameOf('letters to', email), LETTERS_TO],
   ]);
 }

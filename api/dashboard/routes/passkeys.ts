@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { confirmedForm } from '../confirmation.ts';
@@ -21,7 +22,7 @@ const SESSION = { config: { scope: 'session' } } as const;
 const ASKED_BY: Attempts = { burst: 40, intervalMs: 5_000 };
 
 async function countAsked(deps: DashboardDeps, { ip }: FastifyRequest): Promise<void> {
-  if ((await deps.takeAttempt(`passkeys by ${ip}`, ASKED_BY)) === 0) return;
+  if ((await deps.takeAttempt(`passkeys by ${callerNetwork(ip)}`, ASKED_BY)) === 0) return;
   throw new PageError(429, 'Too many attempts', 'Wait a minute, and begin again.');
 }
 

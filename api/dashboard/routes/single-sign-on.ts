@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import {
@@ -184,7 +185,8 @@ function draw(
 }
 
 async function countBegun(deps: DashboardDeps, { ip }: FastifyRequest): Promise<void> {
-  if ((await deps.takeAttempt(nameOf(`single sign-on by ${ip}`), BEGUN_BY)) === 0) return;
+  const name = nameOf(`single sign-on by ${callerNetwork(ip)}`);
+  if ((await deps.takeAttempt(name, BEGUN_BY)) === 0) return;
   throw new PageError(429, 'Too many attempts', 'Wait a minute, and begin again.');
 }
 

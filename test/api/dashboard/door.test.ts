@@ -138,6 +138,29 @@ describe('signing in', () => {
   );
 
   it(
+    'attempts, letters, passkeys and single sign-on are counted by the /64 of an address, whose owner has 2^64 of them',
+    { tags: ['dashboard.brute-force'] },
+    async () => {
+      const email = 'ada@nowhere.example';
+      const [signIn, organisation] = ['/dashboard/sign-in', '/dashboard/sign-in/organisation'];
+      const counted = async (address: string): Promise<number> => {
+        const visitor = browser({ address });
+        await visitor.send(signIn, signIn, { email, password: PASSWORD });
+        await visitor.send('/dashboard/sign-in/code', '/dashboard/sign-in/code', { code: '1' });
+        await visitor.send('/dashboard/sign-up', '/dashboard/sign-up', { name: 'Ada', email });
+        await visitor.send(organisation, organisation, { email });
+        await visitor.get('/dashboard/sign-in/passkey');
+        const text = 'select count(*)::int as n from persons.rate';
+        return (await database.pool.query<{ n: number }>(text)).rows[0]!.n;
+      };
+      const first = await counted('2001:db8:0:7::1');
+      expect(await counted('2001:db8:0:7:8:9:a:b')).toBe(first);
+      // Another network has counts of its own; those of the e-mail address are the same.
+      expect(await counted('2001:db8:0:8::1')).toBe(first + 6);
+    },
+  );
+
+  it(
     'goes on to a page of the dashboard, and to no other site',
     { tags: ['dashboard.sign-in'] },
     async () => {
