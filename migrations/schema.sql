@@ -1533,6 +1533,7 @@ create table session (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   sso_org_id text,
+  confirmed_at timestamp(3) with time zone,
   constraint session_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint session_pkey PRIMARY KEY (id),
   constraint session_sso_org_id_fkey FOREIGN KEY (sso_org_id) REFERENCES account(id),
@@ -1625,6 +1626,7 @@ grant insert on login to docket_operator;
 grant delete, insert, select on membership to docket_api;
 grant delete, insert, select, update on membership to docket_operator;
 grant delete, insert, select on passkey to docket_api;
+grant delete on passkey to docket_operator;
 grant delete, insert, select on person to docket_api;
 grant delete on person to docket_housekeeping;
 grant insert, select on person to docket_operator;
@@ -1648,6 +1650,7 @@ grant update (password, updated_at) on login to docket_operator;
 grant update (role) on membership to docket_api;
 grant select (person_id, org_id, role) on membership to docket_housekeeping;
 grant update (counter, last_used_at) on passkey to docket_api;
+grant select (person_id) on passkey to docket_operator;
 grant update (email_verified, updated_at, two_factor_enabled) on person to docket_api;
 grant select (id, email, email_verified, created_at) on person to docket_housekeeping;
 grant update (email_verified, updated_at, two_factor_enabled) on person to docket_operator;

@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { DashboardDeps } from './deps.ts';
 import {
@@ -8,11 +8,10 @@ import {
   PASSKEY_FIELD,
   type Proof,
 } from './forms.ts';
-import { type Exchange, sessionForm, visitorOf } from './guard.ts';
+import { sessionForm, visitorOf } from './guard.ts';
 
-/** For so long after it has shown a password or a code, a session creates, grants and restores: a few acts in a row, and no lunch. */
+/** For so long after its person has shown that it is they, a session creates, grants and restores: a few acts in a row, and no lunch. */
 const CONFIRMED_MS = 10 * 60_000;
-const CONFIRMED = /(?:^|; )docket_confirmed=([\w-]+)(?:;|$)/;
 
 /** An open session must not be a way to try out passwords. */
 const PASSWORDS: Attempts = { burst: 8, intervalMs: 60_000 };
@@ -23,66 +22,50 @@ export async function mayTryPassword(deps: DashboardDeps, personId: string): Pro
 }
 
 /**
- * Takes a form that creates, grants or restores: its person has signed in or shown the password (a code, with a second factor; or a passkey) just now, or is asked
- * for it first. What takes away never asks: whoever finds a key leaked has no time.
- * @throws ConfirmationNeeded when the password is to be asked for
+ * Takes a form that creates, grants or restores, or changes what its person signs in with: they have just shown the strongest
+ * proof that they have (a passkey or a code; a password where they have neither), or are asked for it first. What takes away
+ * from others never asks: whoever finds a key leaked has no time.
+ * @throws ConfirmationNeeded when the proof is to be asked for
  */
-export async function confirmedForm(
-  deps: DashboardDeps,
-  [request, reply]: Exchange,
-): Promise<Form> {
+export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
   const form = await sessionForm(deps, request);
-  const { person, session } = request.visit;
-  const subject = subjectOf(session.id);
-  const now = deps.now();
+  const { person, session, hasSecondFactor } = request.visit;
+  if (session.confirmedAt !== null && deps.now() - session.confirmedAt < CONFIRMED_MS) return form;
   const isOwn = session.organisation === null;
-  // An issuer lets somebody in again without asking them anything; when it has asked, it says so.
-  if (isOwn && now - session.since < CONFIRMED_MS) return form;
-  const sealed = CONFIRMED.exec(request.headers.cookie ?? '')?.[1];
-  if (sealed !== undefined && Number(deps.flash.open(subject, sealed)) > now) return form;
-  const { hasSecondFactor } = request.visit;
-  const asks: Proof = !isOwn ? 'single sign-on' : hasSecondFactor ? 'code' : 'password';
-  const takesPasskey = isOwn && (await deps.passkeys.of(person.id)).length > 0;
-  const ask = (problem?: string) => new ConfirmationNeeded(form, asks, takesPasskey, problem);
-  const [shown, passkey] = [form.exact(CONFIRMING_FIELD), form.exact(PASSKEY_FIELD)];
+  const hasPasskey = isOwn && (await deps.passkeys.of(person.id)).length > 0;
+  const asks = asksFor(isOwn, hasSecondFactor, hasPasskey);
+  const ask = (problem?: string) => new ConfirmationNeeded(form, asks, hasPasskey, problem);
+  // A form that has a field for the password anyway is not followed by another one.
+  const inForm = asks === 'password' ? form.exact('current') : '';
+  const [shown, passkey] = [form.exact(CONFIRMING_FIELD) || inForm, form.exact(PASSKEY_FIELD)];
   if (shown === '' && passkey === '') throw ask();
   if (!isOwn) throw ask('You have not confirmed it there yet.');
   if (!(await mayTryPassword(deps, person.id))) throw ask('Too many attempts. Wait a minute.');
+  const door = await deps.door();
   if (passkey !== '') {
     const ceremony = await deps.ceremony(request.host);
     if ((await ceremony?.shown(`session ${session.id}`, passkey)) !== person.id) {
       throw ask('The passkey is not yours here, or came too late. Nothing was done.');
     }
-    confirm(deps, reply, session.id);
+    await door.confirm(session.id, 'passkey');
     return form;
   }
-  const door = await deps.door();
-  const isRight = hasSecondFactor
-    ? await door.isCode(shown, visitorOf(request))
-    : await door.isPassword(shown, visitorOf(request));
+  if (asks === 'passkey') throw ask('Your password does not do. Nothing was done.');
+  const isRight =
+    asks === 'code'
+      ? await door.isCode(shown, visitorOf(request))
+      : await door.isPassword(shown, visitorOf(request));
   if (!isRight) {
-    const problem = hasSecondFactor ? 'The code is wrong, or was used' : 'The password is wrong';
+    const problem = asks === 'code' ? 'The code is wrong, or was used' : 'The password is wrong';
     throw ask(`${problem}. Nothing was done.`);
   }
-  confirm(deps, reply, session.id);
+  await door.confirm(session.id, asks);
   return form;
 }
 
-const subjectOf = (sessionId: string): string => `confirmed ${sessionId}`;
-
-/** Lets a session create, grant and restore for some minutes: its person has just shown that it is they, at the time `since`. */
-export function confirm(
-  deps: DashboardDeps,
-  reply: FastifyReply,
-  sessionId: string,
-  since = deps.now(),
-): void {
-  const until = since + CONFIRMED_MS;
-  const value = deps.flash.seal(subjectOf(sessionId), String(until));
-  const maxAge = Math.max(0, Math.ceil((until - deps.now()) / 1_000));
-  const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';
-  void reply.header(
-    'set-cookie',
-    `docket_confirmed=${value}; Path=/dashboard; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`,
-  );
+function asksFor(isOwn: boolean, hasSecondFactor: boolean, hasPasskey: boolean): Proof {
+  // An issuer lets somebody in again without asking them anything; when it has asked, it says so.
+  if (!isOwn) return 'single sign-on';
+  if (hasSecondFactor) return 'code';
+  return hasPasskey ? 'passkey' : 'password';
 }

@@ -14,7 +14,7 @@ import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { openResources } from '#api/routes/deps.ts';
-import { confirmationLetter, resetLetter } from '#shared/persons/letters.ts';
+import { confirmationLetter, passwordLetter, resetLetter } from '#shared/persons/letters.ts';
 import {
   type Attempts,
   createPersonRegistry,
@@ -86,8 +86,12 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
       db: queriesOn(pool),
       publicUrl,
       secret,
+      now: () => surroundings.now(),
       newPersonId: () => surroundings.newId('usr'),
-      confirmEmail: (personId) => persons.confirmEmail(personId),
+      passwordWasReset: async (person, isFirst) => {
+        await persons.confirmEmail(person.id);
+        if (!isFirst) await persons.sendLetter(passwordLetter(person));
+      },
       sendResetLink: async (person, token) => {
         const hasLogin = (await persons.find(person.email))?.hasLogin === true;
         await persons.sendLetter(

@@ -7,6 +7,7 @@ import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { stepOfCode } from './app-code.ts';
+import type { Proof } from './forms.ts';
 import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './password-rule.ts';
 
 /** The one who asks, as far as a session is concerned. */
@@ -26,6 +27,8 @@ export interface Session {
   userAgent: string | null;
   /** The organisation whose issuer let the person in; the session is good for that one alone. */
   organisation: string | null;
+  /** When its person last showed the strongest proof that they have, in epoch milliseconds; null for not yet. */
+  confirmedAt: number | null;
 }
 
 export interface SignedIn {
@@ -43,8 +46,10 @@ export interface DoorOptions {
   db: Queries;
   publicUrl: string;
   secret: string;
+  now: () => number;
   newPersonId: () => string;
-  confirmEmail: (personId: string) => Promise<void>;
+  /** Somebody has chosen a password by a link; `isFirst` when it confirms the address too. */
+  passwordWasReset: (person: Person, isFirst: boolean) => Promise<void>;
   sendResetLink: (person: Person, token: string) => Promise<void>;
   sendConfirmationLink: (person: Person, token: string) => Promise<void>;
   onError: (error: unknown) => void;
@@ -78,6 +83,37 @@ export function openDoor(options: DoorOptions) {
   };
   const formKey = createHmac('sha256', options.secret).update('forms').digest();
 
+  /**
+   * Notes that the person of a session has just shown that it is they. A password counts for those who have nothing stronger:
+   * neither an app nor a passkey.
+   */
+  const confirm = async (
+    session: { id: string } | { token: string },
+    proof: Proof,
+  ): Promise<void> => {
+    const [column, value] =
+      'id' in session ? (['s.id', session.id] as const) : (['s.token', session.token] as const);
+    let shown = options.db
+      .updateTable('persons.session as s')
+      .set({ confirmed_at: new Date(options.now()) })
+      .where(column, '=', value);
+    if (proof === 'password') {
+      shown = shown.where((eb) => {
+        const app = eb
+          .selectFrom('persons.person as p')
+          .select('p.id')
+          .whereRef('p.id', '=', 's.person_id')
+          .where('p.two_factor_enabled', '=', true);
+        const passkey = eb
+          .selectFrom('persons.passkey as k')
+          .select('k.id')
+          .whereRef('k.person_id', '=', 's.person_id');
+        return eb.not(eb.or([eb.exists(app), eb.exists(passkey)]));
+      });
+    }
+    await shown.execute();
+  };
+
   const takeCode = async (
     typed: string,
     headers: Headers,
@@ -88,11 +124,15 @@ export function openDoor(options: DoorOptions) {
     try {
       if (!APP_CODE.test(code)) {
         const taken = await auth.api.verifyBackupCode(asked);
+        if (opens === 'a session') await confirm({ token: taken.response.token ?? '' }, 'code');
         return { cookies: taken.headers.getSetCookie() };
       }
       const taken = await auth.api.verifyTOTP(asked);
       const { user, token } = taken.response;
-      if (await isFirstUse(user.id, code)) return { cookies: taken.headers.getSetCookie() };
+      if (await isFirstUse(user.id, code)) {
+        if (opens === 'a session') await confirm({ token }, 'code');
+        return { cookies: taken.headers.getSetCookie() };
+      }
       if (opens === 'a session') {
         await options.db.deleteFrom('persons.session').where('token', '=', token).execute();
       }
@@ -160,7 +200,9 @@ export function openDoor(options: DoorOptions) {
           headers: headersOf({ ...visitor, cookie: undefined }),
           returnHeaders: true,
         });
-        return { cookies: headers.getSetCookie(), needsCode: 'twoFactorRedirect' in response };
+        const needsCode = 'twoFactorRedirect' in response;
+        if (!needsCode) await confirm({ token: response.token }, 'password');
+        return { cookies: headers.getSetCookie(), needsCode };
       } catch (error) {
         const status = refusalOf(error);
         return status === 403 ? 'unconfirmed' : 'refused';
@@ -168,20 +210,23 @@ export function openDoor(options: DoorOptions) {
     },
 
     /**
-     * Opens a new session of somebody who has shown otherwise that it is they; with an organisation, by its issuer.
+     * Opens a new session of somebody who has shown otherwise that it is they, at `confirmedAt` or long ago; with an
+     * organisation, by its issuer.
      */
     async open(
-      personId: string,
-      organisation: string | null,
+      { personId, organisation, confirmedAt }: Opened,
       visitor: Visitor,
-    ): Promise<{ cookies: Cookies; sessionId: string }> {
-      const { headers, response } = await auth.api.openSession({
-        body: { personId, ssoOrgId: organisation },
+    ): Promise<{ cookies: Cookies }> {
+      const { headers } = await auth.api.openSession({
+        body: { personId, organisation, confirmedAt },
         headers: headersOf({ ...visitor, cookie: undefined }),
         returnHeaders: true,
       });
-      return { cookies: headers.getSetCookie(), sessionId: response.sessionId };
+      return { cookies: headers.getSetCookie() };
     },
+
+    /** Notes that the person of this open session has just shown that it is they. */
+    confirm: (sessionId: string, proof: Proof): Promise<void> => confirm({ id: sessionId }, proof),
 
     /** Opens the session of somebody whose password was right, by a code of their app or one of their recovery codes. */
     async signInWithCode(code: string, visitor: Visitor): Promise<{ cookies: Cookies } | null> {
@@ -407,7 +452,8 @@ function authOptions(options: DoorOptions) {
       resetPasswordTokenExpiresIn: LINK_S,
       revokeSessionsOnPasswordReset: true,
       sendResetPassword: ({ user, token }: Sent) => options.sendResetLink(user, token),
-      onPasswordReset: ({ user }: Pick<Sent, 'user'>) => options.confirmEmail(user.id),
+      onPasswordReset: ({ user }: { user: Person & { emailVerified: boolean } }) =>
+        options.passwordWasReset(user, !user.emailVerified),
     },
     emailVerification: {
       sendOnSignIn: true,
@@ -462,7 +508,9 @@ function authOptions(options: DoorOptions) {
 
 interface Opened {
   personId: string;
-  ssoOrgId: string | null;
+  organisation: string | null;
+  /** Epoch milliseconds. */
+  confirmedAt: number | null;
 }
 /** The door is the one that asks, so that nothing of it has to be looked at. */
 const OPENED = {
@@ -481,6 +529,7 @@ const openedOtherwise = {
     session: {
       fields: {
         ssoOrgId: { type: 'string', required: false, input: false, fieldName: 'sso_org_id' },
+        confirmedAt: { type: 'date', required: false, input: false, fieldName: 'confirmed_at' },
       },
     },
   },
@@ -489,13 +538,15 @@ const openedOtherwise = {
       '/open-session',
       { method: 'POST', requireHeaders: true, body: OPENED },
       async (context) => {
-        const { personId, ssoOrgId } = context.body;
+        const { personId, organisation: ssoOrgId, confirmedAt: at } = context.body;
         const { internalAdapter } = context.context;
         const user = await internalAdapter.findUserById(personId);
         if (user === null) throw new Error('a session is to be opened of nobody');
-        const session = await internalAdapter.createSession(personId, false, { ssoOrgId });
+        const confirmedAt = at === null ? null : new Date(at);
+        const fields = { ssoOrgId, confirmedAt };
+        const session = await internalAdapter.createSession(personId, false, fields);
         await setSessionCookie(context, { session, user });
-        return { sessionId: session.id };
+        return {};
       },
     ),
   },
@@ -521,6 +572,7 @@ function sessionOf(session: {
   userAgent?: string | null | undefined;
   // What a plugin adds to a session is not always in the library's type of it.
   ssoOrgId?: string | null | undefined;
+  confirmedAt?: Date | null | undefined;
 }): Session {
   return {
     id: session.id,
@@ -529,5 +581,6 @@ function sessionOf(session: {
     address: session.ipAddress ?? null,
     userAgent: session.userAgent ?? null,
     organisation: session.ssoOrgId ?? null,
+    confirmedAt: session.confirmedAt?.getTime() ?? null,
   };
 }

@@ -36,8 +36,8 @@ export const CONFIRMING_FIELD = 'confirming-password';
 /** The field that brings a passkey back in its place. */
 export const PASSKEY_FIELD = 'confirming-passkey';
 
-/** What somebody is asked for who has signed in a while ago. */
-export type Proof = 'password' | 'code' | 'single sign-on';
+/** By what somebody shows that it is they. */
+export type Proof = 'password' | 'code' | 'passkey' | 'single sign-on';
 
 /** The person behind a form is asked for the password; the form is kept, and sent again with it. */
 export class ConfirmationNeeded extends Error {

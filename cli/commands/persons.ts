@@ -58,7 +58,7 @@ export function register(program: Command): void {
     persons
       .command('reset-second-factor <e-mail>')
       .description(
-        'for somebody who has lost app and recovery codes; ends their sessions, and a letter tells them',
+        'for somebody who has lost app, recovery codes and passkeys; ends their sessions, and a letter tells them',
       ),
   ).action((email: string, options: ActOptions) =>
     asOperator(async ({ pool, surroundings }) => {

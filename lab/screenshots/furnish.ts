@@ -82,7 +82,7 @@ async function withPool<T>(url: string, use: (pool: Pool) => Promise<T>): Promis
 export async function ageSessions({ databaseUrl }: Furniture): Promise<void> {
   await withPool(databaseUrl, (pool) =>
     pool.query(
-      `update persons.session set created_at = created_at - interval '1 hour'
+      `update persons.session set created_at = created_at - interval '1 hour', confirmed_at = null
         where created_at > now() - interval '1 hour'`,
     ),
   );

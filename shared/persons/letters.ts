@@ -48,26 +48,55 @@ export function invitationLetter(person: Addressee, to: string, link: string): L
   ]);
 }
 
-/** Tells somebody that their sign-in has changed, in case it was not they who changed it. */
-export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
-  const subject = `Your second factor for Docket is ${isOn ? 'on' : 'off'}`;
-  return letter(person, subject, [
-    `Hello ${person.name},`,
+/** Tells somebody that their second factor is on or off, in case it was not they who changed it. */
+export function secondFactorLetter(person: Pick<Addressee, 'email'>, isOn: boolean): Letter {
+  return changedLetter(
+    person,
+    `Your second factor for Docket is ${isOn ? 'on' : 'off'}`,
     isOn
       ? 'From now on, signing in to the dashboard asks for a code of your app beside the password.'
       : 'Signing in to the dashboard asks for your password alone again, and your recovery codes are deleted.',
-    'If it was not you, choose a new password at once: every open session is signed out by that.',
-  ]);
+  );
+}
+
+/** Tells somebody that support has taken away what they had lost beside the password. */
+export function factorsResetLetter(person: Pick<Addressee, 'email'>): Letter {
+  return changedLetter(
+    person,
+    'Your second factor for Docket is off',
+    'Signing in to the dashboard asks for your password alone again. Your app, your recovery codes and your passkeys are removed, and every session has ended.',
+  );
+}
+
+/** Tells somebody that their password is another, in case it was not they who changed it. */
+export function passwordLetter(person: Pick<Addressee, 'email'>): Letter {
+  return changedLetter(
+    person,
+    'Your password for Docket was changed',
+    'The password from before no longer opens the dashboard, and every other session has ended.',
+  );
 }
 
 /** Tells somebody that a passkey lets them in, or no longer does, in case it was not they who changed it. */
-export function passkeyLetter(person: Addressee, name: string, isAdded: boolean): Letter {
-  const subject = `A passkey was ${isAdded ? 'added to' : 'removed from'} your Docket account`;
-  return letter(person, subject, [
-    `Hello ${person.name},`,
+export function passkeyLetter(
+  person: Pick<Addressee, 'email'>,
+  name: string,
+  isAdded: boolean,
+): Letter {
+  return changedLetter(
+    person,
+    `A passkey was ${isAdded ? 'added to' : 'removed from'} your Docket account`,
     isAdded
       ? `The passkey ${shortened(name)} opens the dashboard from now on, without a password and a code.`
       : `The passkey ${shortened(name)} no longer opens the dashboard.`,
+  );
+}
+
+/** Of what opens the dashboard, something has changed. */
+function changedLetter(person: Pick<Addressee, 'email'>, subject: string, what: string): Letter {
+  return letter(person, subject, [
+    'Hello,',
+    what,
     'If it was not you, choose a new password at once, which signs every open session out, and remove on the page of your account what you do not know.',
   ]);
 }

@@ -125,7 +125,7 @@ it(
     await page.getByRole('heading', { name: 'Add the key to your app' }).waitFor();
     await lookAt('set-up of a second factor');
     await database.pool.query(
-      `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+      `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
       [owner.id],
     );
     await page.goto(`/dashboard/${orgId}/keys/new`);

@@ -28,8 +28,7 @@ const { id: orgId } = await activeAccount(registries);
 await registries.keys.issue(orgId, { name: 'a key' }, OPERATOR);
 const newOwner = () => newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
 /** As if everybody had signed in a while ago: acts that give something ask again. */
-const ageSessions = () =>
-  database.pool.query("update persons.session set created_at = created_at - interval '1 hour'");
+const ageSessions = () => database.pool.query('update persons.session set confirmed_at = null');
 
 /** A browser of somebody, with a device that knows them. */
 async function newDevice(): Promise<{ page: Page; device: CDPSession; authenticator: string }> {
@@ -153,7 +152,7 @@ it(
     await signInByPasskey(page);
     await page.waitForURL('**/overview');
     await database.pool.query(
-      "update persons.session set created_at = created_at - interval '1 hour' where person_id = $1",
+      'update persons.session set confirmed_at = null where person_id = $1',
       [owner.id],
     );
     await page.goto(`/dashboard/${orgId}/team`);
@@ -171,7 +170,7 @@ it(
       [other.id],
     );
     await database.pool.query(
-      "update persons.session set created_at = created_at - interval '1 hour' where person_id = $1",
+      'update persons.session set confirmed_at = null where person_id = $1',
       [other.id],
     );
     await page.goto(`/dashboard/${orgId}/team`);
@@ -183,6 +182,10 @@ it(
     const { rows } = await database.pool.query<{ id: string }>(
       'select id from persons.passkey where person_id = $1',
       [owner.id],
+    );
+    await database.pool.query(
+      'update persons.session set confirmed_at = now() where person_id = $1',
+      [other.id],
     );
     await page.goto('/dashboard/account');
     await page.locator('input[name=passkey][value=elsewhere]').evaluate((input, id) => {

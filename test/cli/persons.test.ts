@@ -70,7 +70,7 @@ describe('docket persons', () => {
   });
 
   it(
-    'a second factor is reset with the sessions that were open, of this person alone',
+    'app, codes and passkeys are reset with the sessions that were open, of this person alone',
     { tags: ['dashboard.second-factor'] },
     async () => {
       const emails = ['lost@person.example', 'other@person.example'];
@@ -82,6 +82,9 @@ describe('docket persons', () => {
            ), factor as (
              insert into persons.two_factor (id, person_id, secret, backup_codes, verified)
              select id, id, 'secret', 'codes', true from someone
+           ), passkey as (
+             insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
+             select id, id, 'Phone', '\\x00', 0, '{}', now() from someone
            )
            insert into persons.session (id, person_id, token, expires_at, created_at, updated_at)
            select id, id, id, now() + interval '1 hour', now(), now() from someone`,
@@ -93,13 +96,14 @@ describe('docket persons', () => {
       const { rows } = await database.pool.query(
         `select p.email, p.two_factor_enabled as "isOn",
                 exists (select from persons.two_factor f where f.person_id = p.id) as "hasSecret",
+                exists (select from persons.passkey k where k.person_id = p.id) as "hasPasskey",
                 exists (select from persons.session s where s.person_id = p.id) as "hasSession"
          from persons.person p where p.email = any ($1) order by p.email`,
         [emails],
       );
       expect(rows).toEqual([
-        { email: emails[0], isOn: false, hasSecret: false, hasSession: false },
-        { email: emails[1], isOn: true, hasSecret: true, hasSession: true },
+        { email: emails[0], isOn: false, hasSecret: false, hasPasskey: false, hasSession: false },
+        { email: emails[1], isOn: true, hasSecret: true, hasPasskey: true, hasSession: true },
       ]);
       expect((await persons('reset-second-factor', emails[0]!, ...ACTOR)).code).toBe(1);
     },

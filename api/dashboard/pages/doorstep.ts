@@ -151,7 +151,8 @@ export function confirmationPage(step: {
     <h1>Confirm that it is you</h1>
     ${problem === undefined ? undefined : told({ problem })}
     <p>
-      You signed in a while ago. What you have filled in is kept, and is done with your ${asks}.
+      It was a while ago that you showed it. What you have filled in is kept, and is done with your
+      ${asks}.
     </p>
     <form class="form" method="post" action="${address}">
       ${fields.map(([name, value]) => hidden(name, value))}
@@ -169,25 +170,29 @@ export function confirmationPage(step: {
               <p class="help">
                 Come back here then, and go on. For ten minutes you are not asked again.
               </p>`
-          : asks === 'code'
-            ? field({
-                name: asked,
-                label: 'Code',
-                autocomplete: 'one-time-code',
-                required: true,
-                max: '20',
-                help: 'The six digits that your app shows now, or a recovery code. For ten minutes you are not asked again.',
-              })
-            : field({
-                name: asked,
-                label: 'Password',
-                type: 'password',
-                autocomplete: 'current-password',
-                required: true,
-                help: 'For ten minutes you are not asked again. Revoking never asks.',
-              })
+          : asks === 'passkey'
+            ? html`<p class="help">
+                For ten minutes you are not asked again. Who has lost every passkey asks support.
+              </p>`
+            : asks === 'code'
+              ? field({
+                  name: asked,
+                  label: 'Code',
+                  autocomplete: 'one-time-code',
+                  required: true,
+                  max: '20',
+                  help: 'The six digits that your app shows now, or a recovery code. For ten minutes you are not asked again.',
+                })
+              : field({
+                  name: asked,
+                  label: 'Password',
+                  type: 'password',
+                  autocomplete: 'current-password',
+                  required: true,
+                  help: 'For ten minutes you are not asked again. Revoking never asks.',
+                })
       }
-      <button class="primary" type="submit">Go on</button>
+      ${asks === 'passkey' ? undefined : html`<button class="primary" type="submit">Go on</button>`}
       ${
         takesPasskey
           ? html`<div class="stack tight" data-passkey-place>

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
-import { secondFactorLetter } from '#shared/persons/letters.ts';
-import { mayTryPassword } from '../confirmation.ts';
+import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
+import { confirmedForm, mayTryPassword } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
@@ -82,8 +82,9 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     return seeOther(reply, '/dashboard/account?done=others');
   });
   app.post('/account/password', SESSION, async (request, reply) => {
-    const form = await sessionForm(deps, request);
-    if (!(await mayTryPassword(deps, request.visit.person.id))) {
+    const form = await confirmedForm(deps, request);
+    const { person } = request.visit;
+    if (!(await mayTryPassword(deps, person.id))) {
       return show(request, reply, { problem: TOO_MANY }, 429);
     }
     const password = form.exact('password');
@@ -94,6 +95,7 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
       const why = isPasswordLength(password) ? 'The current password is wrong.' : PASSWORD_RULE;
       return show(request, reply, { problem: `${why} Nothing was changed.` }, 400);
     }
+    await deps.persons.sendLetter(passwordLetter(person));
     void reply.header('set-cookie', changed.cookies);
     return seeOther(reply, '/dashboard/account?done=password');
   });
@@ -130,7 +132,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     return text === null ? {} : { begun: JSON.parse(text) as BegunSecondFactor, sealed };
   };
   app.post('/account/second-factor/begin', SESSION, async (request, reply) => {
-    const form = await sessionForm(deps, request);
+    const form = await confirmedForm(deps, request);
     const { person } = request.visit;
     if (!(await mayTryPassword(deps, person.id))) {
       return show(request, reply, { problem: TOO_MANY }, 429);

@@ -133,7 +133,7 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     if (perform === undefined) throw new Fault('organisation_not_found');
     const mayNot = whyNot(request, id);
     if (mayNot !== undefined) throw new PageError(403, 'You cannot do this here', mayNot);
-    if (!TAKING_AWAY.has(act)) await confirmedForm(deps, [request, reply]);
+    if (!TAKING_AWAY.has(act)) await confirmedForm(deps, request);
     try {
       await perform(deps, id, staffActorOf(request), form);
     } catch (error) {

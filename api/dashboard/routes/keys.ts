@@ -126,7 +126,7 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post('/keys', SESSION, async (request, reply) => {
     demandRight(request.membership, 'issue keys');
-    const fields = await confirmedForm(deps, [request, reply]);
+    const fields = await confirmedForm(deps, request);
     const { orgId } = request.membership;
     const [name, expires, scopes] = [
       fields.text('name'),
@@ -145,7 +145,7 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post<OfKey>('/keys/:id/rotate', SESSION, async (request, reply) => {
     demandRight(request.membership, 'issue keys');
-    await confirmedForm(deps, [request, reply]);
+    await confirmedForm(deps, request);
     const { orgId } = request.membership;
     try {
       const issued = await deps.keys.rotate(orgId, request.params.id, {}, actorOf(request));
@@ -247,7 +247,7 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
     demandRight(request.membership, 'issue keys');
-    await confirmedForm(deps, [request, reply]);
+    await confirmedForm(deps, request);
     const { orgId } = request.membership;
     const { id } = request.params;
     try {

@@ -9,7 +9,6 @@ import {
   placeToGo,
   seeOther,
   sendForScript,
-  sessionForm,
   visitorForm,
   visitorOf,
   visitorSubject,
@@ -47,7 +46,8 @@ export function passkeySignIn(app: FastifyInstance, deps: DashboardDeps): void {
         'It is not known here, or its answer was too late. Sign in with your password, or begin again.',
       );
     }
-    const { cookies } = await (await deps.door()).open(personId, null, visitorOf(request));
+    const opened = { personId, organisation: null, confirmedAt: deps.now() };
+    const { cookies } = await (await deps.door()).open(opened, visitorOf(request));
     void reply.header('set-cookie', cookies);
     return seeOther(reply, placeToGo(form.text('to')));
   });
@@ -82,11 +82,11 @@ export function passkeyRoutes(
   const act = (
     path: string,
     done: string,
-    perform: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
+    perform: (request: FastifyRequest) => Promise<void>,
   ): void => {
     app.post(path, SESSION, async (request, reply) => {
       try {
-        await perform(request, reply);
+        await perform(request);
       } catch (error) {
         if (!(error instanceof Fault) || error.status >= 500) throw error;
         const problem = `Nothing was done. ${error.message}`;
@@ -95,8 +95,8 @@ export function passkeyRoutes(
       return seeOther(reply, `/dashboard/account?done=${done}`);
     });
   };
-  act('/account/passkeys', 'passkey', async (request, reply) => {
-    const form = await confirmedForm(deps, [request, reply]);
+  act('/account/passkeys', 'passkey', async (request) => {
+    const form = await confirmedForm(deps, request);
     const ceremony = await deps.ceremony(request.host);
     const made = await ceremony?.made(subjectOf(request), form.exact('passkey'));
     if (made === undefined) {
@@ -109,7 +109,7 @@ export function passkeyRoutes(
     await deps.passkeys.add(request.visit.person, form.text('name'), made, actorOf(request));
   });
   act('/account/passkeys/remove', 'no-passkey', async (request) => {
-    const form = await sessionForm(deps, request);
+    const form = await confirmedForm(deps, request);
     await deps.passkeys.remove(request.visit.person, form.exact('passkey'), actorOf(request));
   });
 }

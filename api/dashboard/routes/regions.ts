@@ -55,7 +55,7 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       // The form holds the note that stands: unchanged, it is that of the incident that is over.
       const isOver = opens && typed.note === (await regionStatuses.notes()).get(code)?.text;
       const text = isOver ? null : checkRegionNote(typed.note);
-      if (opens) await confirmedForm(deps, [request, reply]);
+      if (opens) await confirmedForm(deps, request);
       await regionStatuses.set(code, status);
       await regionStatuses.setNote(code, text === null ? null : { text, at: deps.now() });
       // After it is done, as by the command: an incident does not wait for a log.

@@ -58,7 +58,7 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     if (decision !== 'approved' && decision !== 'rejected') {
       throw new PageError(400, 'That could not be read', 'A review is approved or rejected.');
     }
-    if (decision === 'approved') await confirmedForm(deps, [request, reply]);
+    if (decision === 'approved') await confirmedForm(deps, request);
     const note = form.text(`${decision}-note`);
     try {
       // Of the review in the address, which may have been decided while another was opened.

@@ -43,7 +43,7 @@ export function serviceKeyRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     });
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
-    const form = await confirmedForm(deps, [request, reply]);
+    const form = await confirmedForm(deps, request);
     return act(deps, [request, reply], async ({ orgId, id }, actor) => {
       await deps.keys.restore(orgId, id, actor, reasonFrom(form, 'restore'));
       return 'restored';

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Account, type Allowed, widens } from '#shared/accounts/account.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
@@ -38,13 +38,13 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   );
   const save = (
     name: SettingsForm,
-    perform: (exchange: Exchange, form: Form) => Promise<unknown>,
+    perform: (request: FastifyRequest, form: Form) => Promise<unknown>,
   ): void => {
     app.post(`/settings/${name}`, SESSION, async (request, reply) => {
       demandRight(request.membership, name === 'close' ? 'ask for closing' : 'change settings');
       const form = await sessionForm(deps, request);
       try {
-        await perform([request, reply], form);
+        await perform(request, form);
       } catch (error) {
         if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
         const typed = {
@@ -58,23 +58,21 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
       return seeOther(reply, `/dashboard/${request.membership.orgId}/settings?done=${name}`);
     });
   };
-  save('use', async (exchange, form) => {
-    const [request] = exchange;
+  save('use', async (request, form) => {
     const { orgId } = request.membership;
     const allowed = allowedFrom(form);
-    if (widens(await deps.accounts.get(orgId), allowed)) await confirmedForm(deps, exchange);
+    if (widens(await deps.accounts.get(orgId), allowed)) await confirmedForm(deps, request);
     return deps.accounts.setAllowed(orgId, allowed, actorOf(request));
   });
-  save('names', async ([request], form) => {
+  save('names', async (request, form) => {
     const { orgId } = request.membership;
     const name = form.text('name');
     const identifier = form.text('identifier') || null;
     return deps.accounts.setNames(orgId, { name, identifier }, actorOf(request));
   });
-  save('contacts', async (exchange, form) => {
-    const [request] = exchange;
+  save('contacts', async (request, form) => {
     // Letters warn of what others do here: who redirects them has shown who they are.
-    await confirmedForm(deps, exchange);
+    await confirmedForm(deps, request);
     const contact = (kind: string) => ({
       name: form.text(`${kind}-name`),
       email: form.text(`${kind}-email`),
@@ -82,7 +80,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     const contacts = { billing: contact('billing'), technical: contact('technical') };
     return deps.accounts.setContacts(request.membership.orgId, contacts, actorOf(request));
   });
-  save('close', async ([request], form) => {
+  save('close', async (request, form) => {
     const { orgId } = request.membership;
     if ((await deps.takeAttempt(`closing of ${orgId}`, CLOSING_ASKED)) > 0) {
       throw new Fault('invalid_account_state', { message: 'Support has been asked already.' });

@@ -10,7 +10,7 @@ import {
   type SingleSignOn,
 } from '#shared/persons/single-sign-on.ts';
 import { ASSETS } from '../../front/assets.ts';
-import { confirm, confirmedForm } from '../confirmation.ts';
+import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, doneOf, type Form } from '../forms.ts';
 import {
@@ -44,8 +44,6 @@ const SESSION = { config: { scope: 'session' } } as const;
 const BEGUN_BY: Attempts = { burst: 20, intervalMs: 10_000 };
 /** How long somebody may take at the issuer. */
 const ERRAND_MS = 15 * 60_000;
-/** For so long after they have shown at the issuer that it is they, somebody is as good as newly signed in. */
-const FRESH_MS = 10 * 60_000;
 const ERRAND_COOKIE = 'docket_sso';
 const ERRAND = new RegExp(`(?:^|; )${ERRAND_COOKIE}=([\\w-]{22})(?:;|$)`);
 
@@ -119,14 +117,16 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     if (errand.again) {
       const visit = await door.session(visitorOf(request));
       if (visit?.session.organisation !== org || visit.person.id !== person.id) throw notTheSame();
-      confirm(deps, reply, visit.session.id);
+      await door.confirm(visit.session.id, 'single sign-on');
       return draw(reply, 'Confirmed', confirmedPage());
     }
-    const { cookies, sessionId } = await door.open(person.id, org, visitorOf(request));
+    const confirmedAt =
+      authenticatedAt === undefined ? null : Math.min(authenticatedAt, deps.now());
+    const { cookies } = await door.open(
+      { personId: person.id, organisation: org, confirmedAt },
+      visitorOf(request),
+    );
     void reply.header('set-cookie', cookies);
-    if (authenticatedAt !== undefined && deps.now() - authenticatedAt < FRESH_MS) {
-      confirm(deps, reply, sessionId, Math.min(authenticatedAt, deps.now()));
-    }
     return seeOther(reply, errand.to);
   });
   app.get<OfOrganisation>('/sso/:org/sign-out', SESSION, async (request, reply) => {
@@ -279,7 +279,7 @@ export function singleSignOnRoutes(app: FastifyInstance, deps: DashboardDeps): v
     app.post(`/single-sign-on${path}`, SESSION, async (request, reply) => {
       const form = await sessionForm(deps, request);
       demandRight(request.membership, 'set up single sign-on');
-      if (givesMore) await confirmedForm(deps, [request, reply]);
+      if (givesMore) await confirmedForm(deps, request);
       try {
         const done = await perform(request, form);
         const { orgId } = request.membership;

@@ -48,7 +48,7 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       const form = await sessionForm(deps, request);
       const isLeaving = done === 'removed' && form.text('member') === request.visit.person.id;
       if (!isLeaving) demandRight(request.membership, 'manage the team');
-      if (GRANTING.has(done)) await confirmedForm(deps, [request, reply]);
+      if (GRANTING.has(done)) await confirmedForm(deps, request);
       try {
         await perform(actOf(request), form);
       } catch (error) {

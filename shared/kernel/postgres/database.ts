@@ -619,6 +619,7 @@ interface PersonsSessionTable {
   created_at: Date;
   updated_at: Date;
   sso_org_id: string | null;
+  confirmed_at: Date | null;
 }
 
 interface PersonsSignInDomainTable {

@@ -12,7 +12,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { checkPerson } from '../checks.ts';
-import { secondFactorLetter } from '../letters.ts';
+import { factorsResetLetter } from '../letters.ts';
 import { forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
@@ -282,25 +282,36 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       }),
 
     /**
-     * For somebody who has lost app and codes: the password alone lets them in again, and whoever has a session open has to
-     * sign in anew. Who they are, support has to find out.
+     * For somebody who has lost app, codes and passkeys: the password alone lets them in again and confirms what they do, and
+     * whoever has a session open has to sign in anew. Who they are, support has to find out.
      */
     removeSecondFactor: (email: string, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
         const on = queriesOn(client);
         const person = await on
-          .updateTable('persons.person')
+          .updateTable('persons.person as p')
           .set({ two_factor_enabled: false, updated_at: new Date(surroundings.now()) })
-          .where('email', '=', email.trim().toLowerCase())
-          .where('two_factor_enabled', '=', true)
-          .returning(['id', 'name', 'email'])
+          .where('p.email', '=', email.trim().toLowerCase())
+          .where((eb) =>
+            eb.or([
+              eb('p.two_factor_enabled', '=', true),
+              eb.exists(
+                eb
+                  .selectFrom('persons.passkey as k')
+                  .select('k.person_id')
+                  .whereRef('k.person_id', '=', 'p.id'),
+              ),
+            ]),
+          )
+          .returning(['p.id', 'p.name', 'p.email'])
           .executeTakeFirst();
         if (person === undefined) {
           throw invalidParam('email', 'There is no person with a second factor of this address.');
         }
         await on.deleteFrom('persons.two_factor').where('person_id', '=', person.id).execute();
+        await on.deleteFrom('persons.passkey').where('person_id', '=', person.id).execute();
         await on.deleteFrom('persons.session').where('person_id', '=', person.id).execute();
-        await queueLetter(client, surroundings, secondFactorLetter(person, false));
+        await queueLetter(client, surroundings, factorsResetLetter(person));
         await appendAudit(client, surroundings, {
           orgId: SERVICE_CHAIN,
           action: 'second_factor.reset',

@@ -489,7 +489,7 @@ describe('the running service', () => {
       const page = `${SERVICE}/regions`;
       const { regionStatuses } = dashboard.operations;
       await database.pool.query(
-        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
         [otto.id],
       );
       const fields = {

@@ -170,7 +170,7 @@ describe('a second factor', () => {
       expect(atOnce.filter(Boolean)).toHaveLength(1);
       expect(await sessions(), 'a refused code leaves no session').toBe(2);
       await database.pool.query(
-        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
         [person.id],
       );
       const fields = { name: 'k', scope: 'inference:write', 'confirming-password': next! };
@@ -189,7 +189,7 @@ describe('a second factor', () => {
     async () => {
       const { key } = await setUp();
       await database.pool.query(
-        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
         [person.id],
       );
       const address = `/dashboard/${org}/keys`;

@@ -105,7 +105,7 @@ describe('regions and models', () => {
     { tags: ['dashboard.settings', 'dashboard.step-up'] },
     async () => {
       await database.pool.query(
-        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
         [owner.id],
       );
       const use = (regions: string[], more = {}) =>

@@ -30,7 +30,7 @@ async function signedInLongAgo(person: Person, address: string): Promise<TestBro
   const one = browser({ address });
   await one.signIn(person);
   await database.pool.query(
-    `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+    `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
     [person.id],
   );
   return one;
@@ -144,7 +144,6 @@ describe('acts that give', () => {
       await visitor.send('/dashboard/account', address, confirmed);
       expect(await dashboard.teams.invitations(org)).toHaveLength(1);
       const again = await signedInLongAgo(owner, '192.0.2.10');
-      again.cookies.set('docket_confirmed', visitor.cookies.get('docket_confirmed')!);
       const other = { email: 'y@person.example', role: 'member' };
       const asked = await again.send('/dashboard/account', address, other);
       expect(asked.payload).toContain(ASKED);
@@ -157,6 +156,85 @@ describe('acts that give', () => {
       const late = { ...other, 'confirming-password': PASSWORD };
       expect((await again.send('/dashboard/account', address, late)).payload).toContain('Too many');
       expect(await dashboard.teams.invitations(org)).toHaveLength(1);
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
+describe('what somebody signs in with', () => {
+  const ACCOUNT = '/dashboard/account';
+  const key = { name: 'a key', scope: 'inference:write' };
+  const NEXT = 'another correct horse battery';
+
+  it(
+    'a new password opens a session that has confirmed nothing, and a letter tells of it',
+    { tags: ['dashboard.step-up', 'dashboard.password', 'dashboard.letters'] },
+    async () => {
+      const changed = { current: PASSWORD, password: NEXT };
+      // The password that the form asks for anyway confirms the change; a wrong one does nothing.
+      const wrong = await visitor.send(ACCOUNT, `${ACCOUNT}/password`, {
+        ...changed,
+        current: '?',
+      });
+      expect([wrong.statusCode, wrong.payload.includes(ASKED)]).toEqual([403, true]);
+      const done = await visitor.send(ACCOUNT, `${ACCOUNT}/password`, changed);
+      expect(done.headers.location).toBe(`${ACCOUNT}?done=password`);
+      const asked = await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, key);
+      expect([asked.statusCode, asked.payload.includes(ASKED)]).toEqual([403, true]);
+      const told = 'select subject from mail_outbox where recipient = $1';
+      expect((await database.pool.query(told, [owner.email])).rows).toEqual([
+        { subject: 'Your password for Docket was changed' },
+      ]);
+      expect(await keysNow()).toEqual([]);
+    },
+  );
+
+  it.each(['passkey', 'code'] as const)(
+    'where there is a %s, a password confirms nothing: no key, no other password, app or passkey comes of it',
+    { tags: ['dashboard.step-up', 'dashboard.second-factor', 'dashboard.passkeys'] },
+    async (proof) => {
+      const thief = browser({ address: '192.0.2.11' });
+      if (proof === 'passkey') {
+        await database.pool.query(
+          `insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
+           values ($1, $1, 'Phone', '\\x00', 0, '{}', now())`,
+          [owner.id],
+        );
+        // By the password, a moment ago.
+        await thief.signIn(owner);
+      } else {
+        await thief.signIn(owner);
+        await database.pool.query(
+          'update persons.person set two_factor_enabled = true where id = $1',
+          [owner.id],
+        );
+        await database.pool.query(
+          'update persons.session set confirmed_at = null where person_id = $1',
+          [owner.id],
+        );
+      }
+      const confirming = { 'confirming-password': PASSWORD };
+      for (const [address, fields] of [
+        [`/dashboard/${org}/keys`, key],
+        [`${ACCOUNT}/password`, { current: PASSWORD, password: NEXT }],
+        [`${ACCOUNT}/second-factor/begin`, { current: PASSWORD }],
+        [`${ACCOUNT}/passkeys`, { name: 'Mine', passkey: '{}' }],
+        [`${ACCOUNT}/passkeys/remove`, { passkey: owner.id }],
+      ] as const) {
+        for (const sent of [fields, { ...fields, ...confirming }]) {
+          const asked = await thief.send(ACCOUNT, address, sent);
+          expect([address, asked.statusCode, asked.payload.includes(ASKED)]).toEqual([
+            address,
+            403,
+            true,
+          ]);
+        }
+      }
+      const kept = 'select from persons.passkey where person_id = $1';
+      expect((await database.pool.query(kept, [owner.id])).rowCount).toBe(
+        proof === 'passkey' ? 1 : 0,
+      );
+      expect(await keysNow()).toEqual([]);
       expect(errors).toEqual([]);
     },
   );

@@ -211,6 +211,12 @@ describe('every letter', () => {
       ['on', personLetters.secondFactorLetter(person, true), /asks for a code/, /deleted/],
       ['off', personLetters.secondFactorLetter(person, false), /codes are deleted/, /asks for a c/],
     ],
+    factorsResetLetter: [
+      ['reset', personLetters.factorsResetLetter(person), /passkeys are removed/, /asks for a c/],
+    ],
+    passwordLetter: [
+      ['changed', personLetters.passwordLetter(person), /no longer opens/, /your second factor/],
+    ],
     passkeyLetter: [
       ['added', personLetters.passkeyLetter(person, 'Phone', true), /opens the da/, /no longer/],
       [
