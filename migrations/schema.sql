@@ -190,6 +190,19 @@ create table audit_log (
   constraint audit_log_sequence_check CHECK ((sequence >= 0))
 );
 
+create table contact_address (
+  org_id text not null,
+  email text not null,
+  token_hash bytea,
+  asked_at timestamp(3) with time zone not null,
+  confirmed_at timestamp(3) with time zone,
+  constraint contact_address_email_check CHECK ((email = lower(email))),
+  constraint contact_address_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint contact_address_pkey PRIMARY KEY (org_id, email),
+  constraint contact_address_token_hash_check CHECK ((length(token_hash) = 32)),
+  constraint contact_address_token_hash_key UNIQUE (token_hash)
+);
+
 create table declaration (
   id bigint not null generated always as identity,
   org_id text not null,
@@ -407,6 +420,7 @@ create table mail_outbox (
   failed_at timestamp(3) with time zone,
   failure text,
   refused boolean not null default false,
+  link_path text,
   constraint mail_outbox_failure_check CHECK ((length(failure) <= 500)),
   constraint mail_outbox_once_key UNIQUE (once),
   constraint mail_outbox_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
@@ -721,6 +735,8 @@ CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_i
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
 CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);
 CREATE INDEX ledger_quarantine_by_org ON public.ledger_quarantine USING btree (org_id, entry_id);
+CREATE INDEX mail_outbox_by_organisation ON public.mail_outbox USING btree (org_id, created_at) WHERE (org_id IS NOT NULL);
+CREATE INDEX mail_outbox_by_recipient ON public.mail_outbox USING btree (lower(recipient), created_at);
 CREATE INDEX mail_outbox_due ON public.mail_outbox USING btree (next_attempt_at) WHERE ((sent_at IS NULL) AND (failed_at IS NULL));
 CREATE INDEX mail_outbox_failed ON public.mail_outbox USING btree (failed_at) WHERE (failed_at IS NOT NULL);
 CREATE INDEX mail_outbox_sent ON public.mail_outbox USING btree (sent_at) WHERE (sent_at IS NOT NULL);
@@ -1266,6 +1282,9 @@ grant insert, select on audit_log to docket_housekeeping;
 grant insert, select on audit_log to docket_operator;
 grant insert, select on audit_log to docket_purge;
 grant insert, select on audit_log to docket_recalculation;
+grant insert, select on contact_address to docket_api;
+grant insert, select on contact_address to docket_housekeeping;
+grant insert, select on contact_address to docket_operator;
 grant insert, select on declaration to docket_api;
 grant select on declaration to docket_housekeeping;
 grant insert, select on declaration to docket_operator;
@@ -1410,13 +1429,15 @@ grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping
 grant update (state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_operator;
 grant update (last_used_at) on api_key to docket_purge;
 grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledger;
+grant update (confirmed_at) on contact_address to docket_api;
+grant update (confirmed_at) on contact_address to docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
 grant update (halted_at, halt_reason) on ledger_head to docket_operator;
 grant select (id, org_id, recipient, subject, once, created_at, attempts, next_attempt_at, sent_at, failed_at, failure, refused) on mail_outbox to docket_api;
 grant update (attempts, next_attempt_at, failed_at) on mail_outbox to docket_api;
 grant select (once) on mail_outbox to docket_exports;
-grant select (once) on mail_outbox to docket_operator;
+grant select (org_id, recipient, once, created_at) on mail_outbox to docket_operator;
 grant select (id, once, sent_at, failed_at) on mail_outbox to docket_purge;
 grant select (endpoint, read_at) on meter_reading to docket_purge;
 grant update (accelerators) on meter_reading to docket_purge;

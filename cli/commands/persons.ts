@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { named } from '#shared/kernel/plain-text.ts';
 import { invitationLetter } from '#shared/persons/letters.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, STAFF_ROLES } from '#shared/persons/roles.ts';
@@ -34,7 +35,7 @@ export function register(program: Command): void {
         { name: options.name, email },
         place,
         actorFrom(options),
-        (added) => invitationLetter(added, to, link),
+        (added) => invitationLetter(added, place.kind === 'staff' ? to : named(to), link),
       );
       if (options.json === true) printJson(person);
       else process.stdout.write(`${person.email} (${person.id}) is ${place.role} of ${to}\n`);

@@ -258,7 +258,7 @@ async function addPersons(pool: Pool, orgId: string): Promise<void> {
 async function addUnsentLetters(pool: Pool, orgId: string): Promise<void> {
   await pool.query(
     `insert into mail_outbox (org_id, recipient, subject, body, created_at, attempts, next_attempt_at, failed_at, failure)
-     values ($1, 'ada@example.org', 'API key "Laptop of the intern" was revoked', '', now() - interval '40 minutes', 7,
+     values ($1, 'ada@example.org', 'API key “Laptop of the intern” was revoked', '', now() - interval '40 minutes', 7,
                now() + interval '9 minutes', null, 'connect ECONNREFUSED 192.0.2.25:587'),
             (null, 'maximiliane.alexandra.von.hohenstein@subsidiary.international.example.org', 'Your password for Docket',
                '', now() - interval '2 days', 17, now(), now() - interval '21 hours',

@@ -1,4 +1,4 @@
-import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
+import { inert, named, reasonOf } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
 import type { Account } from './account.ts';
 
@@ -69,12 +69,20 @@ export function membersLine(publicUrl: string, orgId: string): string {
   return `Members of the organisation find it here: ${new URL(publicUrl).origin}/dashboard/${orgId}`;
 }
 
+/** The one letter that an address gets when others have named it as a contact. The link that confirms it stands below. */
+export function draftOfContactAsked({ name }: Pick<Account, 'name'>): Draft {
+  return {
+    subject: `Letters about ${named(name)} from Docket?`,
+    body: [
+      `${named(name)} has an account with Docket and names this address for letters about it: about its account, or about its API keys.`,
+      'If you do not know them, do nothing: no other letter comes. To get those letters, confirm the address here:',
+    ].join('\n\n'),
+  };
+}
+
 /** The letter to the contacts about a step of their account; null where none is needed. */
-export function draftOfAccountAct(
-  account: Pick<Account, 'name' | 'plan' | 'billing' | 'technical'>,
-  action: string,
-): Draft | null {
-  const { name } = account;
+export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string): Draft | null {
+  const name = named(account.name);
   switch (action) {
     case 'account.created':
       return draft(`${name}: an account was opened with Docket`, [
@@ -119,7 +127,7 @@ export function draftOfAccountAct(
       ]);
     case 'account.contacts_set':
       return draft(`${name}: the contacts of your organisation were changed`, [
-        `Letters about the account go to ${account.billing.email}, letters about keys to ${account.technical.email}.`,
+        'Its settings show to whom letters about the account and about keys go, once they have confirmed their addresses.',
         UNEXPECTED,
       ]);
     default:
@@ -161,28 +169,31 @@ export function draftOfKeyAct(
 ): Draft | null {
   const event = KEY_ACTS[action];
   if (event === undefined) return null;
-  const named = `The API key "${key.name}" (${key.display})`;
-  const by = `By: ${actor}. If you did not expect this, write to us at once.`;
+  const shown = `The API key ${named(key.name)} (${key.display})`;
+  const by = `By: ${named(actor)}. If you did not expect this, write to us at once.`;
   if (key.leaked) {
-    return draft(`API key "${key.name}" leaked`, [
-      `${named} ${event}: others have it, or may have. Requests with it are refused.`,
+    return draft(`API key ${named(key.name)} leaked`, [
+      `${shown} ${event}: others have it, or may have. Requests with it are refused.`,
       `Where it was found: ${reason === undefined ? 'that was not said' : quoted(reason)}.`,
       'What to do: issue another key and deploy it, take this one away from where it was found, and look through the receipts of this key for requests that were not yours.',
       restorable(key, 'Only support can restore it, while the organisation is active'),
       by,
     ]);
   }
-  return draft(`API key "${key.name}" ${event}`, [
-    `${named} ${event}.`,
+  return draft(`API key ${named(key.name)} ${event}`, [
+    `${shown} ${event}.`,
     ...(reason === undefined ? [] : [`Reason: ${quoted(reason)}.`]),
     restorable(key, 'An owner or admin can restore it, while the organisation is active'),
     by,
   ]);
 }
 
-/** Words of others, on one line, without a key that was pasted into them. */
+/** As long as a reason may be. */
+const REASON_SHOWN_MAX = 500;
+
+/** Words of others, without a key that was pasted into them. */
 function quoted(words: string): string {
-  return plain(words.trim()).replaceAll(/\b(dkt_\w{4})\w{9,}/g, '$1…');
+  return inert(words.replaceAll(/\b(dkt_\w{4})\w{9,}/g, '$1…'), REASON_SHOWN_MAX);
 }
 
 /** Who can undo a revocation, and until when; nothing where it cannot be undone. */
@@ -193,8 +204,8 @@ function restorable({ restorableUntil }: KeyOfLetter, who: string): string {
 
 /** A warning that a key is about to expire. */
 export function draftOfExpiry(key: NamedKey, expiresAt: number): Draft {
-  return draft(`API key "${key.name}" expires soon`, [
-    `The API key "${key.name}" (${key.display}) expires on ${dateTime(expiresAt)}.`,
+  return draft(`API key ${named(key.name)} expires soon`, [
+    `The API key ${named(key.name)} (${key.display}) expires on ${dateTime(expiresAt)}.`,
     'Rotate it before then: issue a successor, deploy it, see traffic on it, revoke the old one.',
   ]);
 }
@@ -205,8 +216,8 @@ export function draftOfClosingAsked(
   { who, reason, link }: { who: string; reason: string; link: string },
 ): Draft {
   return {
-    subject: oneLine(`${name} asks to be closed`),
-    body: `${plain(who)}, an owner of ${plain(name)} (${id}), asks for its account to be closed.\n\nReason: ${quoted(reason)}\n\n${link}`,
+    subject: `${named(name)} asks to be closed`,
+    body: `${named(who)}, an owner of ${named(name)} (${id}), asks for its account to be closed.\n\nReason: ${quoted(reason)}\n\n${link}`,
   };
 }
 
@@ -217,9 +228,9 @@ const KEYS_LISTED_MAX = 50;
 export function draftOfEndedExpiries(organisation: string, keys: readonly NamedKey[]): Draft {
   const listed = keys
     .slice(0, KEYS_LISTED_MAX)
-    .map(({ name, display }) => `- "${name}" (${display})`);
+    .map(({ name, display }) => `- ${named(name)} (${display})`);
   const more = keys.length - listed.length;
-  return draft(`${organisation}: API keys no longer expire`, [
+  return draft(`${named(organisation)}: API keys no longer expire`, [
     'Keys of the plan Audit do not expire. The expiry of these keys has ended with the change of plan; they work until they are revoked:',
     [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
     'Have those revoked that you do not need.',
@@ -228,8 +239,5 @@ export function draftOfEndedExpiries(organisation: string, keys: readonly NamedK
 
 function draft(subject: string, paragraphs: readonly string[]): Draft {
   const body = paragraphs.filter((text) => text !== '').join('\n\n') + SIGNATURE;
-  return { subject: oneLine(subject), body };
+  return { subject, body };
 }
-
-/** Names come from people: a line break in one must not become a header line. */
-const oneLine = (subject: string): string => subject.replaceAll(/\s+/g, ' ');

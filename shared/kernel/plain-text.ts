@@ -12,6 +12,25 @@ export function plain(foreign: string): string {
   );
 }
 
+/** What mail programs make links of: `https://`, the dots of a domain, the @ of an address. */
+const LINK_MARKS = /[:：](?=\/\/)|[.．。｡](?=[\p{L}\p{N}]{2})|[@＠]/gu;
+
+/** Text of others as a letter shows it: on one line, of so many characters at most, and with nothing that becomes a link. */
+export function inert(foreign: string, lengthMax: number): string {
+  const characters = [...foreign.trim().replaceAll(/\s+/g, ' ')];
+  const isLong = characters.length > lengthMax;
+  const short = characters.slice(0, lengthMax).join('') + (isLong ? '…' : '');
+  return plain(short).replaceAll(LINK_MARKS, '[$&]');
+}
+
+/** A name is no place for a letter of its own. */
+const NAME_SHOWN_MAX = 80;
+
+/** A name that others have given, as a letter shows it: in quotes that it cannot close. */
+export function named(name: string): string {
+  return `“${inert(name, NAME_SHOWN_MAX).replaceAll(/["“”„«»]/g, "'")}”`;
+}
+
 /** The message of an error on one line. A connection refused at several addresses has its reason inside. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);

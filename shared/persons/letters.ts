@@ -1,16 +1,18 @@
 import type { Letter } from '#shared/accounts/letters.ts';
+import { named } from '#shared/kernel/plain-text.ts';
 import type { Person } from './roles.ts';
 
-type Addressee = Pick<Person, 'name' | 'email'>;
+/** No letter greets by a name: who types an address that is not theirs types the name as well. */
+type Addressee = Pick<Person, 'email'>;
 
 /**
  * Tells someone where to choose a password, their first one where they have no way in yet. Whoever reads the letter proves
  * by it that the address is theirs.
  */
 export function resetLetter(person: Addressee & { hasLogin: boolean }, link: string): Letter {
-  const { name, hasLogin } = person;
+  const { hasLogin } = person;
   return letter(person, 'Choose a password for Docket', [
-    `Hello ${name},`,
+    'Hello,',
     `With this link you choose ${hasLogin ? 'a new' : 'your'} password for the dashboard. It works once, for an hour:`,
     link,
     hasLogin
@@ -32,7 +34,7 @@ export function invitedLetter(email: string, link: string): Letter {
 /** Asks someone to show that they get the letters of their address. */
 export function confirmationLetter(person: Addressee, link: string): Letter {
   return letter(person, 'Confirm your e-mail address for Docket', [
-    `Hello ${person.name},`,
+    'Hello,',
     'With this link you confirm that this address is yours. It works for an hour:',
     link,
     'If you did not ask for this, do nothing.',
@@ -42,14 +44,14 @@ export function confirmationLetter(person: Addressee, link: string): Letter {
 /** Tells someone that they have been let in, and how to get a password. */
 export function invitationLetter(person: Addressee, to: string, link: string): Letter {
   return letter(person, 'You can sign in to Docket', [
-    `Hello ${person.name},`,
+    'Hello,',
     `You have been given access to ${to}. To choose a password, enter this e-mail address here:`,
     link,
   ]);
 }
 
 /** Tells somebody that their second factor is on or off, in case it was not they who changed it. */
-export function secondFactorLetter(person: Pick<Addressee, 'email'>, isOn: boolean): Letter {
+export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
   return changedLetter(
     person,
     `Your second factor for Docket is ${isOn ? 'on' : 'off'}`,
@@ -60,7 +62,7 @@ export function secondFactorLetter(person: Pick<Addressee, 'email'>, isOn: boole
 }
 
 /** Tells somebody that support has taken away what they had lost beside the password. */
-export function factorsResetLetter(person: Pick<Addressee, 'email'>): Letter {
+export function factorsResetLetter(person: Addressee): Letter {
   return changedLetter(
     person,
     'Your second factor for Docket is off',
@@ -69,7 +71,7 @@ export function factorsResetLetter(person: Pick<Addressee, 'email'>): Letter {
 }
 
 /** Tells somebody that their password is another, in case it was not they who changed it. */
-export function passwordLetter(person: Pick<Addressee, 'email'>): Letter {
+export function passwordLetter(person: Addressee): Letter {
   return changedLetter(
     person,
     'Your password for Docket was changed',
@@ -78,22 +80,18 @@ export function passwordLetter(person: Pick<Addressee, 'email'>): Letter {
 }
 
 /** Tells somebody that a passkey lets them in, or no longer does, in case it was not they who changed it. */
-export function passkeyLetter(
-  person: Pick<Addressee, 'email'>,
-  name: string,
-  isAdded: boolean,
-): Letter {
+export function passkeyLetter(person: Addressee, name: string, isAdded: boolean): Letter {
   return changedLetter(
     person,
     `A passkey was ${isAdded ? 'added to' : 'removed from'} your Docket account`,
     isAdded
-      ? `The passkey ${shortened(name)} opens the dashboard from now on, without a password and a code.`
-      : `The passkey ${shortened(name)} no longer opens the dashboard.`,
+      ? `The passkey ${named(name)} opens the dashboard from now on, without a password and a code.`
+      : `The passkey ${named(name)} no longer opens the dashboard.`,
   );
 }
 
 /** Of what opens the dashboard, something has changed. */
-function changedLetter(person: Pick<Addressee, 'email'>, subject: string, what: string): Letter {
+function changedLetter(person: Addressee, subject: string, what: string): Letter {
   return letter(person, subject, [
     'Hello,',
     what,
@@ -108,23 +106,12 @@ export function teamInvitationLetter(
 ): Letter {
   return letter({ email }, 'You are invited to a team on Docket', [
     'Hello,',
-    `${shortened(inviter)} invites you to the team of ${shortened(orgName)}. To accept or decline, sign in with this e-mail address, or sign up with it if you have not yet:`,
+    `${named(inviter)} invites you to the team of ${named(orgName)}. To accept or decline, sign in with this e-mail address, or sign up with it if you have not yet:`,
     link,
     'The invitation is open for fourteen days. If you do not know them, do nothing.',
   ]);
 }
 
-/** A name is no place for a letter of its own. */
-function shortened(name: string): string {
-  const text = name.replaceAll(/\s+/g, ' ');
-  return `“${text.length > NAME_SHOWN_MAX ? `${text.slice(0, NAME_SHOWN_MAX)}…` : text}”`;
-}
-const NAME_SHOWN_MAX = 80;
-
-function letter(
-  { email }: Pick<Addressee, 'email'>,
-  subject: string,
-  paragraphs: readonly string[],
-): Letter {
+function letter({ email }: Addressee, subject: string, paragraphs: readonly string[]): Letter {
   return { to: email, subject, body: paragraphs.join('\n\n') };
 }

@@ -475,6 +475,7 @@ it(
       '/dashboard/password/forgot',
       `/dashboard/password/reset?token=${asked}`,
       `/dashboard/e-mail/confirm?token=${asked}`,
+      `/dashboard/contacts/confirm?token=${asked}`,
       `/dashboard/sso/${orgId}?to=${asked}`,
       `/dashboard/${asked}`,
     ]);

@@ -123,14 +123,18 @@ export function resetPage(step: Doorstep & { token: string; lengthMin: number })
   </div>`;
 }
 
-export function confirmPage(step: Doorstep & { token: string }): Html {
+export function confirmPage(step: Doorstep & { token: string; path: 'e-mail' | 'contacts' }): Html {
   return html`<div class="stack">
     <h1>Confirm your e-mail address</h1>
     ${told(step)}
-    <form class="form" method="post" action="/dashboard/e-mail/confirm">
-      ${hidden('form', step.formToken)} ${hidden('token', step.token)}
-      <button class="primary" type="submit">Confirm the address</button>
-    </form>
+    ${
+      step.done === undefined
+        ? html`<form class="form" method="post" action="/dashboard/${step.path}/confirm">
+            ${hidden('form', step.formToken)} ${hidden('token', step.token)}
+            <button class="primary" type="submit">Confirm the address</button>
+          </form>`
+        : undefined
+    }
   </div>`;
 }
 

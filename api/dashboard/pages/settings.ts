@@ -6,7 +6,7 @@ import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
-import { badge, field, textArea, told, type Told } from './parts.ts';
+import { badge, field, note, textArea, told, type Told } from './parts.ts';
 
 /** A region or a model that is open to the organisation, or that it has chosen once. */
 export interface Choice {
@@ -24,6 +24,8 @@ export type SettingsForm = 'names' | 'contacts' | 'use' | 'close';
 
 export interface SettingsParts extends Told {
   account: Account;
+  /** Addresses of contacts that have not confirmed that they want letters. */
+  unconfirmed: readonly string[];
   /** Days in which owners of a closed organisation still read what is left of it. */
   closedReadDays: number;
   contract: ServiceContract | null;
@@ -146,7 +148,7 @@ function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean
             frame,
             'names',
             'Save the name',
-            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, as the first one was. Both contacts get a letter.' })}
+            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, as the first one was. Contacts get a letter.' })}
             ${field({ name: 'identifier', label: 'Identifier (optional)', value: was?.('identifier') ?? account.identifier ?? '', max: '200', help: 'With what it is: "LEI 529900T8BM49AURSDO55", "HRB 12345, Amtsgericht Köln".' })}`,
           )
         : html`<dl class="facts">
@@ -159,7 +161,11 @@ function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean
   </section>`;
 }
 
-function contacts(frame: Frame, { account, typed }: SettingsParts, changes: boolean): Html {
+function contacts(
+  frame: Frame,
+  { account, typed, unconfirmed }: SettingsParts,
+  changes: boolean,
+): Html {
   const was = typed?.form === 'contacts' ? typed.name : undefined;
   const fields = (kind: 'billing' | 'technical', legend: string, help: string): Html =>
     html`<fieldset class="stack tight">
@@ -171,6 +177,12 @@ function contacts(frame: Frame, { account, typed }: SettingsParts, changes: bool
   const fact = ({ name, email }: Contact): Html => html`<dd>${name}<br />${email}</dd>`;
   return html`<section class="stack tight" id="contacts">
     <h2>Notifications</h2>
+    ${[...new Set(unconfirmed)].map((email) =>
+      note(
+        'warn',
+        `${email} has not confirmed that letters may come to it. It is asked by one letter when the organisation is approved; owners get what it would have meanwhile.`,
+      ),
+    )}
     ${
       changes
         ? form(
@@ -180,8 +192,8 @@ function contacts(frame: Frame, { account, typed }: SettingsParts, changes: bool
             html`${fields('billing', 'Billing contact', 'Gets letters about the account: approval, suspension, closure.')}
               ${fields('technical', 'Technical contact', 'Gets those as well, and letters about keys: issued, rotated, revoked, about to expire.')}
               <p class="help">
-                A change is told to the addresses from before and from now on. Names of contacts are
-                screened.
+                A change is told to the addresses from before. A new address is asked by one letter,
+                and gets others when it has confirmed. Names of contacts are screened.
               </p>`,
           )
         : html`<dl class="facts">

@@ -245,14 +245,36 @@ function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
   const title = 'Confirm your e-mail address';
   app.get('/e-mail/confirm', SESSION, (request, reply) => {
     const token = askedFor(request, 'token');
-    return draw(deps, [request, reply], title, confirmPage, { token });
+    return draw(deps, [request, reply], title, confirmPage, { token, path: 'e-mail' as const });
   });
   app.post('/e-mail/confirm', SESSION, async (request, reply) => {
     const token = (await visitorForm(deps, request)).text('token');
     if (await (await deps.door()).confirmEmail(token)) {
       return seeOther(reply, '/dashboard/sign-in?done=confirmed');
     }
-    const problem = 'The link is over. Sign in, and a new one is sent.';
-    return draw(deps, [request, reply], title, confirmPage, { token, problem }, 400);
+    const step = { token, problem: 'The link is over. Sign in, and a new one is sent.' };
+    return draw(
+      deps,
+      [request, reply],
+      title,
+      confirmPage,
+      { ...step, path: 'e-mail' as const },
+      400,
+    );
+  });
+  // Of a contact, who need not be a person here.
+  const contacts = { path: 'contacts' } as const;
+  app.get('/contacts/confirm', SESSION, (request, reply) => {
+    const token = askedFor(request, 'token');
+    return draw(deps, [request, reply], title, confirmPage, { token, ...contacts });
+  });
+  app.post('/contacts/confirm', SESSION, async (request, reply) => {
+    const token = (await visitorForm(deps, request)).text('token');
+    const isKnown = await deps.accounts.confirmContact(token);
+    const told = isKnown
+      ? { done: 'The address is confirmed. Letters about the organisation come to it.' }
+      : { problem: 'The link is not one of ours. Copy all of it from the letter.' };
+    const step = { token, ...contacts, ...told };
+    return draw(deps, [request, reply], title, confirmPage, step, isKnown ? 200 : 400);
   });
 }

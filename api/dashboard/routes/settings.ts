@@ -27,7 +27,8 @@ const SESSION = { config: { scope: 'session' } } as const;
 const DONE: Readonly<Record<SettingsForm, string>> = {
   use: 'The regions and models are saved. Every request is held to them within a second.',
   names: 'The name and the identifier are saved.',
-  contacts: 'The contacts are saved. The addresses from before and from now on get a letter.',
+  contacts:
+    'The contacts are saved. The addresses from before get a letter, and new ones one that asks.',
   close: 'Support is asked to close the organisation. Nothing is changed until it does.',
 };
 
@@ -112,6 +113,7 @@ async function show(
     deps.accounts.get(orgId),
     deps.accounts.contract(orgId),
   ]);
+  const unconfirmed = await deps.accounts.unconfirmedContacts(account);
   const closedReadDays = deps.closedReadMs / DAY_MS;
   const offered = choicesFor(deps.index(), account);
   return sendFramed(deps, [request, reply], {
@@ -119,7 +121,7 @@ async function show(
     section: 'settings',
     status,
     body: (frame) =>
-      settingsPage(frame, { account, contract, closedReadDays, ...offered, ...parts }),
+      settingsPage(frame, { account, unconfirmed, contract, closedReadDays, ...offered, ...parts }),
   });
 }
 

@@ -37,7 +37,9 @@ import {
 } from '../machine.ts';
 import { appendAudit } from './audit.ts';
 import { draftOfClosingAsked, draftOfEndedExpiries } from '../letters.ts';
+import { askContacts, confirmContact, vouchForContacts } from './contacts.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
+import { confirmedAmong, readersAmong } from './readers.ts';
 
 type AccountRow = Selectable<Database['account']>;
 
@@ -109,8 +111,19 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
           reason,
         });
         const draft = draftOfClosingAsked(account, { who: actor.name ?? actor.id, reason, link });
-        await queueLetter(client, surroundings, { to, ...draft });
+        // How often one organisation asks is bounded where it does; another's asking takes nothing from it.
+        await queueLetter(client, surroundings, { to, ...draft }, { owed: true });
       }),
+
+    /** Contacts whose letters the owners get meanwhile, because their addresses are not confirmed. */
+    async unconfirmedContacts({ id, billing, technical }: Account): Promise<string[]> {
+      const emails = [billing.email, technical.email];
+      const confirmed = new Set(await confirmedAmong(pool, id, emails));
+      return emails.filter((email) => !confirmed.has(email));
+    },
+
+    /** Takes the link of the letter that asked a contact; false for one that was never sent. */
+    confirmContact: (token: string): Promise<boolean> => confirmContact(pool, surroundings, token),
 
     /** Sets the plan. Keys of the plan audit do not expire, so going there ends the expiries that lie ahead. */
     setPlan: (orgId: string, plan: Plan, actor: Actor): Promise<Account> =>
@@ -164,11 +177,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     setContacts: (orgId: string, contacts: Contacts, actor: Actor): Promise<Account> =>
       hold(orgId, async (held) => {
         const { account } = held;
-        const set = contactColumns({
+        const named = {
           billing: checkContact(contacts.billing, 'billing'),
           technical: checkContact(contacts.technical, 'technical'),
-        });
+        };
+        const set = contactColumns(named);
         if (isDeepStrictEqual(set, contactColumns(account))) return account;
+        if (isOfService(actor)) {
+          await vouchForContacts(held.client, surroundings, { id: orgId, ...named });
+        }
         return changeSettings(held, actor, { set, action: 'account.contacts_set', details: set });
       }),
 
@@ -250,6 +267,7 @@ export async function act(
     details: { ...details, from: account.state, to: next.to },
   });
   await queueAccountMail(client, surroundings, changed, next.action);
+  await askContacts(client, surroundings, changed);
   return { ...held, account: changed };
 }
 
@@ -312,7 +330,10 @@ export async function createAccount(
     actor,
     details: { name, plan: created.plan },
   });
-  await queueAccountMail(client, surroundings, created, 'account.created');
+  if (isOfService(actor)) {
+    await vouchForContacts(client, surroundings, created);
+    await queueAccountMail(client, surroundings, created, 'account.created');
+  }
   return created;
 }
 
@@ -474,9 +495,13 @@ async function endExpiries(
     });
   }
   const names = keys.map(({ name, head, tail }) => ({ name, display: `${head}…${tail}` }));
-  const letter = { to: account.technical.email, ...draftOfEndedExpiries(account.name, names) };
-  await queueLetter(client, surroundings, letter, { orgId: account.id });
+  const draft = draftOfEndedExpiries(account.name, names);
+  for (const to of await readersAmong(client, account.id, [account.technical.email])) {
+    await queueLetter(client, surroundings, { to, ...draft }, { orgId: account.id, owed: true });
+  }
 }
+
+const isOfService = ({ kind }: Actor): boolean => kind === 'operator' || kind === 'support';
 
 interface TermsChange {
   set: Updateable<Database['account']>;
@@ -503,6 +528,7 @@ async function changeSettings(
     account.billing.email,
     account.technical.email,
   ]);
+  await askContacts(client, surroundings, changed);
   return changed;
 }
 

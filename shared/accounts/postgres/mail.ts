@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { execute, statement } from '#shared/kernel/postgres/statement.ts';
@@ -18,32 +19,33 @@ import {
   type Letter,
   type Mailer,
 } from '../letters.ts';
+import { ownersOf, readersAmong } from './readers.ts';
 
 /** What owners do themselves on the page of their settings; they hear of everything else. */
 const OWN_ACTS: ReadonlySet<string> = new Set(['account.renamed', 'account.contacts_set']);
 
-/** Tells both contacts of an account, its owners, and these other addresses, what happened to it, within the transaction in which it happens. */
+/**
+ * Tells the contacts of an account, its owners, and those that were its contacts, what happened to it, within the transaction
+ * in which it happens.
+ */
 export async function queueAccountMail(
   client: Queryable,
   surroundings: Surroundings,
   account: Account,
   action: string,
-  others: readonly string[] = [],
+  before: readonly string[] = [],
 ): Promise<void> {
   const draft = draftOfAccountAct(account, action);
   if (draft === null) return;
+  const isOwn = OWN_ACTS.has(action);
   // Who has applied need not be a contact, and hears the outcome all the same.
-  const owners = await queriesOn(client)
-    .selectFrom('persons.membership as m')
-    .innerJoin('persons.person as p', 'p.id', 'm.person_id')
-    .select('p.email')
-    .where('m.org_id', '=', account.id)
-    .where('m.role', '=', 'owner')
-    .execute();
-  const told = OWN_ACTS.has(action) ? [] : owners.map(({ email }) => email);
-  const contacts = [account.billing.email, account.technical.email];
-  for (const to of new Set([...contacts, ...told, ...others])) {
-    await queueLetter(client, surroundings, { to, ...draft }, { orgId: account.id });
+  const owners = isOwn ? [] : await ownersOf(client, account.id);
+  const contacts = [account.billing.email, account.technical.email, ...before];
+  const readers = await readersAmong(client, account.id, contacts);
+  const once = new Map([...owners, ...readers].map((email) => [email.toLowerCase(), email]));
+  for (const to of once.values()) {
+    const about = { orgId: account.id, owed: !isOwn };
+    await queueLetter(client, surroundings, { to, ...draft }, about);
   }
 }
 
@@ -54,10 +56,6 @@ interface KeyLetter {
   reason: string | undefined;
 }
 
-/** Letters of one hour about the keys of one organisation. Who rotates more reads of the rest in the audit log. */
-const KEY_LETTERS_PER_HOUR = 20;
-const HOUR_MS = 3_600_000;
-
 /** Tells the technical contact what happened to a key, within the transaction in which it happens. */
 export async function queueKeyMail(
   client: Queryable,
@@ -67,22 +65,16 @@ export async function queueKeyMail(
   const by = actor.name ?? `${actor.kind} ${actor.id}`;
   const draft = draftOfKeyAct(key, action, { actor: by, reason });
   if (draft === null) return;
-  const now = surroundings.now();
-  const hour = `key-act ${key.orgId} ${Math.floor(now / HOUR_MS)}`;
-  const { letters } = await queriesOn(client)
-    .selectFrom('mail_outbox')
-    .select(({ fn }) => fn.count<string>('once').as('letters'))
-    .where('once', 'like', `${hour} %`)
-    .executeTakeFirstOrThrow();
-  if (Number(letters) >= KEY_LETTERS_PER_HOUR) return;
   const contact = await queriesOn(client)
     .selectFrom('account')
     .select('technical_email')
     .where('id', '=', key.orgId)
     .executeTakeFirstOrThrow();
-  const letter = { to: contact.technical_email, ...draft };
-  const once = `${hour} ${action} ${key.display} ${now}`;
-  await queueLetter(client, surroundings, letter, { orgId: key.orgId, once });
+  const isOfService = actor.kind === 'operator' || actor.kind === 'support';
+  const about = { orgId: key.orgId, owed: key.leaked && isOfService };
+  for (const to of await readersAmong(client, key.orgId, [contact.technical_email])) {
+    await queueLetter(client, surroundings, { to, ...draft }, about);
+  }
 }
 
 interface ExpiryLetter {
@@ -98,18 +90,44 @@ export async function queueExpiryWarning(
   surroundings: Surroundings,
   { key, to, expiresAt, once }: ExpiryLetter,
 ): Promise<void> {
-  const letter = { to, ...draftOfExpiry(key, expiresAt) };
-  await queueLetter(client, surroundings, letter, { orgId: key.orgId, once });
+  for (const [i, reader] of (await readersAmong(client, key.orgId, [to])).entries()) {
+    const letter = { to: reader, ...draftOfExpiry(key, expiresAt) };
+    const name = i === 0 ? once : `${once} ${reader}`;
+    await queueLetter(client, surroundings, letter, { orgId: key.orgId, once: name, owed: true });
+  }
 }
 
-/** Queues a letter. `once` names one that must not be written twice. */
+const HOUR_MS = 3_600_000;
+/** Letters of one hour to one reader about organisations. Who rotates more keys reads of the rest in the audit log. */
+const ABOUT_ORGANISATIONS_MAX = 20;
+/** Those to one reader about their own sign-in: more than others can ask for in their name, so that none is crowded out. */
+const ABOUT_PERSON_MAX = 30;
+/** Those of one organisation, to whomever: a team at once, and a few changes. */
+const OF_ORGANISATION_MAX = 60;
+
+interface About {
+  /** The organisation that it is about; without one it is about its reader. */
+  orgId?: string;
+  /** Names a letter that must not be written twice. */
+  once?: string;
+  /** Where its reader goes on, below the address of the service. */
+  linkPath?: string;
+  /** It tells what the service has done, which none of its readers can repeat: it is under no bound. */
+  owed?: boolean;
+}
+
+/**
+ * Queues a letter, unless its reader or its organisation has had as many as an hour takes; false then. Acts of one organisation
+ * come one after the other (each stands in its audit log before its letters), so none of them passes beside another.
+ */
 export async function queueLetter(
   client: Queryable,
   surroundings: Surroundings,
   { to, subject, body }: Letter,
-  about: { orgId?: string; once?: string } = {},
-): Promise<void> {
+  about: About = {},
+): Promise<boolean> {
   const now = new Date(surroundings.now());
+  if (about.owed !== true && (await isFull(client, to, about.orgId, now))) return false;
   await queriesOn(client)
     .insertInto('mail_outbox')
     .values({
@@ -117,12 +135,37 @@ export async function queueLetter(
       recipient: to,
       subject,
       body,
+      link_path: about.linkPath ?? null,
       once: about.once ?? null,
       created_at: now,
       next_attempt_at: now,
     })
     .onConflict((conflict) => conflict.column('once').doNothing())
     .execute();
+  return true;
+}
+
+async function isFull(
+  client: Queryable,
+  to: string,
+  orgId: string | undefined,
+  now: Date,
+): Promise<boolean> {
+  const db = queriesOn(client);
+  const recent = db
+    .selectFrom('mail_outbox')
+    .select('created_at')
+    .where('created_at', '>', new Date(now.getTime() - HOUR_MS));
+  const toReader = recent
+    .where(sql<string>`lower(recipient)`, '=', to.toLowerCase())
+    .where('org_id', orgId === undefined ? 'is' : 'is not', null);
+  const reaches = async (letters: typeof recent, max: number): Promise<boolean> =>
+    (await letters.limit(max).execute()).length === max;
+  if (orgId === undefined) return reaches(toReader, ABOUT_PERSON_MAX);
+  return (
+    (await reaches(toReader, ABOUT_ORGANISATIONS_MAX)) ||
+    (await reaches(recent.where('org_id', '=', orgId), OF_ORGANISATION_MAX))
+  );
 }
 
 export type MailOutbox = ReturnType<typeof createMailOutbox>;
@@ -158,11 +201,13 @@ export function createMailOutbox(
 
 /** The addresses of the service and its support are settings of the process that sends, so they are added there. */
 function completed(
-  { body, org_id: orgId }: { body: string; org_id: string | null },
+  letter: { body: string; org_id: string | null; link_path: string | null },
   { supportEmail, publicUrl }: { supportEmail: string; publicUrl: string },
 ): string {
-  const isAboutOrganisation = orgId !== null && !/https?:/.test(body);
-  const links = isAboutOrganisation ? [membersLine(publicUrl, orgId)] : [];
+  const { body, org_id: orgId, link_path: path } = letter;
+  const links: string[] = [];
+  if (path !== null) links.push(new URL(publicUrl).origin + path);
+  else if (orgId !== null && !/https?:/.test(body)) links.push(membersLine(publicUrl, orgId));
   return [body, ...links, supportLines(supportEmail)].join('\n\n');
 }
 
@@ -186,7 +231,7 @@ async function sendOne(
   const now = new Date(surroundings.now());
   const db = queriesOn(client);
   const letter = await dueLetters(db, surroundings.now())
-    .select(['org_id', 'recipient', 'subject', 'body', 'attempts'])
+    .select(['org_id', 'recipient', 'subject', 'body', 'link_path', 'attempts'])
     .forUpdate()
     .skipLocked()
     .executeTakeFirst();
@@ -212,7 +257,7 @@ async function sendOne(
     return refused ? 'refused' : 'away';
   }
   // The text has reached its reader; what stays is that it was sent.
-  await row.set({ sent_at: now, body: '' }).execute();
+  await row.set({ sent_at: now, body: '', link_path: null }).execute();
   return 'sent';
 }
 

@@ -146,6 +146,14 @@ interface AuditLogTable {
   hash: Buffer;
 }
 
+interface ContactAddressTable {
+  org_id: string;
+  email: string;
+  token_hash: Buffer | null;
+  asked_at: Date;
+  confirmed_at: Date | null;
+}
+
 interface DeclarationTable {
   id: GeneratedInt8;
   org_id: string;
@@ -315,6 +323,7 @@ interface MailOutboxTable {
   failed_at: Date | null;
   failure: string | null;
   refused: Defaulted<boolean>;
+  link_path: string | null;
 }
 
 interface MeterReadingTable {
@@ -681,6 +690,7 @@ export interface Database {
   audit_checkpoint: AuditCheckpointTable;
   audit_head: AuditHeadTable;
   audit_log: AuditLogTable;
+  contact_address: ContactAddressTable;
   declaration: DeclarationTable;
   declaration_draft: DeclarationDraftTable;
   derivation: DerivationTable;

@@ -143,7 +143,9 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         .execute();
     },
 
-    sendLetter: (letter: Letter): Promise<void> => queueLetter(pool, surroundings, letter),
+    async sendLetter(letter: Letter): Promise<void> {
+      await queueLetter(pool, surroundings, letter);
+    },
 
     /** Makes somebody known who has come by themselves. Whoever has the address already stays as they are. */
     async signUp(who: Pick<Person, 'name' | 'email'>): Promise<void> {

@@ -97,13 +97,13 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
             conflict.columns(['org_id', 'email']).doUpdateSet({ role, ...times }),
           )
           .execute();
-        await queueLetter(client, surroundings, letterTo(email));
         await appendAudit(client, surroundings, {
           orgId,
           action: 'member.invited',
           actor,
           details: { email, role },
         });
+        await queueLetter(client, surroundings, letterTo(email), { orgId });
       }),
 
     withdraw: ({ orgId, actor, by }: Act, email: string): Promise<void> =>

@@ -96,7 +96,7 @@ it(
     const stranger = browser({ address: '203.0.113.200' });
     const token = formTokenOf((await stranger.get('/dashboard/sign-in')).payload);
     const nobody = { visitor: stranger, token };
-    const doorstep = /sign-in|sign-up|password\/(forgot|reset)|e-mail/;
+    const doorstep = /sign-in|sign-up|password\/(forgot|reset)|e-mail|contacts\/confirm/;
     const before = await written();
     const taken: string[] = [];
     for (const url of forms) {

@@ -111,6 +111,38 @@ it(
 );
 
 it(
+  'a contact confirms by the link of its letter and a button, without signing in',
+  { tags: ['dashboard.letters', 'dashboard.settings'] },
+  async () => {
+    const owner = await newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
+    const visitor = browser({ address: '192.0.2.8' });
+    await visitor.signIn(owner);
+    const email = 'cora@contact.example';
+    const settings = `/dashboard/${orgId}/settings`;
+    const fields = {
+      'billing-name': 'Cora',
+      'billing-email': email,
+      'technical-name': 'Tess',
+      'technical-email': 'technical@bakery.example',
+    };
+    expect((await visitor.send(settings, `${settings}/contacts`, fields)).statusCode).toBe(303);
+    expect((await visitor.get(settings)).payload).toContain('has not confirmed');
+    const link = await linkTo(email, '/dashboard/contacts/confirm');
+    const guest = browser({ address: '192.0.2.9' });
+    expect((await guest.get(link)).payload).toContain('Confirm the address');
+    const confirm = (token: string) => guest.send(link, '/dashboard/contacts/confirm', { token });
+    expect((await confirm('made up')).statusCode).toBe(400);
+    const done = await confirm(tokenOf(link));
+    expect([done.statusCode, done.payload]).toEqual([
+      200,
+      expect.stringContaining('The address is confirmed'),
+    ]);
+    expect((await visitor.get(settings)).payload).not.toContain('has not confirmed');
+    expect(errors).toEqual([]);
+  },
+);
+
+it(
   'without TLS, with a certificate that nobody knows, or while the server refuses or is away, a letter waits and no login is shown',
   { tags: ['dashboard.letters'] },
   async () => {

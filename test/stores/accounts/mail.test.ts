@@ -12,11 +12,16 @@ import {
 } from '#shared/accounts/postgres/mail.ts';
 import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
 import { type Letter, LETTER_DAYS, LetterRefused, type Mailer } from '#shared/accounts/letters.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { expiryWarnings } from '#shared/keys/lifecycle.ts';
 import {
   activeAccount,
+  contract,
   createRegistries,
+  currentVetting,
   DAY_MS,
+  declaration,
   movableClock,
   newAccount,
   OPERATOR,
@@ -219,10 +224,12 @@ describe('letters about keys', () => {
       const registries = createRegistries(database.poolAs('docket_api'), clock);
       const { id } = await activeAccount(createRegistries(database.pool, clock), 'audit');
       const lettersOf = async () => {
-        const text = `select count(*)::int as n from mail_outbox where org_id = $1 and once is not null`;
+        const text = `select count(*)::int as n from mail_outbox where org_id = $1 and subject like 'API key%'`;
         const { rows } = await database.pool.query<{ n: number }>(text, [id]);
         return rows[0]!.n;
       };
+      // Letters to the same reader of the tests before are an hour old.
+      clock.advance(3_600_000);
       for (let i = 0; i < 25; i += 1) {
         await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
       }
@@ -230,6 +237,120 @@ describe('letters about keys', () => {
       clock.advance(3_600_000);
       await registries.keys.issue(id, { name: 'an hour later' }, OPERATOR);
       expect(await lettersOf()).toBe(21);
+    },
+  );
+});
+
+describe('letters to strangers', () => {
+  const api = createRegistries(database.poolAs('docket_api'), clock);
+  const housekeeping = createRegistries(pool, clock);
+  /** What was written to addresses of this domain. */
+  const writtenTo = async (domain: string): Promise<{ recipient: string; subject: string }[]> => {
+    const text = `select recipient, subject from mail_outbox where recipient ilike '%@' || $1 order by id`;
+    return (await database.pool.query(text, [domain])).rows;
+  };
+  const contactsAt = (domain: string, i = 0) => ({
+    billing: { name: 'Click https://evil.example', email: `b${i}@${domain}` },
+    technical: { name: 'Click https://evil.example', email: `T${i}@${domain}` },
+  });
+  /** An organisation that somebody has founded a moment ago, with contacts at a domain of others. */
+  async function founded(domain: string) {
+    const person = await newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }]);
+    const actor: Actor = { kind: 'user', id: person.id };
+    const persons = createPersonRegistry(database.poolAs('docket_api'), clock);
+    const { id } = await persons.found(person, newAccount(contactsAt(domain)), actor);
+    return { id, actor, owner: person.email };
+  }
+  async function approve(id: string, actor: Actor): Promise<void> {
+    await api.accounts.declare(id, declaration(), actor);
+    await housekeeping.vettings.record(id, await currentVetting(housekeeping, id));
+    expect((await api.accounts.get(id)).state).toBe('approved');
+  }
+
+  it(
+    'come of no organisation before it is approved, and then once to each contact, asking: renames and changes of contacts write no more',
+    { tags: ['dashboard.letters', 'limits.every-route'] },
+    async () => {
+      const domain = 'strangers.example';
+      const { id, actor } = await founded(domain);
+      for (let i = 1; i <= 8; i += 1) {
+        await api.accounts.setNames(id, { name: `Win ${i}`, identifier: null }, actor);
+        await api.accounts.setContacts(id, contactsAt(domain, i), actor);
+      }
+      expect(await writtenTo(domain)).toEqual([]);
+      await api.accounts.setContacts(id, contactsAt(domain), actor);
+      await approve(id, actor);
+      const asked = (await writtenTo(domain)).map(({ recipient }) => recipient);
+      expect(asked).toEqual(['b0@strangers.example', 't0@strangers.example']);
+      for (const written of [domain.toUpperCase(), domain, domain.toUpperCase()]) {
+        await api.accounts.setNames(id, { name: `Win at ${written}`, identifier: null }, actor);
+        await api.accounts.setContacts(id, contactsAt(written), actor);
+      }
+      expect(await writtenTo(domain)).toHaveLength(2);
+      // Others each time: each of them once, and as many as an organisation sends in an hour.
+      for (let i = 1; i <= 25; i += 1) {
+        await api.accounts.setContacts(id, contactsAt(domain, i), actor);
+      }
+      const all = await writtenTo(domain);
+      expect(new Set(all.map(({ recipient }) => recipient)).size).toBe(all.length);
+      const ofOrganisation = 'select from mail_outbox where org_id = $1';
+      expect((await database.pool.query(ofOrganisation, [id])).rowCount).toBe(60);
+    },
+  );
+
+  it(
+    'a contact that has confirmed by the link of its letter is written to; until then the owners read what it would have',
+    { tags: ['dashboard.letters'] },
+    async () => {
+      const domain = 'willing.example';
+      const { id, actor, owner } = await founded(domain);
+      await approve(id, actor);
+      const operator = createRegistries(database.pool, clock);
+      await operator.accounts.sign(id, contract(), OPERATOR);
+      await housekeeping.vettings.record(id, await currentVetting(housekeeping, id));
+      await operator.accounts.activate(id, OPERATOR);
+      const sent = recording();
+      await outbox.sendDue(sent, 1_000);
+      const letterOf = sent.letters.find(({ to }) => to === `t0@${domain}`)!;
+      expect(letterOf.body).not.toMatch(/evil|Click/);
+      const [, token = ''] =
+        /https:\/\/gateway\.example\/dashboard\/contacts\/confirm\?token=([\w-]{43})/.exec(
+          letterOf.body,
+        )!;
+      const toldOf = async (name: string): Promise<string[]> => {
+        await api.keys.issue(id, { name }, actor);
+        const text = `select recipient from mail_outbox where org_id = $1 and subject like '%' || $2 || '%' order by 1`;
+        const { rows } = await database.pool.query<{ recipient: string }>(text, [id, name]);
+        return rows.map(({ recipient }) => recipient);
+      };
+      expect(await toldOf('before it')).toEqual([owner]);
+      expect(await api.accounts.confirmContact('nothing that was sent')).toBe(false);
+      for (let i = 0; i < 2; i += 1) expect(await api.accounts.confirmContact(token)).toBe(true);
+      expect(await toldOf('behind it')).toEqual([`T0@${domain}`]);
+      // What was sent keeps no link that confirms.
+      const kept = 'select from mail_outbox where sent_at is not null and link_path is not null';
+      expect((await database.pool.query(kept)).rowCount).toBe(0);
+    },
+  );
+
+  it(
+    'what the service owes is told beside the bound, and letters about a person are not crowded out by those about organisations',
+    { tags: ['dashboard.letters', 'limits.every-route'] },
+    async () => {
+      const to = 'busy@reader.example';
+      const many = async (about?: { orgId?: string; owed?: boolean }): Promise<number> => {
+        let queued = 0;
+        for (let i = 0; i < 40; i += 1) {
+          if (await queueLetter(pool, clock, { ...letter, to }, about)) queued += 1;
+        }
+        return queued;
+      };
+      clock.advance(2 * 3_600_000);
+      expect([await many({ orgId }), await many()]).toEqual([20, 30]);
+      expect(await queueLetter(pool, clock, { ...letter, to: to.toUpperCase() })).toBe(false);
+      expect(await many({ orgId, owed: true })).toBe(40);
+      clock.advance(3_600_000);
+      expect(await queueLetter(pool, clock, { ...letter, to }, { orgId })).toBe(true);
     },
   );
 });

@@ -9,6 +9,7 @@ import {
   createRegistries,
   DAY_MS,
   movableClock,
+  newAccount,
   OPERATOR,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -236,16 +237,20 @@ describe('expiry', () => {
     const admin = createRegistries(database.poolAs('docket_operator'), clock);
     const housekeeping = createRegistries(database.poolAs('docket_housekeeping'), clock);
     const { id } = await activeAccount(admin);
+    // A reader of its own: letters of one hour to one are counted, whichever organisation they are about.
+    const { billing } = newAccount();
+    const technical = { name: 'Tess Example', email: 'expiry@bakery.example' };
+    await admin.accounts.setContacts(id, { billing, technical }, OPERATOR);
     const expiresAt = clock.now() + 30 * DAY_MS;
     const { key } = await admin.keys.issue(id, { name: 'short', expiresAt }, OPERATOR);
     const letters = async () => {
       const { rows } = await database.pool.query<{ subject: string }>(
-        `select subject from mail_outbox where org_id = $1 and subject like '%"short"%' order by id`,
+        `select subject from mail_outbox where org_id = $1 and subject like '%“short”%' order by id`,
         [id],
       );
       return rows.map((row) => row.subject);
     };
-    const issued = 'API key "short" was issued';
+    const issued = 'API key “short” was issued';
     await housekeeping.deadlines.warnExpiring(10);
     expect(await letters()).toEqual([issued]);
     clock.advance(17 * DAY_MS);
@@ -256,7 +261,7 @@ describe('expiry', () => {
     clock.advance(12.5 * DAY_MS);
     await housekeeping.deadlines.warnExpiring(10);
     await housekeeping.deadlines.warnExpiring(10);
-    const warning = 'API key "short" expires soon';
+    const warning = 'API key “short” expires soon';
     expect(await letters()).toEqual([issued, warning, warning]);
 
     clock.advance(DAY_MS);
@@ -266,7 +271,7 @@ describe('expiry', () => {
     ]);
     expect(counts[0] + counts[1]).toBe(1);
     expect((await admin.keys.get(id, key.id)).state).toBe('expired');
-    expect(await letters()).toEqual([issued, warning, warning, 'API key "short" has expired']);
+    expect(await letters()).toEqual([issued, warning, warning, 'API key “short” has expired']);
   });
 });
 
@@ -313,8 +318,8 @@ describe('the plan audit', () => {
       [id],
     );
     expect(rows).toHaveLength(1);
-    expect(rows[0]!.body).toContain('"kept"');
-    expect(rows[0]!.body).not.toContain('"over"');
+    expect(rows[0]!.body).toContain('“kept”');
+    expect(rows[0]!.body).not.toContain('“over”');
   });
 
   it('its keys with the default scopes are issued, rotated, revoked and restored by support', async () => {

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '#shared/accounts/audit/entry.ts';
 import * as accountLetters from '#shared/accounts/letters.ts';
 import { describeFailure, draftOfKeyAct, waitAfterFailure } from '#shared/accounts/letters.ts';
+import { named } from '#shared/kernel/plain-text.ts';
 import * as personLetters from '#shared/persons/letters.ts';
+import { runs } from '#test/support/depth.ts';
 
 const HOUR_MS = 3_600_000;
 const REVOKED = {
@@ -55,7 +57,7 @@ describe('a letter about a key', () => {
 
   it('of a revocation says why, who can undo it and until when', () => {
     const { subject, body } = draftOfKeyAct(REVOKED, 'key.revoked', BY)!;
-    expect(subject).toBe('API key "batch" was revoked');
+    expect(subject).toBe('API key “batch” was revoked');
     expect(body).toContain('Reason: not used any more.');
     expect(body).toContain(
       'An owner or admin can restore it, while the organisation is active, until 23 Feb 2027, 18:00 UTC;',
@@ -66,7 +68,7 @@ describe('a letter about a key', () => {
   it('of a leaked key says that it leaked, where it was found, what to do, and that support alone restores it', () => {
     const leaked = { ...REVOKED, leaked: true };
     const { subject, body } = draftOfKeyAct(leaked, 'key.revoked', { ...BY, reason: 'in a log' })!;
-    expect(subject).toBe('API key "batch" leaked');
+    expect(subject).toBe('API key “batch” leaked');
     expect(body).toContain('Where it was found: in a log.');
     expect(body).toContain('What to do: issue another key');
     expect(body).toContain(
@@ -130,8 +132,13 @@ describe('every letter', () => {
       ['suspended', ofAccount('account.suspended'), /refused with customer_suspended/, /restore/],
       ['active again', ofAccount('account.reinstated'), /keys work as before/, /suspended/],
       ['closed', ofAccount('account.closed'), /owners can still read/, /restore|reinstate/],
-      ['renamed', ofAccount('account.renamed'), /is called Bakery now/, /approved/],
-      ['other contacts', ofAccount('account.contacts_set'), /tess@bakery\.example/, /password/],
+      ['renamed', ofAccount('account.renamed'), /is called “Bakery” now/, /approved/],
+      [
+        'other contacts',
+        ofAccount('account.contacts_set'),
+        /Its settings show to whom/,
+        /password/,
+      ],
     ],
     draftOfKeyAct: [
       ['active', ofKey('key.issued'), /was issued\./, /restore|leak/i],
@@ -152,7 +159,7 @@ describe('every letter', () => {
       ['active', draftOfExpiry(REVOKED, until), /on 23 Feb 2027, 18:00 UTC/, /has e/],
     ],
     draftOfEndedExpiries: [
-      ['one key', draftOfEndedExpiries('Bakery', [REVOKED]), /- "batch"/, /and \d+ more/],
+      ['one key', draftOfEndedExpiries('Bakery', [REVOKED]), /- “batch”/, /and \d+ more/],
       [
         'many',
         draftOfEndedExpiries(
@@ -161,6 +168,14 @@ describe('every letter', () => {
         ),
         /and 1 more/,
         /undefined/,
+      ],
+    ],
+    draftOfContactAsked: [
+      [
+        'named',
+        accountLetters.draftOfContactAsked(account),
+        /no other letter comes/,
+        /approved|sign in/,
       ],
     ],
     draftOfClosingAsked: [
@@ -266,4 +281,68 @@ describe('every letter', () => {
       expect(sent).toContain('Support: support@docket.example.');
     },
   );
+});
+
+describe('names and reasons in letters', () => {
+  const LINK = /:\/\/|[.．。｡][\p{L}\p{N}]{2}|[@＠](?!\])|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+  /** Every letter whose words others choose, with what our own addresses and line breaks in it are taken away. */
+  const lettersOf = (words: string): string[] => {
+    const account = { id: 'org_1', name: words };
+    const key = { ...REVOKED, name: words };
+    const by = { actor: words, reason: words };
+    const link = 'https://gateway.example/dashboard';
+    const drafts = [
+      ...['account.approved', 'account.closed', 'account.renamed', 'account.contacts_set'].map(
+        (action) => accountLetters.draftOfAccountAct(account, action)!,
+      ),
+      accountLetters.draftOfContactAsked(account),
+      accountLetters.draftOfClosingAsked(account, { who: words, reason: words, link }),
+      accountLetters.draftOfEndedExpiries(words, [key]),
+      accountLetters.draftOfExpiry(key, 0),
+      draftOfKeyAct(key, 'key.issued', by)!,
+      draftOfKeyAct({ ...key, leaked: true }, 'key.revoked', by)!,
+      personLetters.passkeyLetter({ email: 'a' }, words, true),
+      personLetters.teamInvitationLetter('a', { inviter: words, orgName: words, link }),
+    ];
+    return drafts.flatMap(({ subject, body }) => [
+      subject,
+      ...body.replaceAll(link, '').split('\n'),
+    ]);
+  };
+  const lines = lettersOf('a name').length;
+
+  it('make no link, no line, no turn of direction and no long text, whatever they are', () => {
+    const hostile = [
+      'Win at https://evil.example/now',
+      'www.evil.example',
+      'evil。example',
+      'write to eve@evil.example',
+      'HTTPS：//evil．example',
+      'a\r\nBcc: eve@evil.example\u2028b',
+      'gnp.exe\u202egpj.live',
+      'e\u200bvil.example',
+      'x'.repeat(2_000),
+    ];
+    for (const words of hostile) {
+      const texts = lettersOf(words);
+      expect(texts).toHaveLength(lines);
+      for (const text of texts) {
+        expect(text).not.toMatch(LINK);
+        expect(text.length).toBeLessThan(700);
+      }
+    }
+    assert(
+      property(string({ unit: 'binary' }), string({ unit: 'binary' }), (before, after) =>
+        lettersOf(`${before}://${after}.example@`).every((text) => !LINK.test(text)),
+      ),
+      { numRuns: runs(250) },
+    );
+  });
+
+  it('stay in their quotes, and are read as they were given where nothing is wrong with them', () => {
+    expect(named('Bakkerij De Vries B.V.')).toBe('“Bakkerij De Vries B.V.”');
+    expect(named('Bakery” was hacked. "Go')).toBe("“Bakery' was hacked. 'Go”");
+    expect(named(' Booking.com ')).toBe('“Booking[.]com”');
+    expect(named('x'.repeat(81))).toBe(`“${'x'.repeat(80)}…”`);
+  });
 });
