@@ -59,6 +59,7 @@ const PAGES = {
     'password/forgot',
     'password/reset',
     'e-mail/confirm',
+    'contacts/confirm',
     'sso/:org',
   ],
   owner: [
