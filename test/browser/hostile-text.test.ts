@@ -410,7 +410,7 @@ async function send(page: Page, form: Sendable, isWhole: boolean): Promise<Senda
 
 const WHOLE_OF = 10;
 /** What ends a session or an account comes when everything else was sent. */
-const ENDS = ['/suspend', '/close', '/sign-out'];
+const ENDS = ['/account/password', '/suspend', '/close', '/sign-out'];
 const placeOf = ({ action }: Sendable): number => ENDS.findIndex((end) => action.endsWith(end));
 
 /** Sends each form, and those that the answers hold, one of each kind: so that it is kept, and whole, in quick runs a few. */
