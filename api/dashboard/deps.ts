@@ -31,6 +31,7 @@ import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
+import { AttemptCounter } from './attempts.ts';
 import type { Door } from './door.ts';
 import { DAY_MS } from './forms.ts';
 import type { Ceremony } from './ceremony.ts';
@@ -78,6 +79,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   const persons = createPersonRegistry(pool, surroundings);
   const errands = createErrands(pool, surroundings);
   const passkeys = createPasskeys(pool, surroundings);
+  const attempts = new AttemptCounter((name, rate) => takeAttempt(pool, name, rate));
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
   const openDoor = async (): Promise<Door> => {
@@ -149,7 +151,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     originOf: resources.lineage.originOf,
     trustedKeys: () => trustedKeysOf(JSON.stringify(options.didDocument())),
     flash: new Flash(secret),
-    takeAttempt: (name: string, rate: Attempts) => takeAttempt(pool, name, rate),
+    takeAttempt: (name: string, rate: Attempts) => attempts.take(name, rate),
+    takeAttempts: (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each),
     now: () => surroundings.now(),
     publicUrl,
     supportEmail: options.supportEmail,

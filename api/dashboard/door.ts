@@ -1,13 +1,16 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash, timingSafeEqual, createHmac } from 'node:crypto';
 import { betterAuth } from 'better-auth';
 import { createAuthEndpoint, isAPIError } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
-import { symmetricDecrypt } from 'better-auth/crypto';
+import { hashPassword, symmetricDecrypt, verifyPassword } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { stepOfCode } from './app-code.ts';
 import type { Proof } from './forms.ts';
+import { HashingQueue } from './hashing-queue.ts';
 import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './password-rule.ts';
 
 /** The one who asks, as far as a session is concerned. */
@@ -74,7 +77,21 @@ const ADDRESS_HEADER = 'x-docket-visitor';
  * it before they listen, and those without a dashboard never.
  */
 export function openDoor(options: DoorOptions) {
-  const auth = betterAuth(authOptions(options));
+  const hashing = new HashingQueue();
+  // The library hashes within its own calls, and does not say for whom.
+  const askedFrom = new AsyncLocalStorage<string>();
+  const hashesOf =
+    ({ address }: Pick<Visitor, 'address'>) =>
+    <T>(call: () => Promise<T>): Promise<T> =>
+      askedFrom.run(callerNetwork(address), call);
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
+    hashing.run(askedFrom.getStore() ?? '', work);
+  const auth = betterAuth(
+    authOptions(options, {
+      hash: (password) => inTurn(() => hashPassword(password)),
+      verify: (shown) => inTurn(() => verifyPassword(shown)),
+    }),
+  );
   const headersOf = ({ cookie, address, userAgent }: Visitor): Headers => {
     const headers = new Headers({ [ADDRESS_HEADER]: address });
     if (cookie !== undefined) headers.set('cookie', cookie);
@@ -195,11 +212,13 @@ export function openDoor(options: DoorOptions) {
       visitor: Visitor,
     ): Promise<{ cookies: Cookies; needsCode: boolean } | 'refused' | 'unconfirmed'> {
       try {
-        const { headers, response } = await auth.api.signInEmail({
-          body: { email, password },
-          headers: headersOf({ ...visitor, cookie: undefined }),
-          returnHeaders: true,
-        });
+        const { headers, response } = await hashesOf(visitor)(() =>
+          auth.api.signInEmail({
+            body: { email, password },
+            headers: headersOf({ ...visitor, cookie: undefined }),
+            returnHeaders: true,
+          }),
+        );
         const needsCode = 'twoFactorRedirect' in response;
         if (!needsCode) await confirm({ token: response.token }, 'password');
         return { cookies: headers.getSetCookie(), needsCode };
@@ -246,10 +265,12 @@ export function openDoor(options: DoorOptions) {
       visitor: Visitor,
     ): Promise<{ secret: string; uri: string; recoveryCodes: readonly string[] } | null> {
       try {
-        const begun = await auth.api.enableTwoFactor({
-          body: { password, method: 'totp' },
-          headers: headersOf(visitor),
-        });
+        const begun = await hashesOf(visitor)(() =>
+          auth.api.enableTwoFactor({
+            body: { password, method: 'totp' },
+            headers: headersOf(visitor),
+          }),
+        );
         if (!('totpURI' in begun)) return null;
         const secret = new URL(begun.totpURI).searchParams.get('secret') ?? '';
         return { secret, uri: begun.totpURI, recoveryCodes: begun.backupCodes };
@@ -273,11 +294,13 @@ export function openDoor(options: DoorOptions) {
       visitor: Visitor,
     ): Promise<{ cookies: Cookies } | null> {
       try {
-        const { headers } = await auth.api.disableTwoFactor({
-          body: { password },
-          headers: headersOf(visitor),
-          returnHeaders: true,
-        });
+        const { headers } = await hashesOf(visitor)(() =>
+          auth.api.disableTwoFactor({
+            body: { password },
+            headers: headersOf(visitor),
+            returnHeaders: true,
+          }),
+        );
         return { cookies: headers.getSetCookie() };
       } catch (error) {
         refusalOf(error);
@@ -327,11 +350,13 @@ export function openDoor(options: DoorOptions) {
       visitor: Visitor,
     ): Promise<{ cookies: Cookies } | null> {
       try {
-        const { headers } = await auth.api.changePassword({
-          body: { currentPassword, newPassword, revokeOtherSessions: true },
-          headers: headersOf(visitor),
-          returnHeaders: true,
-        });
+        const { headers } = await hashesOf(visitor)(() =>
+          auth.api.changePassword({
+            body: { currentPassword, newPassword, revokeOtherSessions: true },
+            headers: headersOf(visitor),
+            returnHeaders: true,
+          }),
+        );
         return { cookies: headers.getSetCookie() };
       } catch (error) {
         refusalOf(error);
@@ -342,7 +367,9 @@ export function openDoor(options: DoorOptions) {
     /** Whether this is the password of the one who is signed in. */
     async isPassword(password: string, visitor: Visitor): Promise<boolean> {
       try {
-        await auth.api.verifyPassword({ body: { password }, headers: headersOf(visitor) });
+        await hashesOf(visitor)(() =>
+          auth.api.verifyPassword({ body: { password }, headers: headersOf(visitor) }),
+        );
         return true;
       } catch (error) {
         refusalOf(error);
@@ -360,9 +387,9 @@ export function openDoor(options: DoorOptions) {
     },
 
     /** Sets the password of the one who has the link; false when it was used, is over, or the password is too short. */
-    async resetPassword(token: string, newPassword: string): Promise<boolean> {
+    async resetPassword(token: string, newPassword: string, visitor: Visitor): Promise<boolean> {
       try {
-        await auth.api.resetPassword({ body: { token, newPassword } });
+        await hashesOf(visitor)(() => auth.api.resetPassword({ body: { token, newPassword } }));
         return true;
       } catch (error) {
         refusalOf(error);
@@ -396,7 +423,13 @@ export function openDoor(options: DoorOptions) {
 }
 
 /** In a function of its own, so that its exact type is inferred. */
-function authOptions(options: DoorOptions) {
+function authOptions(
+  options: DoorOptions,
+  password: {
+    hash: (password: string) => Promise<string>;
+    verify: (shown: { hash: string; password: string }) => Promise<boolean>;
+  },
+) {
   const secure = options.publicUrl.startsWith('https:');
   return {
     appName: 'Docket',
@@ -445,6 +478,7 @@ function authOptions(options: DoorOptions) {
     },
     emailAndPassword: {
       enabled: true,
+      password,
       disableSignUp: true,
       requireEmailVerification: true,
       minPasswordLength: PASSWORD_LENGTH_MIN,

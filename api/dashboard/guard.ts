@@ -104,7 +104,8 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
   app.setErrorHandler((thrown: Error, request, reply) => {
     if (thrown instanceof ConfirmationNeeded) return askToConfirm(thrown, request, reply);
     const error = pageOfEntry(thrown) ?? thrown;
-    if (shown(error).status >= 500 && error === thrown) onError(error);
+    // What there is no room for is refused, and has not failed.
+    if (shown(error).status === 500 && error === thrown) onError(error);
     return sendError(error, request, reply);
   });
   // What no route takes fails in a hook before it gets here, and is shown like any other failure.
@@ -164,6 +165,13 @@ function shown(error: Error & { statusCode?: number }): {
     if (status === 404) return notFound();
     if (status === 429) {
       return { status, title: 'Too many requests', message: 'Wait a little and try again.' };
+    }
+    if (status === 503) {
+      return {
+        status,
+        title: 'Too much is asked for at once',
+        message: 'Nothing was changed. Wait a little and try again.',
+      };
     }
     if (status < 500) return { status, title: 'That could not be done', message: error.message };
   }

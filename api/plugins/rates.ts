@@ -4,6 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Buckets, Rate } from '#shared/lanes/redis/buckets.ts';
 import { callerNetwork } from './caller-network.ts';
+import { MemoryRates } from './memory-rates.ts';
 import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
 /**
@@ -12,8 +13,6 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
  * hold them up.
  */
 export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
-/** About 10 MB of addresses. */
-const ADDRESSES_MAX = 50_000;
 /** Keys that wait because of what was refused to them: far more than send such things within a minute. */
 const KEYS_MAX = 50_000;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
@@ -162,37 +161,25 @@ export function refusal(waitMs: number): Fault | undefined {
 
 /** Rates of addresses, in the memory of this process. */
 export class Addresses {
-  readonly #intervalMs: number;
-  readonly #burst: number;
-  readonly #now: () => number;
-  /** When the next arrival of an address is due, as in admission.lua. */
-  readonly #due = new SecondChanceMap<number>(ADDRESSES_MAX);
+  readonly #rates: MemoryRates;
 
   /** `now` in monotonic milliseconds. */
-  constructor({ requestsPerSecond, burst }: Rate, now: () => number = () => performance.now()) {
-    this.#intervalMs = 1_000 / requestsPerSecond;
-    this.#burst = burst;
-    this.#now = now;
+  constructor(rate: Rate, now?: () => number) {
+    this.#rates = new MemoryRates(rate, now);
   }
 
   /** Counts a request; returns in how many milliseconds it would be taken, 0 when it is. */
   take(address: string): number {
-    const { name, now, aheadMs, waitMs } = this.#look(address);
-    if (waitMs === 0) this.#due.set(name, now + aheadMs + this.#intervalMs);
-    return waitMs;
+    return this.#rates.take(callerNetwork(address));
   }
 
   /** The same without counting it. */
   waitOf(address: string): number {
-    return this.#look(address).waitMs;
+    return this.#rates.waitOf(callerNetwork(address));
   }
 
-  #look(address: string) {
-    const name = callerNetwork(address);
-    const now = this.#now();
-    // Differences first: a full bucket is exactly zero ahead, whatever the clock says.
-    const aheadMs = Math.max(0, (this.#due.get(name) ?? 0) - now);
-    const waitMs = Math.max(0, Math.ceil(aheadMs - (this.#burst - 1) * this.#intervalMs));
-    return { name, now, aheadMs, waitMs };
+  /** Counts what an answer weighed. */
+  spend(address: string, weight: number): void {
+    this.#rates.spend(callerNetwork(address), weight);
   }
 }

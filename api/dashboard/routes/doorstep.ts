@@ -72,17 +72,6 @@ function nameOf(...parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts));
 }
 
-/** Counts an attempt under each name; false when one of them has had enough. */
-async function isTaken(
-  deps: DashboardDeps,
-  attempts: readonly (readonly [string, Attempts])[],
-): Promise<boolean> {
-  for (const [name, rate] of attempts) {
-    if ((await deps.takeAttempt(name, rate)) > 0) return false;
-  }
-  return true;
-}
-
 function signIn(app: FastifyInstance, deps: DashboardDeps): void {
   const title = 'Sign in';
   app.get('/sign-in', SESSION, async (request, reply) => {
@@ -99,7 +88,7 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     const [email, to] = [form.text('email').toLowerCase(), placeToGo(form.text('to'))];
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       draw(deps, [request, reply], title, signInPage, { to, email, problem }, status);
-    const allowed = await isTaken(deps, [
+    const allowed = await deps.takeAttempts([
       [nameOf('sign-in', callerNetwork(request.ip), email), OF_PAIR],
       [nameOf('sign-in', callerNetwork(request.ip)), OF_ADDRESS],
       [nameOf('sign-in of', email), OF_EMAIL],
@@ -130,7 +119,7 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     const to = placeToGo(form.text('to'));
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       draw(deps, [request, reply], title, codePage, { to, problem }, status);
-    if (!(await isTaken(deps, [[nameOf('code', callerNetwork(request.ip)), OF_ADDRESS]]))) {
+    if ((await deps.takeAttempt(nameOf('code', callerNetwork(request.ip)), OF_ADDRESS)) > 0) {
       return again('Too many attempts. Wait a minute.', 429);
     }
     const opened = await (await deps.door()).signInWithCode(form.text('code'), visitorOf(request));
@@ -183,7 +172,7 @@ async function letIn(
 
 /** Whether one more letter may be sent to this address, by the one who asks. */
 function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): Promise<boolean> {
-  return isTaken(deps, [
+  return deps.takeAttempts([
     [nameOf('letters by', callerNetwork(ip)), LETTERS_BY],
     [nameOf('letters to', email), LETTERS_TO],
   ]);
@@ -229,7 +218,8 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const form = await visitorForm(deps, request);
     const token = form.text('token');
     const password = form.exact('password');
-    const isSet = await (await deps.door()).resetPassword(token, password);
+    const door = await deps.door();
+    const isSet = await door.resetPassword(token, password, visitorOf(request));
     if (isSet) return seeOther(reply, '/dashboard/sign-in?done=password');
     if (isPasswordLength(password)) {
       const problem = 'The link was used or is over. Ask for a new one.';

@@ -379,18 +379,37 @@ export interface Attempts {
 }
 
 /**
- * Counts an attempt under a name; returns in how many milliseconds there is one again, 0 when it is taken. One statement,
- * so that attempts at once cannot pass together. It stands in PostgreSQL, without which nobody signs in anyhow.
+ * Counts an attempt under a name; returns in how many milliseconds there is one again, 0 when it is taken. It is taken by one
+ * statement, so that attempts at once cannot pass together; one that has to wait is seen by a read, so that those who are
+ * refused do not queue for the row. It stands in PostgreSQL, without which nobody signs in anyhow.
  */
-export async function takeAttempt(
-  pool: Pool,
-  name: string,
-  { burst, intervalMs }: Attempts,
-): Promise<number> {
-  const db = queriesOn(pool);
-  const interval = sql<Date>`make_interval(secs => ${intervalMs / 1_000}::float8)`;
-  const ahead = sql<Date>`make_interval(secs => ${((burst - 1) * intervalMs) / 1_000}::float8)`;
-  const taken = await db
+export async function takeAttempt(pool: Pool, name: string, rate: Attempts): Promise<number> {
+  const waitMs = await waitOfAttempt(pool, name, rate);
+  if (waitMs > 0 || (await isTaken(pool, name, rate))) return waitMs;
+  // Others were faster.
+  return Math.max(1, await waitOfAttempt(pool, name, rate));
+}
+
+/** How much later than now the newest of so many attempts at once may be due. */
+const aheadOf = ({ burst, intervalMs }: Attempts) =>
+  sql<Date>`make_interval(secs => ${((burst - 1) * intervalMs) / 1_000}::float8)`;
+
+async function waitOfAttempt(pool: Pool, name: string, rate: Attempts): Promise<number> {
+  const waiting = await queriesOn(pool)
+    .selectFrom('persons.rate')
+    .select(
+      sql<number>`extract(epoch from (due_at - now() - ${aheadOf(rate)}))::float8 * 1000`.as(
+        'waitMs',
+      ),
+    )
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return Math.max(0, Math.ceil(waiting?.waitMs ?? 0));
+}
+
+async function isTaken(pool: Pool, name: string, rate: Attempts): Promise<boolean> {
+  const interval = sql<Date>`make_interval(secs => ${rate.intervalMs / 1_000}::float8)`;
+  const taken = await queriesOn(pool)
     // A due time that has passed says nothing any more.
     .with('stale', (stale) =>
       stale.deleteFrom('persons.rate').where(
@@ -412,17 +431,9 @@ export async function takeAttempt(
       conflict
         .column('name')
         .doUpdateSet({ due_at: sql<Date>`greatest(rate.due_at, now()) + ${interval}` })
-        .where(sql<boolean>`rate.due_at <= now() + ${ahead}`),
+        .where(sql<boolean>`rate.due_at <= now() + ${aheadOf(rate)}`),
     )
     .returning('due_at')
     .execute();
-  if (taken.length > 0) return 0;
-  const waiting = await db
-    .selectFrom('persons.rate')
-    .select(
-      sql<number>`extract(epoch from (due_at - now() - ${ahead}))::float8 * 1000`.as('waitMs'),
-    )
-    .where('name', '=', name)
-    .executeTakeFirst();
-  return Math.max(1, Math.ceil(waiting?.waitMs ?? 1));
+  return taken.length > 0;
 }

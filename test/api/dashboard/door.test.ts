@@ -1,13 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { buildTestApp } from '#test/support/app.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { formTokenOf, newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { browser } = await openDashboardEdge(database);
+const { browser, dashboard, errors } = await openDashboardEdge(database);
 let orgId: string;
 let owner: Person;
 
@@ -157,6 +159,45 @@ describe('signing in', () => {
       expect(await counted('2001:db8:0:7:8:9:a:b')).toBe(first);
       // Another network has counts of its own; those of the e-mail address are the same.
       expect(await counted('2001:db8:0:8::1')).toBe(first + 6);
+    },
+  );
+
+  it(
+    'an attempt that is refused waits for no row, and the next one asks PostgreSQL nothing',
+    { tags: ['dashboard.brute-force'] },
+    async () => {
+      const name = 'a name that floods';
+      const once = { burst: 1, intervalMs: 60_000 };
+      expect(await dashboard.takeAttempt(name, once)).toBe(0);
+      const holder = await database.pool.connect();
+      await holder.query('begin');
+      await holder.query('select from persons.rate where name = $1 for update', [name]);
+      expect(await dashboard.takeAttempt(name, once)).toBeGreaterThan(0);
+      // What would be asked now would find that there was no attempt.
+      await holder.query('delete from persons.rate where name = $1', [name]);
+      await holder.query('commit');
+      holder.release();
+      expect(await dashboard.takeAttempt(name, once)).toBeGreaterThan(0);
+      expect(
+        await dashboard.takeAttempts([
+          ['another name', once],
+          [name, once],
+        ]),
+      ).toBe(false);
+      expect(await dashboard.takeAttempt('another name', once)).toBe(0);
+    },
+  );
+
+  it(
+    'what there is no room for is refused with the time to wait, and is no failure',
+    { tags: ['dashboard.brute-force'] },
+    async () => {
+      const door = () => Promise.reject(new Fault('dispatch_unavailable', { retryAfterMs: 5_000 }));
+      const app = await buildTestApp(database.pool, { dashboard: { ...dashboard, door } });
+      const { statusCode, headers, payload } = await app.inject('/dashboard/sign-in');
+      expect([statusCode, headers['retry-after']]).toEqual([503, '5']);
+      expect(payload).toContain('Wait a little');
+      expect(errors).toEqual([]);
     },
   );
 
