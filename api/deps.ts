@@ -11,6 +11,8 @@ import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { newestFactorSet, shippedFactorTexts } from '#shared/methodology/files/load.ts';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
@@ -25,6 +27,8 @@ import { openExports, openResources } from '#api/routes/deps.ts';
 
 /** What an address may ask at once, as seconds of its rate: a page with all it shows, a verifier with its tiles. */
 const ADDRESS_BURST_S = 5;
+/** A page asks three things at once; however many are asked for, what programs ask waits for none of their statements. */
+const PAGE_CONNECTIONS = 4;
 
 /** Composes the HTTP edge. */
 export async function apiProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -34,17 +38,24 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const issuer = receiptIssuer(config.publicUrl);
   const factors = newestFactorSet();
 
-  const pool = createPool({
-    url: config.secrets.databaseUrl,
-    role: 'docket_api',
-    max: config.databasePoolMax,
-    applicationName: 'docket api',
-    statementTimeoutMs: config.statementTimeoutMs,
-    onError: events.storeFailed,
-  });
+  const openPool = (max: number, applicationName: string): Pool =>
+    createPool({
+      url: config.secrets.databaseUrl,
+      role: 'docket_api',
+      max,
+      applicationName,
+      statementTimeoutMs: config.statementTimeoutMs,
+      onError: events.storeFailed,
+    });
+  const pool = openPool(config.databasePoolMax, 'docket api');
+  const pagePool = openPool(PAGE_CONNECTIONS, 'docket pages');
   const access = openCredentials(context, pool, events);
   const inference = openInference(context, { pool, catalogue, issuer, events });
   const exports = openExports(context, pool, events);
+  const perAddress = {
+    requestsPerSecond: config.addressRequestsPerSecond,
+    burst: config.addressRequestsPerSecond * ADDRESS_BURST_S,
+  };
 
   const exampleModel = (): string | undefined =>
     catalogue
@@ -54,9 +65,10 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       )?.id;
   const resources = openResources(pool, issuer, inference.deps.pendingReceipts);
   const publication = publicationOf(config, events, pool);
-  const dashboard = dashboardOf(config, pool, {
-    resources,
-    exports: exports.routes,
+  const dashboard = dashboardOf(config, pagePool, {
+    resources: openResources(pagePool, issuer, inference.deps.pendingReceipts),
+    exports: { ...exports.routes, exports: createExportRegistry(pagePool, systemSurroundings) },
+    perAddress,
     didDocument: publication.publicDocuments.didDocument,
     exampleModel,
     index: inference.deps.index,
@@ -77,10 +89,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     events,
     authenticate: access,
     buckets: inference.buckets,
-    perAddress: {
-      requestsPerSecond: config.addressRequestsPerSecond,
-      burst: config.addressRequestsPerSecond * ADDRESS_BURST_S,
-    },
+    perAddress,
     inference: inference.deps,
     models: {
       index: () => catalogue.current().index,
@@ -128,7 +137,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await access.close();
       await inference.close();
       await exports.close();
-      await pool.end();
+      await Promise.all([pool.end(), pagePool.end()]);
     },
     reload: catalogue.reload,
   };

@@ -11,6 +11,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import type { Rate } from '#shared/lanes/redis/buckets.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { openResources } from '#api/routes/deps.ts';
@@ -36,6 +37,7 @@ import type { Door } from './door.ts';
 import { DAY_MS } from './forms.ts';
 import type { Ceremony } from './ceremony.ts';
 import { Flash } from './flash.ts';
+import { PageBounds } from './page-bounds.ts';
 import type { Operations } from './operations.ts';
 import type { Issuers } from './issuer.ts';
 
@@ -60,6 +62,8 @@ export interface DashboardOptions {
   /** The catalogue as it is now. */
   index: () => RoutingIndex;
   operations: Operations;
+  /** What an address may ask of this process; pages have a share of it. */
+  perAddress: Rate;
   onError: (error: unknown) => void;
   surroundings?: Surroundings;
 }
@@ -153,6 +157,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     flash: new Flash(secret),
     takeAttempt: (name: string, rate: Attempts) => attempts.take(name, rate),
     takeAttempts: (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each),
+    bounds: new PageBounds(options.perAddress),
     now: () => surroundings.now(),
     publicUrl,
     supportEmail: options.supportEmail,

@@ -266,6 +266,10 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
       membershipsOf(deps, signedIn),
       deps.persons.staffRoles(person.id),
     ]);
+    deps.bounds.meet(request, {
+      personId: person.id,
+      orgIds: memberships.map(({ orgId }) => orgId),
+    });
     request.visit = { ...signedIn, memberships, staff: session.organisation === null ? staff : [] };
     return undefined;
   });

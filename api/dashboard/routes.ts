@@ -45,6 +45,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
     async (pages) => {
       takeForms(pages);
       guardPages(pages, deps);
+      deps.bounds.limit(pages);
       doorstepRoutes(pages, deps);
       receiptByAddress(pages, deps);
       receiptByAnyId(pages, deps);

@@ -10,7 +10,7 @@ import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { auditCheckpoint } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
@@ -32,7 +32,7 @@ export function openResources(
   const now = () => surroundings.now();
   const ledger = createLedgerReader(pool);
   const anchor = createAnchorReader(pool);
-  const methodologies = loadMethodologies();
+  const methodologies = shippedMethodologies();
   return {
     receipts: {
       ledger,

@@ -6,7 +6,9 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { launchBrowser, openPages, signInWith } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
-import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
+import { formTokenOf, newPerson, PASSWORD } from '#test/support/dashboard.ts';
+import { newOrganisation } from '#test/support/organisations.ts';
+import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
 // Its sessions are for an address without TLS.
@@ -133,3 +135,35 @@ it('a key is created by keyboard alone', { tags: ['dashboard.browser'] }, async 
   await press('Enter');
   expect(await page.locator('#secret').textContent()).toMatch(/^dkt_\w{38}$/);
 });
+
+it(
+  'pages have connections of their own to PostgreSQL: however many of their statements wait, those of programs do not',
+  { tags: ['limits.pages'] },
+  async () => {
+    const { pool } = product.database;
+    const page = await fetch(`${root}/dashboard/sign-in`);
+    const body = new URLSearchParams({
+      form: formTokenOf(await page.text()),
+      email: owner.email,
+      password: PASSWORD,
+    });
+    const headers = { origin: root, cookie: page.headers.getSetCookie()[0]!.split(';')[0]! };
+    const key = await (await newOrganisation(product)).newKey();
+    const holder = await pool.connect();
+    await holder.query('begin');
+    await holder.query('lock table persons.rate in access exclusive mode');
+    const address = `${root}/dashboard/sign-in`;
+    const signingIn = fetch(address, { method: 'POST', redirect: 'manual', headers, body });
+    const waiting = () =>
+      pool.query<{ by: string }>(
+        "select distinct application_name as by from pg_stat_activity where wait_event_type = 'Lock' and query like '%rate%'",
+      );
+    await until(async () => (await waiting()).rows.length > 0);
+    expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
+    // A key that nobody has used yet is looked up.
+    expect(await statusWith(key)).toBe(200);
+    await holder.query('rollback');
+    holder.release();
+    expect((await signingIn).status).toBe(303);
+  },
+);

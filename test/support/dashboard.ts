@@ -13,6 +13,7 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openResources } from '#api/routes/deps.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import type { Rate } from '#shared/lanes/redis/buckets.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { movableClock, OPERATOR } from './accounts.ts';
@@ -56,6 +57,8 @@ interface EdgeParts {
   didDocument?: () => object;
   exports?: Partial<ExportRoutesOptions>;
   insideIssuers?: readonly string[];
+  /** Without a bound that a test reaches when absent. */
+  perAddress?: Rate;
 }
 
 /** One key, which has signed nothing. */
@@ -98,6 +101,7 @@ export async function openDashboardEdge(
     index = { models: new Map(), regions: new Map() },
     operations = {},
     insideIssuers = [],
+    perAddress = { requestsPerSecond: 1_000_000, burst: 1_000_000 },
   }: EdgeParts = {},
 ): Promise<DashboardEdge> {
   const pool = database.poolAs('docket_api', 6);
@@ -131,6 +135,7 @@ export async function openDashboardEdge(
       },
       ...operations,
     },
+    perAddress,
     onError: (error) => errors.push(error),
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });

@@ -1,0 +1,127 @@
+import { fastify } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { PageBounds } from '#api/dashboard/page-bounds.ts';
+
+/** Who is let in by which cookie. */
+const PERSONS: Readonly<Record<string, string>> = { a: 'ada', b: 'ada', c: 'bob', d: 'carl' };
+const AMPLE = { requestsPerSecond: 1_000_000, burst: 1_000_000 };
+
+/**
+ * Pages of organisations whose drawing waits for `finish`. Says whose sessions were looked up, as PostgreSQL would be asked,
+ * and which pages are drawn.
+ */
+async function openPages(perAddress = AMPLE, { waits = false } = {}) {
+  const bounds = new PageBounds(perAddress, () => 0);
+  const lookedUp: string[] = [];
+  const drawn: string[] = [];
+  const finishing: (() => void)[] = [];
+  const app = fastify({ trustProxy: true });
+  bounds.limit(app);
+  app.addHook('preHandler', async (request) => {
+    const cookie = /session_token=(\w)/.exec(request.headers.cookie ?? '')?.[1];
+    if (cookie === undefined) return;
+    lookedUp.push(cookie);
+    bounds.meet(request, { personId: PERSONS[cookie]!, orgIds: ['ours'] });
+  });
+  app.get('/:org', async (request) => {
+    drawn.push(request.ip);
+    if (waits) await new Promise<void>((finish) => finishing.push(finish));
+    return '';
+  });
+  const open = async (cookie: string, { address = '192.0.2.1', org = 'ours' } = {}) => {
+    const headers = {
+      'x-forwarded-for': address,
+      ...(cookie && { cookie: `docket_visit=x; __Secure-docket.session_token=${cookie}` }),
+    };
+    return (await app.inject({ url: `/${org}`, headers })).statusCode;
+  };
+  const openMany = async (count: number, cookie: string, where?: Parameters<typeof open>[1]) => {
+    const statuses: number[] = [];
+    for (let i = 0; i < count; i += 1) statuses.push(await open(cookie, where));
+    return statuses;
+  };
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  return { open, openMany, lookedUp, drawn, finishing, settled };
+}
+
+const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
+
+describe('how many pages are opened', () => {
+  it(
+    'a person who has opened too many is refused before their session is looked up, whichever session of theirs it is; others of the address go on',
+    { tags: ['limits.pages'] },
+    async () => {
+      // A person has a twentieth of 100 at once.
+      const { openMany, open, lookedUp } = await openPages({ requestsPerSecond: 1, burst: 100 });
+      expect(await openMany(7, 'a')).toEqual([...times(5, 200), 429, 429]);
+      expect(lookedUp).toHaveLength(5);
+      // A session that was never seen is looked up once, and refused for its person.
+      expect(await openMany(3, 'b', { address: '192.0.2.2' })).toEqual(times(3, 429));
+      expect(lookedUp.slice(5)).toEqual(['b']);
+      expect(await open('c')).toBe(200);
+    },
+  );
+
+  it(
+    'the pages of an organisation are counted together, and those of who is not of it are not among them',
+    { tags: ['limits.pages'] },
+    async () => {
+      // Here a person has five at once, an organisation and an address twenty.
+      const { openMany, open } = await openPages({ requestsPerSecond: 1, burst: 100 });
+      for (const [at, cookie] of ['a', 'c', 'd'].entries()) {
+        const address = `192.0.2.${at}`;
+        expect(await openMany(5, cookie, { address })).toEqual(times(5, 200));
+        expect(await open(cookie, { address, org: 'theirs' })).toBe(429);
+      }
+      const strangers = await openMany(21, '', { address: '192.0.2.9' });
+      expect(strangers).toEqual([...times(20, 200), 429]);
+    },
+  );
+});
+
+describe('how many pages are drawn at once', () => {
+  it(
+    'an address has six drawn at once and thirty-two that wait in order; more are refused, and another address does not wait',
+    { tags: ['limits.pages'] },
+    async () => {
+      const { open, drawn, finishing, settled } = await openPages(AMPLE, { waits: true });
+      const statuses: number[] = [];
+      const all = Array.from({ length: 40 }, () =>
+        open('').then((status) => statuses.push(status)),
+      );
+      while (statuses.length < 2) await settled();
+      expect(statuses).toEqual([429, 429]);
+      expect(drawn).toEqual(times(6, 1).map(() => '192.0.2.1'));
+      const other = open('', { address: '192.0.2.2' });
+      while (drawn.length < 7) await settled();
+      expect(drawn.at(-1)).toBe('192.0.2.2');
+      while (finishing.length > 0 || drawn.length < 39) {
+        finishing.shift()?.();
+        await settled();
+      }
+      await Promise.all([...all, other]);
+      expect(statuses.toSorted((a, b) => a - b)).toEqual([...times(38, 200), 429, 429]);
+    },
+  );
+
+  it(
+    'a person has four drawn at once, from wherever they are opened',
+    { tags: ['limits.pages'] },
+    async () => {
+      const { open, drawn, finishing, settled } = await openPages(AMPLE, { waits: true });
+      const first = open('a');
+      while (finishing.length < 1) await settled();
+      finishing.shift()!();
+      await first;
+      const all = Array.from({ length: 6 }, (_, at) => open('a', { address: `192.0.2.${at}` }));
+      while (drawn.length < 5) await settled();
+      for (let i = 0; i < 5; i += 1) await settled();
+      expect(drawn).toHaveLength(5);
+      while (finishing.length > 0 || drawn.length < 7) {
+        finishing.shift()?.();
+        await settled();
+      }
+      expect(await Promise.all(all)).toEqual(times(6, 200));
+    },
+  );
+});
