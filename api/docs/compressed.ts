@@ -1,27 +1,34 @@
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isHeld } from '#api/routes/entity-tags.ts';
 
-/** A long text that stays the same: made smaller once, for whoever takes it so. */
+/** A long text that stays the same: encoded and made smaller once, and not sent to who has it. */
 export class CompressedText {
-  readonly #text: string;
+  readonly #bytes: Buffer;
   readonly #gzipped: Buffer;
+  readonly #etag: string;
 
   static async of(text: string): Promise<CompressedText> {
-    return new CompressedText(text, await promisify(gzip)(text));
+    const bytes = Buffer.from(text);
+    return new CompressedText(bytes, await promisify(gzip)(bytes));
   }
 
-  private constructor(text: string, gzipped: Buffer) {
-    this.#text = text;
+  private constructor(bytes: Buffer, gzipped: Buffer) {
+    this.#bytes = bytes;
     this.#gzipped = gzipped;
+    // Weak: it is of the text, whichever way that comes.
+    this.#etag = `W/"${hash('sha256', bytes, 'base64url')}"`;
   }
 
   /** Its type and other headers are the caller's to set. */
   send(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    reply.header('vary', 'accept-encoding');
+    void reply.headers({ vary: 'accept-encoding', etag: this.#etag });
+    if (isHeld(request.headers['if-none-match'], this.#etag)) return reply.code(304).send();
     return takesGzip(request.headers['accept-encoding'])
       ? reply.header('content-encoding', 'gzip').send(this.#gzipped)
-      : reply.send(this.#text);
+      : reply.send(this.#bytes);
   }
 }
 

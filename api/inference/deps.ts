@@ -32,7 +32,8 @@ import { loadScreen } from '#shared/screening/files/load.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { JUDGED_AT_ONCE, Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
-import type { InferenceDeps } from './handle.ts';
+import { MemoryRates } from '#api/plugins/memory-rates.ts';
+import { type InferenceDeps, READ_HERE } from './handle.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { OpenExchanges } from './open-exchanges.ts';
 import { Replays } from './replays.ts';
@@ -150,6 +151,7 @@ export function openInference(
     }),
     exchanges,
     largeBodies,
+    readHere: new MemoryRates(READ_HERE),
     outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
     readClaim: (claim, orgId) => replays.read(claim, orgId),
     issuer,

@@ -15,6 +15,8 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
 export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** Keys that wait because of what was refused to them: far more than send such things within a minute. */
 const KEYS_MAX = 50_000;
+/** An answer for everybody counts as one request for each of so many bytes: a description sent whole is thirteen. */
+const BYTES_OF_ANSWER = 64 * 1024;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
 export const BYTES_OF_REFUSAL = 64 * 1024;
 
@@ -47,15 +49,28 @@ export function rateClassOf(
 }
 
 /**
- * Counts requests for what everybody may read, for pages, and for what is not there, by address. To be called before any hook that may
- * refuse them for another reason; requests whose key is not good are counted by `authenticate`.
+ * Counts requests for what everybody may read, for pages, and for what is not there, by address, and a large answer as
+ * many. To be called before any hook that may refuse them for another reason; requests whose key is not good are counted
+ * by `authenticate`.
  */
-export function limitAddresses(app: FastifyInstance, addresses: Pick<Addresses, 'take'>): void {
+export function limitAddresses(
+  app: FastifyInstance,
+  addresses: Pick<Addresses, 'take' | 'spend'>,
+): void {
   app.addHook('onRequest', (request, _reply, next) => {
     const kind = classOf(request);
     // A page looks a session up before it knows who asks.
     const isCounted = kind === 'address' || kind === 'session';
     next(isCounted ? refusal(addresses.take(request.ip)) : undefined);
+  });
+  app.addHook('onSend', (request, reply, payload, next) => {
+    if (request.routeOptions.config.scope === 'public' && request.method !== 'HEAD') {
+      const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+      const bytes = isWhole ? payload.length : Number(reply.getHeader('content-length') ?? 0);
+      const more = Math.floor(bytes / BYTES_OF_ANSWER);
+      if (more > 0) addresses.spend(request.ip, more);
+    }
+    next();
   });
 }
 

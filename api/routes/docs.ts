@@ -67,6 +67,7 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
           200: exact('application/json', 'The description.', anyObject('An OpenAPI document'), {
             description: { openapi: '3.1.1' },
           }),
+          304: { description: 'You have it: `If-None-Match` names its `ETag`.' },
         },
       },
     },

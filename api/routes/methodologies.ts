@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { exact, json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Methodologies } from '#shared/methodology/releases.ts';
+import { isHeld } from './entity-tags.ts';
 import { anyObject } from './fields.ts';
 
 export interface MethodologyRoutesOptions {
@@ -101,16 +102,8 @@ export const methodologyRoutes: FastifyPluginAsyncTypebox<MethodologyRoutesOptio
       if (document === undefined) throw new Fault('methodology_not_found');
       const etag = `"${document.digest}"`;
       void reply.headers({ ...OPEN, etag, 'cache-control': FOR_EVER });
-      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
+      if (isHeld(request.headers['if-none-match'], etag)) return reply.code(304).send();
       return reply.type('application/json; charset=utf-8').send(document.text);
     },
   );
 };
-
-/** `If-None-Match`: a list of tags, weak ones too, or `*` (RFC 9110, 13.1.2). */
-function matches(header: string | undefined, etag: string): boolean {
-  return (header ?? '')
-    .split(',')
-    .map((tag) => tag.trim().replace(/^W\//, ''))
-    .some((tag) => tag === etag || tag === '*');
-}

@@ -4,6 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
 import type { ByteRange, ExportStore } from '#shared/packs/export-store.ts';
+import { isHeld } from './entity-tags.ts';
 
 export interface PackAccess {
   store: Pick<ExportStore, 'read'>;
@@ -29,9 +30,7 @@ export async function sendPack(
     'content-disposition': `attachment; filename="${packName(record.orgId, record)}.zip"`,
     'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
   });
-  if (known !== undefined && known.split(',').some((each) => each.trim() === etag)) {
-    return reply.code(304).send();
-  }
+  if (isHeld(known, etag)) return reply.code(304).send();
   // A HEAD request has no ranges (RFC 9110, 14.2): it tells how large the whole is.
   const isHead = request.method === 'HEAD';
   const range = byteRange(isHead ? undefined : header, sizeBytes, {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { VerifierFile } from '#api/verifier/bundle.ts';
+import { isHeld } from './entity-tags.ts';
 
 export interface VerifierRoutesOptions {
   files: () => Promise<ReadonlyMap<string, VerifierFile>>;
@@ -28,7 +29,7 @@ export const verifierRoutes: FastifyPluginAsync<VerifierRoutesOptions> = async (
         etag,
         'x-content-type-options': 'nosniff',
       });
-      if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+      if (isHeld(request.headers['if-none-match'], etag)) return reply.code(304).send();
       return reply.type(file.type).send(file.content);
     },
   );

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import type { AppOptions } from '#api/app.ts';
+import { READ_HERE } from '#api/inference/handle.ts';
+import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { rateClassOf } from '#api/plugins/rates.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
@@ -71,6 +73,14 @@ async function ask(app: FastifyInstance, method: string, url: string, token: str
   return { status: answer.statusCode, headers, text: answer.payload };
 }
 
+const send = (app: FastifyInstance, body: string, token = key) =>
+  app.inject({
+    method: 'POST',
+    url: '/v1/chat/completions',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body,
+  });
+
 describe('every route', () => {
   it(
     'every route of the description is under a limit: inference at admission, reads, changes and revocations of an organisation at what it has negotiated, the rest by address',
@@ -112,14 +122,6 @@ describe('every route', () => {
 });
 
 describe('requests for inference that are refused before admission', () => {
-  const send = (app: FastifyInstance, body: string, token = key) =>
-    app.inject({
-      method: 'POST',
-      url: '/v1/chat/completions',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body,
-    });
-
   it(
     'are counted by key, a large body as many, and a key that is over its rate waits before its next body is read',
     { tags: ['limits.refusals'] },
@@ -154,6 +156,39 @@ describe('requests for inference that are refused before admission', () => {
   );
 });
 
+describe('bodies that are read on the event loop', () => {
+  it(
+    'an organisation has a mebibyte of them read there at once; what is beyond is read on a thread, small ones and those of others are not',
+    { tags: ['limits.reading'] },
+    async () => {
+      const onThread = () => {
+        throw new Fault('invalid_temperature', { message: 'on a thread' });
+      };
+      const inference = {
+        now: Date.now,
+        readHere: new MemoryRates(READ_HERE, () => 0),
+        largeBodies: { warmSoon() {}, enter: async () => ({ read: onThread, leave() {} }) },
+      } as unknown as AppOptions['inference'];
+      const app = await build({ inference });
+      const read = async (bytes: number, token: string): Promise<string> => {
+        const answer = await send(app, `{"messages":[],"user":"${'x'.repeat(bytes)}"}`, token);
+        return answer.json<{ error: { code: string } }>().error.code;
+      };
+      const codes: string[] = [];
+      for (let i = 0; i < 20; i += 1) codes.push(await read(60_000, key));
+      const here = codes[0]!;
+      expect(here).not.toBe('invalid_temperature');
+      expect(codes).toEqual([
+        ...Array<string>(18).fill(here),
+        'invalid_temperature',
+        'invalid_temperature',
+      ]);
+      expect(await read(1_000, key)).toBe(here);
+      expect(await read(60_000, credentials.issue('org_other', SCOPES, {}))).toBe(here);
+    },
+  );
+});
+
 describe('refused requests of a key with a limit of its own', () => {
   it(
     'what is refused before admission is held to the limit of the key, and the 429 names that limit',
@@ -162,13 +197,13 @@ describe('refused requests of a key with a limit of its own', () => {
       const keyLimit = { requestsPerSecond: 0.001, burst: 3 };
       const slow = credentials.issue('org_rates', SCOPES, { keyLimit, keyId: 'key_slow' });
       const app = await build({ buckets: buckets(0) });
-      const send = () => ask(app, 'POST', '/v1/chat/completions', slow);
+      const sendSlow = () => ask(app, 'POST', '/v1/chat/completions', slow);
       for (let i = 0; i < 3; i += 1) {
-        const { status, headers } = await send();
+        const { status, headers } = await sendSlow();
         expect(status).toBe(415);
         expect(headers.get('x-ratelimit-limit-requests')).toBe('0.001');
       }
-      const refused = await send();
+      const refused = await sendSlow();
       expectRefusal(refused, 'requests_per_second_exceeded');
       expect(refused.headers.get('x-ratelimit-limit-requests')).toBe('0.001');
       expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
@@ -196,6 +231,28 @@ describe('an address', () => {
     },
   );
 });
+
+it(
+  'a large answer for everybody counts for its address as many requests, one that is compressed or known already as few',
+  { tags: ['limits.addresses'] },
+  async () => {
+    const app = await build({ perAddress: { requestsPerSecond: 0.001, burst: 40 } });
+    const known: Record<string, string> = {};
+    const take = async (count: number, headers: Record<string, string>) => {
+      const statuses: number[] = [];
+      for (let i = 0; i < count; i += 1) {
+        const answer = await app.inject({ url: '/docs', headers });
+        if (answer.statusCode === 200) known['if-none-match'] = String(answer.headers.etag);
+        statuses.push(answer.statusCode);
+      }
+      return statuses;
+    };
+    expect(await take(5, { 'accept-encoding': 'gzip' })).toEqual([200, 200, 200, 200, 200]);
+    expect(await take(3, known)).toEqual([304, 304, 304]);
+    // Each is as thirteen.
+    expect((await take(5, {})).slice(-2)).toEqual([429, 429]);
+  },
+);
 
 it(
   'an address that is over its rate has no further key looked up in the database',

@@ -34,4 +34,19 @@ describe('a compressed text', () => {
       ['gzip', 'accept-encoding'],
     ]);
   });
+
+  it('is not sent again to who has it, whichever way it came', async () => {
+    const compressed = await CompressedText.of('a text');
+    const app = fastify();
+    app.get('/', (request, reply) => compressed.send(request, reply.type('text/plain')));
+    const first = await app.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } });
+    const ask = async (known: string) => {
+      const answer = await app.inject({ url: '/', headers: { 'if-none-match': known } });
+      return [answer.statusCode, answer.payload];
+    };
+    const etag = String(first.headers.etag);
+    expect(await ask(`"other", ${etag}`)).toEqual([304, '']);
+    expect(await ask(etag.replace('W/', ''))).toEqual([304, '']);
+    expect(await ask('"other"')).toEqual([200, 'a text']);
+  });
 });

@@ -263,6 +263,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       enter: () => Promise.reject(new Error('no request here is large')),
       warmSoon: () => {},
     },
+    readHere: { take: () => 0 },
     outage: 'internal_error',
     readClaim: () => Promise.resolve(null),
     unread: new UnreadAnswers(),
