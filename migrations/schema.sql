@@ -1538,7 +1538,7 @@ create table person (
   constraint person_pkey PRIMARY KEY (id)
 );
 
-create table rate (
+create unlogged table rate (
   name text not null,
   due_at timestamp with time zone not null,
   constraint rate_pkey PRIMARY KEY (name)

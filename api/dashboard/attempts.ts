@@ -12,6 +12,8 @@ const REMEMBERED_MS_MAX = 60_000;
 export class AttemptCounter {
   readonly #take: (name: string, rate: Attempts) => Promise<number>;
   readonly #now: () => number;
+  /** One after the other: those that wait for one row would hold every connection that pages have. */
+  readonly #counting = new Map<string, Promise<void>>();
   /** Until when a name is refused. */
   readonly #refused = new SecondChanceMap<number>(REFUSED_MAX);
 
@@ -26,11 +28,19 @@ export class AttemptCounter {
 
   /** Counts an attempt; returns in how many milliseconds there is one again, 0 when it is taken. */
   async take(name: string, rate: Attempts): Promise<number> {
+    while (this.#counting.has(name)) await this.#counting.get(name);
     const remembered = this.#waitOf(name);
     if (remembered > 0) return remembered;
-    const waitMs = await this.#take(name, rate);
-    if (waitMs > 0) this.#refused.set(name, this.#now() + Math.min(waitMs, REMEMBERED_MS_MAX));
-    return waitMs;
+    const counting = Promise.withResolvers<void>();
+    this.#counting.set(name, counting.promise);
+    try {
+      const waitMs = await this.#take(name, rate);
+      if (waitMs > 0) this.#refused.set(name, this.#now() + Math.min(waitMs, REMEMBERED_MS_MAX));
+      return waitMs;
+    } finally {
+      this.#counting.delete(name);
+      counting.resolve();
+    }
   }
 
   /** Counts an attempt under each name; false when one of them has had enough, and then those behind it are not counted. */

@@ -1,7 +1,8 @@
+import { availableParallelism } from 'node:os';
 import { Fault } from '#shared/kernel/errors.ts';
 
-/** A hash takes a core for 60 ms, so that passwords take one core of a process at most. */
-const AT_ONCE = 1;
+/** A hash takes a core for 60 ms: passwords take half of them, and leave one thread of four to whatever else needs one. */
+const AT_ONCE = Math.min(3, Math.max(1, Math.floor(availableParallelism() / 2)));
 /** The last of so many waits for three seconds, which a person does. */
 export const WAITING_MAX = 48;
 const RETRY_MS = 5_000;
@@ -12,19 +13,24 @@ interface Waiting {
 }
 
 /**
- * Where work that hashes a password waits: one after the other, addresses in turn, so that an honest person waits for one
+ * Where work that hashes a password waits: few at once, addresses in turn, so that an honest person waits for one
  * hash of each address that floods and for no more. What does not fit is refused at once; when all places are taken,
  * an address that waits with more of them gives way to one with fewer.
  */
 export class HashingQueue {
+  readonly #atOnce: number;
   #running = 0;
   #waitingCount = 0;
   /** By address, in the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
 
+  constructor(atOnce: number = AT_ONCE) {
+    this.#atOnce = atOnce;
+  }
+
   /** @throws Fault 503 when too many wait */
   async run<T>(address: string, work: () => Promise<T>): Promise<T> {
-    if (this.#running >= AT_ONCE) await this.#turnOf(address);
+    if (this.#running >= this.#atOnce) await this.#turnOf(address);
     else this.#running += 1;
     try {
       return await work();

@@ -12,13 +12,13 @@ import type { Rate } from '#shared/lanes/redis/buckets.ts';
  * pages, and a person a twentieth, which is ten a second where nothing is set.
  */
 const SHARE = { address: 1 / 5, person: 1 / 20, organisation: 1 / 5 } as const;
-/** Pages that are drawn at once: an organisation may have the statements of two or three of its members. */
-const AT_ONCE = { address: 6, person: 4, organisation: 12 } as const;
-/** Above what all of those that hash, and some hundred honest ones, come to. */
-const AT_ONCE_MAX = 256;
+/** Pages that are drawn at once: one takes some hundredths of a second, and three statements at a time. */
+const AT_ONCE = { address: 4, person: 2, organisation: 6 } as const;
+/** Above what some hundred addresses that flood come to. */
+const AT_ONCE_MAX = 512;
 /** A browser that opens its tabs again waits; a flood is refused. */
 const WAITING_OF_ADDRESS_MAX = 32;
-const WAITING_MAX = 1_024;
+const WAITING_MAX = 4_096;
 /** Sessions whose persons are known here: more than are used within a minute. */
 const SESSIONS_MAX = 10_000;
 const RETRY_MS = 1_000;

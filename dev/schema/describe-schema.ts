@@ -26,7 +26,7 @@ const SECTIONS: readonly string[] = [
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype in ('a', 'i'))
     order by c.relname collate "C"`,
   // Tables with their columns, then their constraints
-  `select format(E'create table %I (\\n%s\\n)%s;', c.relname,
+  `select format(E'create %stable %I (\\n%s\\n)%s;', case c.relpersistence when 'u' then 'unlogged ' end, c.relname,
             (select string_agg('  ' || line, E',\\n' order by kind, place) from (
                select 1 as kind, a.attnum::text::numeric as place,
                       concat_ws(' ', quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),

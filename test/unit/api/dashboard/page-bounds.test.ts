@@ -81,31 +81,31 @@ describe('how many pages are opened', () => {
 
 describe('how many pages are drawn at once', () => {
   it(
-    'an address has six drawn at once and thirty-two that wait in order; more are refused, and another address does not wait',
+    'an address has four drawn at once and thirty-two that wait in order; more are refused, and another address does not wait',
     { tags: ['limits.pages'] },
     async () => {
       const { open, drawn, finishing, settled } = await openPages(AMPLE, { waits: true });
       const statuses: number[] = [];
-      const all = Array.from({ length: 40 }, () =>
+      const all = Array.from({ length: 38 }, () =>
         open('').then((status) => statuses.push(status)),
       );
       while (statuses.length < 2) await settled();
       expect(statuses).toEqual([429, 429]);
-      expect(drawn).toEqual(times(6, 1).map(() => '192.0.2.1'));
+      expect(drawn).toEqual(times(4, 1).map(() => '192.0.2.1'));
       const other = open('', { address: '192.0.2.2' });
-      while (drawn.length < 7) await settled();
+      while (drawn.length < 5) await settled();
       expect(drawn.at(-1)).toBe('192.0.2.2');
-      while (finishing.length > 0 || drawn.length < 39) {
+      while (finishing.length > 0 || drawn.length < 37) {
         finishing.shift()?.();
         await settled();
       }
       await Promise.all([...all, other]);
-      expect(statuses.toSorted((a, b) => a - b)).toEqual([...times(38, 200), 429, 429]);
+      expect(statuses.toSorted((a, b) => a - b)).toEqual([...times(36, 200), 429, 429]);
     },
   );
 
   it(
-    'a person has four drawn at once, from wherever they are opened',
+    'a person has two drawn at once, from wherever they are opened',
     { tags: ['limits.pages'] },
     async () => {
       const { open, drawn, finishing, settled } = await openPages(AMPLE, { waits: true });
@@ -114,9 +114,9 @@ describe('how many pages are drawn at once', () => {
       finishing.shift()!();
       await first;
       const all = Array.from({ length: 6 }, (_, at) => open('a', { address: `192.0.2.${at}` }));
-      while (drawn.length < 5) await settled();
+      while (drawn.length < 3) await settled();
       for (let i = 0; i < 5; i += 1) await settled();
-      expect(drawn).toHaveLength(5);
+      expect(drawn).toHaveLength(3);
       while (finishing.length > 0 || drawn.length < 7) {
         finishing.shift()?.();
         await settled();
