@@ -1,139 +1,180 @@
 /**
- * What one hostile key does to everybody else: for some seconds it sends, ten at once, bodies that cost more than they
- * weigh, while another organisation asks small questions and the api is asked whether it is well. Prints how long those
- * two wait, the most processor time that the event loops of the api and of the inference worker spent without looking up,
- * and the memory of the api. Usage: npm run bench hostile [seconds per body]
+ * What one hostile caller does to everybody else: for some seconds it sends what costs more than it weighs, while others,
+ * in a process of their own, ask small questions, read a receipt, open a page and sign in, and the api is asked whether it
+ * is well. Each attack has its control: the same attacker, against a server that answers everything alike. Prints how long
+ * the others wait at p99, alone and beside, what is added beyond the control, the most processor time that the event
+ * loops of the api and of the inference worker spent without looking up, and the memory of the api; ends with 1 when
+ * more than is promised is added. Usage: npm run bench hostile [--seconds <per phase>] [--attacks <name>,<name>…]
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { setPriority, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readDevFile } from '#embedded/launcher/dev-file.ts';
-import { readNumbers } from './support/arguments.ts';
+import { request } from 'undici';
+import type { PersonLogin } from '#embedded/demo-persons.ts';
+import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
+import { Children, firstLine } from './gateway/child.ts';
+import type { Orders, Start } from './hostile/attacker.ts';
+import { ATTACKS, type Means, signInOf, type Visit } from './hostile/attacks.ts';
+import type { Innocence, Turn, Waits } from './hostile/callers.ts';
+import { readNumber, readOptions, refuseArguments } from './support/arguments.ts';
 
-const AT_ONCE = 10;
-const QUESTIONS_EACH_MS = 25;
-const WARM_MS = 35_000;
-const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
-/** So many vectors of 1,024 numbers are 19 MB of JSON. */
-const STORED = 'stored answer';
-const STORED_INPUTS = 850;
+const USAGE = 'hostile [--seconds <per phase>] [--attacks <name>,<name>…]';
+const options = readOptions(USAGE, {
+  seconds: { type: 'string', default: '6' },
+  attacks: { type: 'string', default: Object.keys(ATTACKS).join(',') },
+});
+const seconds = readNumber(USAGE, 'seconds', options.seconds);
+const names = options.attacks.split(',');
+for (const name of names) {
+  if (ATTACKS[name] === undefined) refuseArguments(USAGE, `${JSON.stringify(name)} is no attack.`);
+}
+/** By then the api has started the thread that reads large bodies, as one has that serves for a minute. */
+const WARM_S = 35;
+/** What one caller may add to the p99 of another. */
+const ADDED_MS_MAX = 250;
 const MIB = 1_048_576;
 
-const chat = (content: string): string =>
-  `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"${content}"}]}`;
-const beside = (values: string): string =>
-  `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"hello"}],"metadata":[${values}]}`;
-const filled = (piece: string): string => piece.repeat(Math.floor(BODY_BYTES / piece.length));
-const BODIES: Record<string, [path: string, body: string]> = {
-  'nothing else': ['', ''],
-  'empty objects': ['/chat/completions', `{"model":"m","messages":[${filled('{},')}{}]}`],
-  'ids of spaces': [
-    '/embeddings',
-    `{"model":"qwen3-embedding-8b","input":[${'220,'.repeat(1_000_000)}220]}`,
-  ],
-  'long text': ['/chat/completions', chat(filled('a bomb of words '))],
-  'one long word': ['/chat/completions', chat('жщ'.repeat(250_000))],
-  escapes: ['/chat/completions', chat(filled(String.raw`\n`))],
-  'short texts': ['/chat/completions', beside(`${'"bomb and gas",'.repeat(1_100_000)}0`)],
-  'nested arrays': [
-    '/chat/completions',
-    beside(`${`${'['.repeat(120)}${']'.repeat(120)},`.repeat(800)}0`),
-  ],
-  // The one among them that is run: nothing of it has tokens.
-  image: [
-    '/chat/completions',
-    `{"model":"llama-3.1-8b","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,${filled('QUJD').slice(0, -1_024)}"}}]}]}`,
-  ],
-  // A small request; its answer of 19 MB is made once and given back from then on.
-  [STORED]: [
-    '/embeddings',
-    `{"model":"qwen3-embedding-8b","dimensions":1024,"input":[${'"a",'.repeat(STORED_INPUTS)}"a"]}`,
-  ],
-};
-
-if (process.argv[2] === 'attack') {
-  await attack(process.argv.slice(3) as [string, string, string, string]);
-  process.exit();
-}
-
-const { seconds } = readNumbers('hostile [seconds per body]', { seconds: 6 });
 const dataDir = mkdtempSync(join(tmpdir(), 'docket-hostile-'));
 const loopDir = mkdtempSync(join(tmpdir(), 'docket-loops-'));
-const gateway = fork(join(import.meta.dirname, '../../cli/docket.ts'), ['up'], {
-  stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  env: {
-    ...process.env,
+const children = new Children();
+try {
+  const gateway = children.fork(join(import.meta.dirname, '../../cli/docket.ts'), ['up'], {
     PORT: '0',
     DOCKET_DATA_DIR: dataDir,
     SANDBOX_TOKENS_PER_SECOND: '0',
     LOOP_CPU_DIR: loopDir,
     NODE_OPTIONS: `--import=${join(import.meta.dirname, 'gateway/loop-cpu.ts')}`,
-  },
-});
-gateway.stdout!.resume();
-try {
+  });
+  gateway.stdout!.resume();
   const dev = await ready(gateway);
   const api = dev.processes.find(({ role }) => role === 'api')!;
   const worker = dev.processes.find(({ role }) => role === 'inference')!;
-  const url = dev.base_url;
-  for (let i = 0; i < 200; i += 1) await ask(url, dev.api_key);
-  // By then the api has started the thread that reads large bodies, as one has that serves for a minute.
-  await sleep(WARM_MS);
-  for (const [name, [path]] of Object.entries(BODIES)) {
+  const origin = `http://127.0.0.1:${new URL(dev.base_url).port}`;
+  const control = `http://127.0.0.1:${await firstLine(children.fork(inFolder('static-server.ts'), [], {}))}`;
+
+  const visit = await visitOf(origin);
+  const means: Means = {
+    key: dev.keys.audit,
+    largerKey: dev.keys.audit_plus,
+    orgId: dev.org_id,
+    session: await sessionOf(origin, visit, dev.owner),
+    visit,
+  };
+  const innocence: Innocence = {
+    origin,
+    health: `http://127.0.0.1:${api.metrics_port}`,
+    key: dev.api_key,
+    session: await sessionOf(origin, visit, dev.operator),
+    visit,
+    person: dev.reviewer,
+  };
+  const callers = await callersOf(innocence);
+  const controlCallers = await callersOf({ ...innocence, origin: control, health: control });
+  await turn(callers, { seconds: WARM_S, signIns: false });
+
+  process.stdout.write(
+    '| attack | chats | reads | health | pages | sign-ins | control | added | loops | api | answers |\n' +
+      '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n',
+  );
+  for (const [index, name] of names.entries()) {
+    const network = index + 1;
+    const ofControl = await beside(controlCallers, { name, origin: control, means, network });
     const begun = Date.now();
-    const end = Date.now() + seconds * 1_000;
-    // A process of its own: whoever makes such bodies has no time to look at a clock.
-    const attacker =
-      path === ''
-        ? null
-        : fork(import.meta.filename, ['attack', name, url, dev.keys.audit, String(end)]);
-    const told = attacker === null ? Promise.resolve([{}]) : once(attacker, 'message');
-    const questions: Promise<number>[] = [];
-    const health: Promise<number>[] = [];
-    let memory = 0;
-    while (Date.now() < end) {
-      questions.push(ask(url, dev.api_key));
-      health.push(took(() => fetch(`http://127.0.0.1:${api.metrics_port}/healthz`)));
-      memory = Math.max(memory, residentBytes(api.pid));
-      await sleep(QUESTIONS_EACH_MS);
-    }
-    const [asked, well] = [await Promise.all(questions), await Promise.all(health)];
-    const [answers] = await told;
-    const loops = [api, worker].map(({ pid }) => mostAtOnce(pid, begun));
-    process.stdout.write(
-      `${name.padEnd(16)} others p50 ${at(asked, 0.5)} p99 ${at(asked, 0.99)}` +
-        `  health p99 ${at(well, 0.99)} max ${at(well, 1)}  loops ${loops.join(' and ')}` +
-        `  api ${Math.round(memory / MIB)} MiB` +
-        `  answers ${JSON.stringify(answers)}\n`,
+    const outcome = await beside(callers, { name, origin, means, network }, () =>
+      residentBytes(api.pid),
     );
+    const added = addedBeyond(outcome, ofControl);
+    if (added > ADDED_MS_MAX) process.exitCode = 1;
+    const cells = [
+      name,
+      ...(['chat', 'read', 'health', 'page', 'sign-in'] as const).map((kind) =>
+        change(outcome, kind),
+      ),
+      change(ofControl, 'chat'),
+      ms(added),
+      [api, worker].map(({ pid }) => mostAtOnce(pid, begun)).join(', '),
+      `${Math.round(outcome.memory / MIB)} MiB`,
+      `\`${JSON.stringify(outcome.answers)}\``,
+    ];
+    process.stdout.write(`| ${cells.join(' | ')} |\n`);
   }
 } finally {
-  gateway.kill('SIGTERM');
-  if (gateway.exitCode === null) await once(gateway, 'exit');
+  await children.stop();
   for (const one of [dataDir, loopDir]) rmSync(one, { recursive: true, force: true });
 }
 
-async function attack([name, url, key, end]: [string, string, string, string]): Promise<void> {
-  // It would have a machine of its own, so here it gets what the gateway leaves.
-  setPriority(19);
-  const [path, text] = BODIES[name]!;
-  const body = Buffer.from(text);
-  const headers: Record<string, string> = name === STORED ? { 'idempotency-key': STORED } : {};
-  const statuses: Record<number, number> = {};
-  const one = async (): Promise<void> => {
-    while (Date.now() < Number(end)) {
-      const status = await send(`${url}${path}`, key, body, headers);
-      statuses[status] = (statuses[status] ?? 0) + 1;
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, one));
-  await new Promise((resolve) => process.send!(statuses, resolve));
+function inFolder(file: string): string {
+  return join(import.meta.dirname, 'hostile', file);
 }
 
-async function ready(child: ChildProcess) {
+/** What callers waited without the attacker and beside it. */
+interface Outcome {
+  alone: Waits;
+  beside: Waits;
+  answers: Record<number, number>;
+  memory: number;
+}
+
+async function beside(
+  callers: ChildProcess,
+  orders: Orders,
+  memoryNow: () => number = () => 0,
+): Promise<Outcome> {
+  const { signIns = false } = ATTACKS[orders.name]!;
+  const alone = await turn(callers, { seconds, signIns });
+  const attacker = children.fork(inFolder('attacker.ts'), [], {});
+  attacker.send(orders);
+  await once(attacker, 'message');
+  attacker.send({ seconds } satisfies Start);
+  const told = once(attacker, 'message') as Promise<[Record<number, number>]>;
+  let memory = 0;
+  const looking = setInterval(() => (memory = Math.max(memory, memoryNow())), 50);
+  const during = await turn(callers, { seconds, signIns });
+  const [answers] = await told;
+  clearInterval(looking);
+  return { alone, beside: during, answers, memory };
+}
+
+async function callersOf(innocence: Innocence): Promise<ChildProcess> {
+  const callers = children.fork(inFolder('callers.ts'), [], {});
+  callers.send(innocence);
+  await once(callers, 'message');
+  return callers;
+}
+
+async function turn(callers: ChildProcess, one: Turn): Promise<Waits> {
+  callers.send(one);
+  const [waits] = (await once(callers, 'message')) as [Waits];
+  return waits;
+}
+
+/** Milliseconds that an attack adds to the p99 of what programs ask, beyond what it adds to that of the control. */
+function addedBeyond(outcome: Outcome, ofControl: Outcome): number {
+  const added = ({ alone, beside: during }: Outcome, kind: 'chat' | 'read'): number =>
+    at(during[kind], 0.99) - at(alone[kind], 0.99);
+  const most = Math.max(added(outcome, 'chat'), added(outcome, 'read'));
+  return Math.max(0, most - Math.max(0, added(ofControl, 'chat')));
+}
+
+function change({ alone, beside: during }: Outcome, kind: keyof Waits): string {
+  if (during[kind].length === 0) return '';
+  return `${ms(at(alone[kind], 0.99))} → ${ms(at(during[kind], 0.99))}`;
+}
+
+function ms(value: number): string {
+  return Number.isFinite(value) ? `${value.toFixed(0)} ms` : 'refused';
+}
+
+function at(samples: readonly (number | null)[], share: number): number {
+  // What has waited for ever comes between processes as null.
+  const sorted = samples.map((one) => one ?? Infinity).toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+async function ready(child: ChildProcess): Promise<DevFile> {
   for (;;) {
     if (child.exitCode !== null) throw new Error('the gateway did not start');
     const dev = await readDevFile(dataDir);
@@ -142,34 +183,26 @@ async function ready(child: ChildProcess) {
   }
 }
 
-async function send(
-  url: string,
-  key: string,
-  body: string | Buffer<ArrayBuffer>,
-  headers: Record<string, string> = {},
-): Promise<number> {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-      body,
-    });
-    await response.arrayBuffer();
-    return response.status;
-  } catch {
-    return 0;
-  }
+/** Opens the page to sign in, as a browser does. */
+async function visitOf(origin: string): Promise<Visit> {
+  const { headers, body } = await request(`${origin}/dashboard/sign-in`);
+  const form = /name="form" value="([\w-]+)"/.exec(await body.text())![1]!;
+  return { form, cookie: cookiesIn(headers['set-cookie']) };
 }
 
-/** Milliseconds until a small question is answered. */
-function ask(url: string, key: string): Promise<number> {
-  return took(() => send(`${url}/chat/completions`, key, chat('Why is the sky blue?')));
+async function sessionOf(origin: string, visit: Visit, person: PersonLogin): Promise<string> {
+  const { path, headers, ...sent } = signInOf(visit, person);
+  const answer = await request(origin + path, { ...sent, headers: { origin, ...headers } });
+  await answer.body.dump();
+  if (answer.statusCode !== 303) throw new Error(`nobody was signed in: ${answer.statusCode}`);
+  return cookiesIn(answer.headers['set-cookie']);
 }
 
-async function took(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await work();
-  return performance.now() - begun;
+function cookiesIn(lines: string | string[] | undefined): string {
+  return [lines ?? []]
+    .flat()
+    .map((line) => line.split(';')[0])
+    .join('; ');
 }
 
 /** Processor time that the event loop of a process spent at most between two looks at its timers, since `begun`. */
@@ -180,12 +213,7 @@ function mostAtOnce(pid: number, begun: number): string {
   const since = notes
     .map((line) => line.split(' ').map(Number))
     .filter(([noted]) => noted! > begun);
-  return `${Math.max(0, ...since.map(([, ms]) => ms!)).toFixed(0)} ms`;
-}
-
-function at(samples: number[], share: number): string {
-  const sorted = samples.toSorted((a, b) => a - b);
-  return `${sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(0)} ms`;
+  return `${Math.max(0, ...since.map(([, spent]) => spent!)).toFixed(0)} ms`;
 }
 
 function residentBytes(pid: number): number {

@@ -1,0 +1,131 @@
+/** What the attacker sends, and how often. */
+export interface Attack {
+  /** So many on their way at once from each address; or so many at first, and then so many a second. */
+  pace: { atOnce: number } | { first: number; perSecond: number };
+  /** 1 when absent. */
+  addresses?: number;
+  /** Whether honest persons sign in meanwhile. */
+  signIns?: boolean;
+  /** Made once for each process: a large body takes a while. */
+  open: (means: Means) => (count: number) => Sent;
+}
+
+export interface Sent {
+  method: 'GET' | 'POST';
+  /** Behind the origin. */
+  path: string;
+  headers: Record<string, string>;
+  body?: Buffer | string;
+}
+
+/** What the attacker has: keys of two plans, the session of somebody in an organisation, the form of a visitor. */
+export interface Means {
+  key: string;
+  largerKey: string;
+  orgId: string;
+  session: string;
+  visit: Visit;
+}
+
+/** What a browser has that was shown the form to sign in: its cookie and the token of the form. */
+export interface Visit {
+  cookie: string;
+  form: string;
+}
+
+const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
+const MEDIUM_BYTES = 60_000;
+/** So many vectors of 1,024 numbers are 19 MB of JSON. */
+const STORED_INPUTS = 850;
+
+export const chatOf = (content: string): string =>
+  `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"${content}"}]}`;
+const besideOf = (values: string): string =>
+  `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"hello"}],"metadata":[${values}]}`;
+const filled = (piece: string, bytes = BODY_BYTES): string =>
+  piece.repeat(Math.floor(bytes / piece.length));
+
+/** Large bodies of a key, ten at once. */
+const body = (path: string, text: () => string, headers: Record<string, string> = {}): Attack => ({
+  pace: { atOnce: 10 },
+  open: ({ key }) => {
+    const bytes = Buffer.from(text());
+    return () => ({ ...withKey(key, headers), path: `/v1${path}`, body: bytes });
+  },
+});
+
+const withKey = (key: string, more: Record<string, string> = {}) => ({
+  method: 'POST' as const,
+  headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more },
+});
+
+/** Posts to sign in, each as somebody else. */
+const signIns = (pace: Attack['pace'], addresses: number): Attack => ({
+  pace,
+  addresses,
+  signIns: true,
+  open:
+    ({ visit }) =>
+    (count) =>
+      signInOf(visit, { email: `stranger-${count}@person.example`, password: 'a guess' }),
+});
+
+export function signInOf({ cookie, form }: Visit, who: { email: string; password: string }): Sent {
+  return {
+    method: 'POST',
+    path: '/dashboard/sign-in',
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ form, ...who }).toString(),
+  };
+}
+
+export const ATTACKS: Readonly<Record<string, Attack>> = {
+  'empty objects': body('/chat/completions', () => `{"model":"m","messages":[${filled('{},')}{}]}`),
+  'ids of spaces': body(
+    '/embeddings',
+    () => `{"model":"qwen3-embedding-8b","input":[${'220,'.repeat(1_000_000)}220]}`,
+  ),
+  'long text': body('/chat/completions', () => chatOf(filled('a bomb of words '))),
+  'one long word': body('/chat/completions', () => chatOf('жщ'.repeat(250_000))),
+  escapes: body('/chat/completions', () => chatOf(filled(String.raw`\n`))),
+  'short texts': body('/chat/completions', () =>
+    besideOf(`${'"bomb and gas",'.repeat(1_100_000)}0`),
+  ),
+  'nested arrays': body('/chat/completions', () =>
+    besideOf(`${`${'['.repeat(120)}${']'.repeat(120)},`.repeat(800)}0`),
+  ),
+  // The one among them that is run: nothing of it has tokens.
+  image: body(
+    '/chat/completions',
+    () =>
+      `{"model":"llama-3.1-8b","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,${filled('QUJD').slice(0, -1_024)}"}}]}]}`,
+  ),
+  // A small request; its answer of 19 MB is made once and given back from then on.
+  'stored answer': body(
+    '/embeddings',
+    () =>
+      `{"model":"qwen3-embedding-8b","dimensions":1024,"input":[${'"a",'.repeat(STORED_INPUTS)}"a"]}`,
+    { 'idempotency-key': 'stored answer' },
+  ),
+  'bodies of 60 KB': {
+    pace: { first: 100, perSecond: 100 },
+    open: ({ largerKey }) => {
+      const bytes = Buffer.from(chatOf(filled('a bomb of words ', MEDIUM_BYTES)));
+      return () => ({ ...withKey(largerKey), path: '/v1/chat/completions', body: bytes });
+    },
+  },
+  'pages of a person': {
+    pace: { first: 200, perSecond: 190 },
+    open: ({ orgId, session }) => {
+      const path = `/dashboard/${orgId}/overview?days=90&by=key`;
+      return () => ({ method: 'GET', path, headers: { cookie: session } });
+    },
+  },
+  'sign-ins': signIns({ first: 900, perSecond: 190 }, 1),
+  'sign-ins from 4 places': signIns({ first: 900, perSecond: 190 }, 4),
+  'sign-ins from 40 places': signIns({ atOnce: 40 }, 40),
+  'docs without gzip': {
+    pace: { first: 900, perSecond: 190 },
+    open: () => () => ({ method: 'GET', path: '/docs', headers: {} }),
+  },
+};
