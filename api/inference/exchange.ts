@@ -11,8 +11,11 @@ const PATIENCE_MS = 5_000;
 
 /** The callbacks by which the holder of a client connection hears of its request. Exactly one of `done`, `failed`, `settled` ends it. */
 export interface ExchangeSink {
-  /** Stream frames, ready for the socket. */
-  frames(text: string): void;
+  /**
+   * Stream frames, ready for the socket. `taken` is to be called when the client has these and all before them, or will not
+   * have them any more; the latest one is enough.
+   */
+  frames(text: string, taken?: () => void): void;
   /**
    * The answer (or a stream's last payload) as JSON text, and the signed receipt's bytes;
    * null when the receipt did not come in time.
@@ -31,6 +34,8 @@ export interface ExchangeHost {
   fetchAnswer(ref: string): Promise<string | null>;
   /** Whether the pipeline has written how the request ended: until then another delivery may answer it. */
   isEnded(exchange: Exchange): boolean | Promise<boolean>;
+  /** The client has taken what was to be acknowledged. */
+  acknowledge(reply: Reply): void;
   /** The pipeline has been silent for too long: the request is to be stopped. */
   gaveUp(exchange: Exchange): void;
   /** The client has gone, and will not come back for the answer: the request is to be stopped. */
@@ -122,7 +127,8 @@ export class Exchange {
       case 'frames':
         this.#framesSeen = true;
         this.#patience.refresh();
-        this.#sink!.frames(payload);
+        if (reply.acknowledge === undefined) this.#sink!.frames(payload);
+        else this.#sink!.frames(payload, () => this.#host.acknowledge(reply));
         return;
       case 'answer':
         this.#isAnswered = true;

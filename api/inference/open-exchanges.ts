@@ -74,8 +74,18 @@ export class OpenExchanges implements ExchangeHost {
 
   /** For the inbox reader. A reply to a request that is not open (its client has gone, say) is dropped. */
   take = (reply: Reply, payload: string): void => {
-    this.#open.get(reply.id)?.take(reply, payload);
+    const exchange = this.#open.get(reply.id);
+    if (exchange === undefined) this.acknowledge(reply);
+    else exchange.take(reply, payload);
   };
+
+  acknowledge(reply: Reply): void {
+    if (reply.kind !== 'frames' || reply.acknowledge === undefined) return;
+    const { client, events } = this.#options;
+    const { to, chars } = reply.acknowledge;
+    const message = encodeMessage({ kind: 'taken', id: reply.id, chars });
+    client.xadd(inboxKey(to), 'NOMKSTREAM', '*', CLEAR_FIELD, message).catch(events.storeFailed);
+  }
 
   /** Resolves when every open exchange has ended. */
   async drained(): Promise<void> {

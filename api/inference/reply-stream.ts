@@ -21,6 +21,8 @@ const EVENT = 'event: ';
 const REPLAYED_CHARS = 256 * 1024;
 /** A reader that takes no piece of a stored stream for so long is not reading. */
 const READER_PATIENCE_MS = 60_000;
+/** And one that has not caught up with a running stream for so long: that holds its upstream, at a kilobyte a second. */
+const SLOW_READER_PATIENCE_MS = 240_000;
 
 /** Answers an admitted request with server-sent events, on a connection that Fastify lets go of. */
 export function replyStream(
@@ -46,6 +48,8 @@ class EventStream implements ExchangeSink {
   readonly #keepalive: NodeJS.Timeout;
   /** Events of a response that have gone out. */
   #events = 0;
+  /** Says that everything up to the last frames that are to be acknowledged has gone out. */
+  #taken: (() => void) | undefined;
   #begun = false;
   #ended = false;
 
@@ -72,9 +76,10 @@ class EventStream implements ExchangeSink {
     if (stored) this.settled();
   }
 
-  frames(text: string): void {
+  frames(text: string, taken?: () => void): void {
     if (this.#isResponse) this.#countEvents(text);
     this.#write(text);
+    if (taken !== undefined) void this.#whenTaken(taken);
   }
 
   done(payload: string, receipt: string | null): void {
@@ -91,6 +96,15 @@ class EventStream implements ExchangeSink {
     for (let at = text.indexOf(EVENT); at !== -1; at = text.indexOf(EVENT, at + 1)) {
       if (at === 0 || text[at - 1] === '\n') this.#events += 1;
     }
+  }
+
+  async #whenTaken(taken: () => void): Promise<void> {
+    const isAwaited = this.#taken !== undefined;
+    this.#taken = taken;
+    if (isAwaited) return;
+    await this.#drained(SLOW_READER_PATIENCE_MS);
+    this.#taken();
+    this.#taken = undefined;
   }
 
   /** In both interfaces with the member `error`, by which SDKs know it; events of a response are named and numbered as well. */
@@ -128,7 +142,7 @@ class EventStream implements ExchangeSink {
       for (let at = 0; at < frames.length && !this.#ended; at += REPLAYED_CHARS) {
         this.#begin();
         this.#response.write(frames.slice(at, at + REPLAYED_CHARS));
-        await this.#drained();
+        await this.#drained(READER_PATIENCE_MS);
       }
       if (!this.#ended) this.#complete(withReceipt(last, receipt));
     } catch (error) {
@@ -138,11 +152,11 @@ class EventStream implements ExchangeSink {
     }
   }
 
-  /** Resolves when the reader has caught up, or has gone; one that reads nothing for a minute is let go. */
-  async #drained(): Promise<void> {
+  /** Resolves when the reader has caught up, or has gone; one that does not for so long is let go. */
+  async #drained(patienceMs: number): Promise<void> {
     if (!this.#response.writableNeedDrain || this.#response.destroyed) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const patience = setTimeout(() => this.#response.destroy(), READER_PATIENCE_MS);
+    const patience = setTimeout(() => this.#response.destroy(), patienceMs);
     this.#response.once('drain', resolve).once('close', resolve);
     await promise;
     clearTimeout(patience);

@@ -37,6 +37,8 @@ export interface InferenceEntry {
   bodyRef?: string;
   /** W3C trace context. */
   traceparent?: string;
+  /** The api process says what the client of a stream has taken, where it is asked to. */
+  acknowledges?: true;
   /** Where the request may go when its region fails it, the best first; a pinned one has no such region. */
   elsewhere?: string[];
   /** What the regions that have failed it had of it: deliveries, and calls to upstreams. */
@@ -69,7 +71,11 @@ interface ReplyHead {
 /** A whole answer. The payload is its JSON text without trailing white space; `ref` names it when it was too large. */
 type AnswerReply = ReplyHead & { kind: 'answer'; ref?: string };
 /** Stream frames, ready to be written to the socket. */
-type FramesReply = ReplyHead & { kind: 'frames' };
+type FramesReply = ReplyHead & {
+  kind: 'frames';
+  /** Whom to tell when the client has taken these and all before them, and which count to tell. */
+  acknowledge?: { to: string; chars: number };
+};
 /** The JSON text of the chunk that will carry the receipt; the stream is complete after it. */
 type LastReply = ReplyHead & { kind: 'last' };
 /** The request failed, before or after its first byte. */
@@ -129,6 +135,13 @@ export function faultOfWire({ code, ...details }: WireFault): Fault {
 export interface Cancellation {
   kind: 'cancel';
   id: string;
+}
+
+/** Sent by an api process to an inference worker: the client has so many characters of the stream, or wants no more of it. */
+export interface Taken {
+  kind: 'taken';
+  id: string;
+  chars: number;
 }
 
 /** Written by a process into its own inbox, so that the inbox exists before others write to it. */

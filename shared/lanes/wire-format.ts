@@ -5,6 +5,7 @@ import type {
   ReceiptEntry,
   Reply,
   StoredAnswerHead,
+  Taken,
   WireFault,
 } from './messages.ts';
 import type { Seals } from './seals.ts';
@@ -18,7 +19,14 @@ export interface Message<H extends Head> {
   payload: string;
 }
 
-type Head = InferenceEntry | ReceiptEntry | Reply | Cancellation | Greeting | StoredAnswerHead;
+type Head =
+  | InferenceEntry
+  | ReceiptEntry
+  | Reply
+  | Cancellation
+  | Taken
+  | Greeting
+  | StoredAnswerHead;
 
 /** Joins head and payload. JSON.stringify never emits a raw newline, so the first one ends the head. */
 export function encodeMessage(head: Head, payload: string = ''): string {

@@ -1,16 +1,33 @@
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chatBody, payloadsIn, post } from '#test/support/calls.ts';
 import { NotingUpstream } from '#test/support/noting-upstream.ts';
 import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
-/** Says nothing by itself. */
+const FLOOD = 'As fast as you can.';
+const FLOOD_FRAMES = 1_500;
+const FLOOD_TEXT = 'x'.repeat(16 * 1024);
+/** What a worker has of one stream on its way: its window, and what came in one piece with the last of it. */
+const ON_THE_WAY_MAX = 256 * 1024 + 128 * 1024;
+
+function* flood(): Generator<string> {
+  const frame = (delta: object, end: string | null): string =>
+    `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: end }] })}\n\n`;
+  const spoken = frame({ content: FLOOD_TEXT }, null);
+  for (let i = 0; i < FLOOD_FRAMES; i += 1) yield spoken;
+  yield `${frame({}, 'stop')}data: [DONE]\n\n`;
+}
+
+/** Says nothing by itself, unless it is asked for a flood: that it sends as fast as it is read. */
 class ToldUpstream extends NotingUpstream {
   readonly #asked = Promise.withResolvers<ServerResponse>();
 
-  protected override answerTo(_body: unknown, response: ServerResponse): void {
+  protected override answerTo(body: Record<string, unknown>, response: ServerResponse): void {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    this.#asked.resolve(response);
+    if (JSON.stringify(body['messages']).includes(FLOOD)) Readable.from(flood()).pipe(response);
+    else this.#asked.resolve(response);
   }
 
   async say(delta: object, more: object = {}): Promise<void> {
@@ -32,10 +49,22 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
+/** A figure of the inference worker. */
+async function metric(name: string): Promise<number> {
+  const [worker] = system.processes('inference');
+  const text = await (await fetch(`http://127.0.0.1:${worker!.metricsPort}/metrics`)).text();
+  return Number(new RegExp(`^${name}\\{.*\\} (.+)$`, 'm').exec(text)![1]);
+}
+
 it(
-  'a client has each frame of a stream, uncompressed, before its upstream sends the next',
-  { tags: ['clients.unbuffered'] },
+  'a client has each frame of a stream, uncompressed, before its upstream sends the next, also beside one whose client does not read what an upstream sends as fast as it can',
+  { tags: ['clients.unbuffered', 'limits.slow-readers'] },
   async () => {
+    const flooded = await post(
+      system,
+      '/chat/completions',
+      chatBody({ stream: true, messages: [{ role: 'user', content: FLOOD }] }),
+    );
     const asked = post(system, '/chat/completions', chatBody({ stream: true }), {
       headers: { 'accept-encoding': 'gzip, br, zstd' },
     });
@@ -60,5 +89,13 @@ it(
     await upstream.end();
     await read('[DONE]');
     expect(payloadsIn(text).length).toBeGreaterThan(words.length);
+
+    const payloads = payloadsIn(await flooded.text());
+    expect(payloads.at(-1)).toBe('[DONE]');
+    expect(payloads.at(-2)).toContain('"outcome":"complete"');
+    const spoken = payloads.filter((payload) => payload.includes(FLOOD_TEXT));
+    expect(spoken).toHaveLength(FLOOD_FRAMES);
+    expect(await metric('docket_stream_chars_most')).toBeLessThan(ON_THE_WAY_MAX);
+    await until(async () => (await metric('docket_stream_chars')) === 0, 'nothing is on its way');
   },
 );

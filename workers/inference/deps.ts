@@ -9,7 +9,7 @@ import { createHandOn } from '#shared/lanes/redis/hand-on.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { ServingKeeper } from './serving-keeper.ts';
 import { inferenceLane, regionOfLane } from '#shared/lanes/keys.ts';
-import type { Cancellation } from '#shared/lanes/messages.ts';
+import type { Cancellation, Taken } from '#shared/lanes/messages.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { CircuitKeeper } from './circuit-keeper.ts';
@@ -17,7 +17,8 @@ import { AnswerRoom } from './answer-room.ts';
 import { Elsewhere } from './elsewhere.ts';
 import { usageCounter } from './usage.ts';
 import { Breakers } from './breakers.ts';
-import { inferenceEvents, showAnswerRoom } from './events.ts';
+import { inferenceEvents, showAnswerRoom, showStreams } from './events.ts';
+import { openStreamBounds } from './stream-bounds.ts';
 import { InferenceWorker } from './worker.ts';
 
 /** As large as one answer may be at the most; a worker holds each two or three times on its way. */
@@ -29,7 +30,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const events = inferenceEvents(log, registry);
   const catalogue = openCatalogue(config, log);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
-  const lanes = new LaneConnections<Cancellation>(
+  const lanes = new LaneConnections<Cancellation | Taken>(
     context,
     seals,
     config.inferenceConcurrency,
@@ -56,7 +57,9 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     onError: events.storeFailed,
   });
   const answerRoom = new AnswerRoom(ANSWER_BYTES_IN_HAND);
+  const streams = openStreamBounds();
   showAnswerRoom(registry, answerRoom);
+  showStreams(registry, streams);
   const elsewhere = new Elsewhere({
     handOn: createHandOn(defineLaneScripts(client), config.shards, seals),
     served: () => readServing(client),
@@ -74,6 +77,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       finished: (lane) => serving.finished(regionOfLane(lane)),
       breakers,
       answerRoom,
+      streams,
       catalogue: () => catalogue.current().catalogue,
       providerOf: providers.of,
       countUsage: usageCounter(createTokenCounter(), () => catalogue.current().catalogue),
@@ -85,7 +89,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     lanes: lanesOf(config, catalogue.current().catalogue.regions),
     batchMax: config.inferenceConcurrency,
     onDeliveries: (deliveries) => worker.take(deliveries),
-    onMessage: (message) => worker.cancel(message),
+    onMessage: (message) => worker.hear(message),
   });
   return {
     readiness: { redis: () => client.ping() },

@@ -1,4 +1,5 @@
 import type { AnswerRoom } from './answer-room.ts';
+import type { StreamBounds } from './stream-bounds.ts';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
@@ -107,6 +108,26 @@ export function showAnswerRoom(registry: Registry, room: AnswerRoom): void {
     registers,
     collect() {
       this.set(room.most);
+    },
+  });
+}
+
+export function showStreams(registry: Registry, { onTheWay }: StreamBounds): void {
+  const registers = [registry];
+  void new Gauge({
+    name: 'docket_stream_chars',
+    help: 'Characters of streams on their way to clients that have not taken them',
+    registers,
+    collect() {
+      this.set(onTheWay.chars);
+    },
+  });
+  void new Gauge({
+    name: 'docket_stream_chars_most',
+    help: 'The most of them at once since it was started',
+    registers,
+    collect() {
+      this.set(onTheWay.most);
     },
   });
 }

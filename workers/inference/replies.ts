@@ -1,5 +1,5 @@
-import { begunKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
-import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import { begunKey, claimedReplyKey, heldKey, inboxKey } from '#shared/lanes/keys.ts';
+import type { InferenceEntry, Reply, WireFault } from '#shared/lanes/messages.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
@@ -20,7 +20,7 @@ const CLAIMED_REPLY_S = 120;
 
 export interface RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
-  client: Pick<RedisClient, 'set'>;
+  client: Pick<RedisClient, 'exists' | 'set'>;
   seals: Pick<Seals, 'sealBytes' | 'sealBytesInTurns'>;
 }
 
@@ -59,16 +59,25 @@ export class Replies {
   /**
    * Frames of a stream. Now and then, and with the first of them, it is noted how far the stream was `relayed`: should
    * this process die, a stream of which anything was noted is not run again. Frames go out with a note, as the holder of
-   * the entry, until one is known to be written; and none go out once the entry is another's.
+   * the entry, until one is known to be written; and none go out once the entry is another's. `chars`: what the api process
+   * is to say when the client has these.
    */
-  frames(text: string, relayed: () => Relayed, now: number): void {
+  frames(text: string, relayed: () => Relayed, now: number, chars?: number): void {
     if (this.#lost) return;
     const { inbox } = this.#entry;
-    const reply = { ...this.#head, seq: this.#next(), kind: 'frames' } as const;
+    const reply = this.#framesReply(chars);
     const isDue = now - this.#notedAt >= NOTE_MS;
     if (isDue || (!this.#begun && this.#note?.isOpen !== true)) this.#takeNote(relayed(), now);
     const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
     write.send(inbox, reply, text);
+  }
+
+  /** Asks again what the client has taken; false when there is no process any more that could say so. */
+  async ask(chars: number): Promise<boolean> {
+    const { inbox } = this.#entry;
+    if ((await this.#deps.client.exists(inboxKey(inbox))) === 0) return false;
+    if (!this.#lost) this.#deps.outbox.send(inbox, this.#framesReply(chars));
+    return true;
   }
 
   /** The payload of a stream that will carry the receipt. */
@@ -120,6 +129,12 @@ export class Replies {
       this.#lost = true;
       this.onLost();
     }
+  }
+
+  #framesReply(chars: number | undefined): Extract<Reply, { kind: 'frames' }> {
+    const reply = { ...this.#head, seq: this.#next(), kind: 'frames' } as const;
+    if (chars === undefined) return reply;
+    return { ...reply, acknowledge: { to: this.#delivery.consumer, chars } };
   }
 
   #next(): number {

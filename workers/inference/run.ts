@@ -21,6 +21,9 @@ import { asOurs, textOfResponse } from './responses/native.ts';
 import { ResponseRelay } from './responses/relay.ts';
 import { responseOfChat } from './responses/translated.ts';
 import type { Settlement, Spent } from './settlement.ts';
+import type { Kept } from './kept-by-streams.ts';
+import type { StreamBounds } from './stream-bounds.ts';
+import { StreamPace } from './stream-pace.ts';
 import { type Relay, StreamRelay } from './stream-relay.ts';
 import { callForAnswer, callForStream, type WholeAnswer } from './upstream-call.ts';
 import {
@@ -42,6 +45,8 @@ export interface RunDeps {
   countUsage: CountUsage;
   /** Room for the answers that this process has in hand. */
   answerRoom: AnswerRoom;
+  /** What streams of this process have in memory together. */
+  streams: StreamBounds;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -49,6 +54,14 @@ export interface RunDeps {
 const CUT_OFF: UpstreamFailure = {
   kind: 'connection',
   detail: 'the stream ended without [DONE], and with a choice that has no finish_reason',
+};
+const TOO_MUCH: UpstreamFailure = {
+  kind: 'too_large',
+  detail: 'the streams of this worker have generated more than it keeps, and this one the most',
+};
+const TOO_LONG: UpstreamFailure = {
+  kind: 'too_large',
+  detail: 'the client reads so slowly that the stream would take more than an hour',
 };
 const UNFINISHED: UpstreamFailure = {
   kind: 'unfinished',
@@ -63,6 +76,9 @@ export class Run {
   readonly #settlement: Settlement;
   readonly #digest: SaltedDigest;
   readonly #hold: ReturnType<AnswerRoom['open']>;
+  readonly #pace: StreamPace;
+  #keptText: Kept | undefined;
+  #keptFrames: Kept | undefined;
   #call: UpstreamCall | undefined;
   #calls: number;
   /** Epoch milliseconds of the call that is or was answered, and of the last byte of its answer. */
@@ -71,6 +87,8 @@ export class Run {
   /** The endpoint of that call, where it has a meter. */
   #metered: string | undefined;
   #cancelled = false;
+  /** Why we have ended the stream, where it is neither the client's will nor the upstream's. */
+  #cut: UpstreamFailure | undefined;
   /** The frames sent so far, where they will be kept; null once they are too large for that. */
   #frames: string | null = '';
 
@@ -90,12 +108,20 @@ export class Run {
     this.#calledAt = entry.startedAt;
     this.#digest = startSaltedDigest(entry.salt);
     this.#hold = deps.answerRoom.open();
+    this.#pace = new StreamPace(deps.streams.onTheWay, () => void this.#askAgain());
   }
 
   /** The client has gone: stops the upstream. What was generated until now is still receipted. */
   cancel(): void {
     this.#cancelled = true;
     this.#call?.abort();
+  }
+
+  /** The client has so many characters of the stream. */
+  taken(chars: number): void {
+    // Longer a stream is not known to have begun, and its time waiting for the client is not its upstream's.
+    if (this.#deps.now() - this.#calledAt > STREAM_MS_MAX) this.#cutOff(TOO_LONG);
+    this.#pace.taken(chars);
   }
 
   /** Runs to its outcome, which is a receipt or an error reply. Rejects only when that cannot be written. */
@@ -106,6 +132,9 @@ export class Run {
       await this.#fail(error);
     } finally {
       this.#hold.release();
+      this.#pace.free();
+      this.#keptText?.release();
+      this.#keptFrames?.release();
     }
   }
 
@@ -172,7 +201,9 @@ export class Run {
   async #stream(): Promise<void> {
     this.#settlement.replies.onLost = () => this.cancel();
     const relay = this.#relay();
-    const { breakers, now } = this.#deps;
+    const { breakers, now, streams } = this.#deps;
+    this.#keptText = streams.texts.open(() => this.#cutOff(TOO_MUCH));
+    this.#keptFrames = streams.frames.open(() => (this.#frames = null));
     const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
       relay.readFrom(next.endpoint);
       const provider = this.#deps.providerOf(next.endpoint);
@@ -183,7 +214,7 @@ export class Run {
     breakers.began(target.endpoint.name, this.#entry.region, this.#caller, now());
     const end = await stream.ended;
     this.#endedAt = this.#deps.now();
-    if (end.failure !== null) return this.#breakStream(relay, target, end.failure);
+    if (end.failure !== null) return this.#breakStream(relay, target, this.#cut ?? end.failure);
     relay.measured(end.joules);
     // Some servers close the connection instead of saying [DONE], and some say it when they were interrupted: the answer
     // is whole if every choice has finished.
@@ -197,10 +228,29 @@ export class Run {
   #send(payload: string, relay: Relay): void {
     const frame = frameOf(payload, this.#entry.route);
     this.#digest.update(payload);
-    this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now());
-    if (this.#entry.claim === undefined || this.#frames === null) return;
-    const length = this.#frames.length + frame.length;
-    this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
+    const isStep = this.#pace.send(frame.length);
+    const chars = isStep && this.#entry.acknowledges === true ? this.#pace.sent : undefined;
+    this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now(), chars);
+    if (this.#entry.claim !== undefined && this.#frames !== null) {
+      const length = this.#frames.length + frame.length;
+      this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
+    }
+    if (!isStep) return;
+    this.#keptText?.set(relay.texts.reduce((sum, { length }) => sum + length, 0));
+    this.#keptFrames?.set(this.#frames?.length ?? 0);
+  }
+
+  /** Ends a stream that has begun, with a word to its client. */
+  #cutOff(why: UpstreamFailure): void {
+    this.#cut ??= why;
+    this.#call?.abort();
+  }
+
+  /** Asks what its client has taken, and waits for it no longer where there is no process that could say it. */
+  async #askAgain(): Promise<void> {
+    const { sent } = this.#pace;
+    const isThere = await this.#settlement.replies.ask(sent).catch(() => true);
+    if (!isThere) this.#pace.free();
   }
 
   #relayed(relay: Relay): Relayed {
@@ -322,6 +372,8 @@ export class Run {
       timeouts: timeoutsOf(endpoint, deadlineAt - this.#deps.now(), stream),
     };
     if (traceparent !== undefined) request.traceparent = traceparent;
+    // An api process of the release before this one says nothing of what its clients take.
+    if (this.#entry.acknowledges === true) request.pace = this.#pace;
     return request;
   }
 

@@ -23,7 +23,7 @@ const BROKE_OFF: WireFault = {
 };
 
 export interface SettlementDeps extends RepliesDeps {
-  client: Pick<RedisClient, 'get' | 'set'>;
+  client: Pick<RedisClient, 'exists' | 'get' | 'set'>;
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
   events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'runMoved' | 'outcomeStale'>;
   elsewhere: Pick<Elsewhere, 'take'>;

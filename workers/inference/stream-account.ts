@@ -1,6 +1,7 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { isFinished } from './finish.ts';
+import { GrowingText } from './growing-text.ts';
 import { isObject, type JsonObject, listOf, placeOf } from '#shared/kernel/json-object.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { behind, readUsage, textOfChoice, usageIn } from './usage.ts';
@@ -26,8 +27,8 @@ export class StreamAccount {
   #usage: Usage | undefined;
   #theirUsage: unknown;
   /** What was generated, by the index of its choice; the first apart, since most answers have no other. */
-  #text = '';
-  readonly #others = new Map<number, string>();
+  readonly #text = new GrowingText();
+  readonly #others = new Map<number, GrowingText>();
   /** By the choices that have come to their end, the reason that was told last. */
   readonly #finished = new Map<number, unknown>();
   readonly #seen = new Set<number>();
@@ -57,7 +58,7 @@ export class StreamAccount {
 
   /** Everything generated so far, choice by choice. */
   get texts(): readonly string[] {
-    return [this.#text, ...this.#others.values()];
+    return [this.#text, ...this.#others.values()].map(String);
   }
 
   /** Every choice that appeared has its finish reason. */
@@ -115,7 +116,7 @@ export class StreamAccount {
     const { message, ...rest } = choice;
     if (isObject(choice['delta'])) this.#withDeltas.add(index);
     else if (isObject(message)) {
-      const soFar = index === 0 ? this.#text : this.#others.get(index);
+      const soFar = String(this.#textOf(index));
       const isRepeated = this.#withDeltas.has(index) && textOfChoice({ message }) === soFar;
       return { ...rest, delta: isRepeated ? {} : message };
     }
@@ -124,9 +125,15 @@ export class StreamAccount {
 
   #noteText(text: string, index: number): boolean {
     if (text === '') return false;
-    if (index === 0) this.#text += text;
-    else this.#others.set(index, (this.#others.get(index) ?? '') + text);
+    this.#textOf(index).add(text);
     return true;
+  }
+
+  #textOf(index: number): GrowingText {
+    if (index === 0) return this.#text;
+    let text = this.#others.get(index);
+    if (text === undefined) this.#others.set(index, (text = new GrowingText()));
+    return text;
   }
 
   /** Some servers write zeros where they know nothing: beside a choice, or behind a count, they are none. */

@@ -3,7 +3,12 @@ import type { UnknownUsage } from '#shared/kernel/inference.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
-import { type Cancellation, type InferenceEntry, wireFault } from '#shared/lanes/messages.ts';
+import {
+  type Cancellation,
+  type InferenceEntry,
+  type Taken,
+  wireFault,
+} from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { decodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
@@ -16,7 +21,7 @@ import { unknownUsage } from './usage.ts';
 import { Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
-  client: Pick<RedisClient, 'get' | 'getBuffer' | 'set'>;
+  client: Pick<RedisClient, 'exists' | 'get' | 'getBuffer' | 'set'>;
   seals: Pick<Seals, 'open' | 'openBytesInTurns' | 'sealBytes' | 'sealBytesInTurns'>;
   events: InferenceEvents;
   /** A request of this lane has ended, however. */
@@ -60,9 +65,14 @@ export class InferenceWorker {
     }
   }
 
-  /** Stops a request whose client has gone. One that has ended meanwhile is left as it is. */
-  cancel({ id }: Cancellation): void {
-    this.#runs.get(id)?.cancel();
+  /**
+   * Hears of a request's client: that it has gone, which stops the request, or what it has taken of its stream. Of one that
+   * has ended meanwhile nothing is to be done.
+   */
+  hear(message: Cancellation | Taken): void {
+    const run = this.#runs.get(message.id);
+    if (message.kind === 'cancel') run?.cancel();
+    else run?.taken(message.chars);
   }
 
   async #take(delivery: Delivery): Promise<void> {

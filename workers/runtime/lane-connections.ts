@@ -1,5 +1,5 @@
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
-import type { Cancellation, Reply } from '#shared/lanes/messages.ts';
+import type { Cancellation, Reply, Taken } from '#shared/lanes/messages.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { createSettleClaim, type SettleClaim } from '#shared/lanes/redis/claims.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
@@ -26,7 +26,7 @@ export interface Consumption<Message> {
 }
 
 /** Everything a worker holds of Redis: connections, outbox, inbox, sign of life, and its hold on the lanes. */
-export class LaneConnections<Message extends Reply | Cancellation = never> {
+export class LaneConnections<Message extends Reply | Cancellation | Taken = never> {
   readonly client: RedisClient;
   readonly #scripts: LaneScripts;
   readonly #seals: Seals;

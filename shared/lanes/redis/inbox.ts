@@ -1,6 +1,6 @@
 import { BLOCK_MS, type RedisClient } from './connect.ts';
 import { inboxKey } from '../keys.ts';
-import type { Cancellation, Greeting, Reply } from '../messages.ts';
+import type { Cancellation, Greeting, Reply, Taken } from '../messages.ts';
 import type { Seals } from '../seals.ts';
 import { BATCH_FIELD, decodeBatch, decodeMessage } from '../wire-format.ts';
 
@@ -14,7 +14,7 @@ type StreamReply = [key: string, entries: [id: string, fields: string[] | null][
  * Reads one process's inbox, from its beginning, in order. A lost connection loses nothing:
  * reading goes on after the last id that was seen. What is written to it follows from what its process is.
  */
-export class Inbox<Head extends Reply | Cancellation> {
+export class Inbox<Head extends Reply | Cancellation | Taken> {
   readonly #client: RedisClient;
   readonly #key: string;
   readonly #seals: Pick<Seals, 'open'>;

@@ -1,6 +1,7 @@
 import type { Endpoint, ModelKind, Timeouts } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { AnswerHold } from '../answer-room.ts';
+import type { Pace } from '../stream-pace.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** One call to an upstream, in OpenAI's shape. */
@@ -15,6 +16,8 @@ export interface UpstreamRequest {
   traceparent?: string;
   /** Is asked while a whole answer is read; without it there is room for everything. */
   hold?: AnswerHold;
+  /** Is asked while a stream is read; without it the stream is read as fast as it comes. */
+  pace?: Pace;
 }
 
 /**

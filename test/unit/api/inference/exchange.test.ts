@@ -32,6 +32,7 @@ function exchange(claimed: string | null = 'large', more: Partial<InferenceEntry
     receiptWaitMs: RECEIPT_WAIT_MS,
     fetchAnswer: () => Promise.resolve(claimed),
     isEnded: () => standing.shift()?.() ?? true,
+    acknowledge: () => {},
     gaveUp: () => givenUp.push(1),
     clientLeft: () => {},
     closed: () => ends.push(1),

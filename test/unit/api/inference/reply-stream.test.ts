@@ -104,6 +104,55 @@ describe('a stream', () => {
   });
 });
 
+describe('a client that reads slowly', () => {
+  const asking = (chars: number) => ({
+    kind: 'frames' as const,
+    seq: chars,
+    acknowledge: { to: 'inference-7', chars },
+  });
+
+  it('the worker is told when its client has taken what the worker asks about, once for all of it', async () => {
+    const { raw, hear, redis } = await open();
+    const told = () => redis.named('xadd').map((command) => command.at(-1));
+    hear(asking(1), FRAME);
+    await turn();
+    expect(told()).toEqual([expect.stringContaining('"kind":"taken"')]);
+    expect(redis.named('xadd')[0]![1]).toBe('inbox:inference-7');
+    raw.writableNeedDrain = true;
+    hear(asking(2), FRAME);
+    hear(asking(3), FRAME);
+    await turn();
+    expect(told()).toHaveLength(1);
+    raw.writableNeedDrain = false;
+    raw.emit('drain');
+    await turn();
+    expect(told()).toHaveLength(2);
+    expect(told()[1]).toContain('"chars":3');
+  });
+
+  it('a client that has left holds no worker up, whether its stream was waiting or is still being sent', async () => {
+    const { raw, hear, redis } = await open();
+    raw.writableNeedDrain = true;
+    hear(asking(1), FRAME);
+    raw.destroy();
+    await turn();
+    hear(asking(2), FRAME);
+    await turn();
+    const told = redis.named('xadd').map((command) => String(command.at(-1)));
+    expect(told.filter((text) => text.includes('"kind":"taken"'))).toHaveLength(2);
+  });
+
+  it('a client that does not catch up for minutes is let go', async () => {
+    const { raw, hear } = await open();
+    raw.writableNeedDrain = true;
+    hear(asking(1), FRAME);
+    await vi.advanceTimersByTimeAsync(239_999);
+    expect(raw.destroyed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(raw.destroyed).toBe(true);
+  });
+});
+
 describe('silence (failure case 7)', () => {
   it(
     'a silent stream commits its status after 15 s and sends comments until its end',

@@ -12,6 +12,7 @@ import type {
   UpstreamSink,
 } from '#workers/inference/providers/provider.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
+import { openStreamBounds } from '#workers/inference/stream-bounds.ts';
 import { InferenceWorker, type WorkerDeps } from '#workers/inference/worker.ts';
 import { admissionRequest } from '#test/support/lanes.ts';
 import { RecordedOutbox } from '#test/support/outbox.ts';
@@ -95,6 +96,8 @@ export class ScriptedProvider implements Provider {
 export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
   const outbox = new RecordedOutbox();
   const redis = new Map<string, string | Buffer>();
+  /** Keys that Redis says it has not. */
+  const gone = new Set<string>();
   const events: string[] = [];
   const note = (event: string) => (): void => void events.push(event);
   const clock = { now: 1_800_000_000_000 };
@@ -114,6 +117,8 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
           const value = redis.get(key);
           return Promise.resolve(value === undefined ? null : Buffer.from(value));
         },
+        exists: (...keys: unknown[]) =>
+          Promise.resolve(keys.filter((key) => !gone.has(String(key))).length),
         set: (key: string, value: string | Buffer) => {
           redis.set(key, value);
           return Promise.resolve('OK' as const);
@@ -133,6 +138,7 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
       },
       breakers: new Breakers(() => {}),
       answerRoom: new AnswerRoom(2 ** 20),
+      streams: openStreamBounds(),
       catalogue: () => known,
       providerOf: () => provider,
       finished: () => {},
@@ -154,7 +160,7 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
     outbox.queued.flatMap(({ command }) =>
       command?.[1] === '{s0}:lane:receipts' ? decodeReceiptEntry(String(command.at(-1))) : [],
     );
-  return { worker, run, slots, outbox, redis, events, clock, handed };
+  return { worker, run, slots, outbox, redis, gone, events, clock, handed };
 }
 
 /** An entry as a lane delivers it. The clock of `workerWith` is at its start. */

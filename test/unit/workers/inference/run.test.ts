@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { begunKey, bodyKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
+import { begunKey, bodyKey, claimedReplyKey, heldKey, inboxKey } from '#shared/lanes/keys.ts';
 import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import { AnswerRoom } from '#workers/inference/answer-room.ts';
+import { KeptByStreams } from '#workers/inference/kept-by-streams.ts';
+import { openStreamBounds } from '#workers/inference/stream-bounds.ts';
 import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import {
@@ -612,6 +614,99 @@ describe('a request for a stream', () => {
   });
 });
 
+describe('a stream that is ahead of its client', () => {
+  const LONG = chunk('x'.repeat(64 * 1024));
+  const END = [chunk('', 'stop')];
+
+  it('the worker asks what the client has taken, and says to the reader of its upstream when to go on', async () => {
+    const ended = Promise.withResolvers<UpstreamSink>();
+    const provider = new ScriptedProvider((sink) => {
+      for (let i = 0; i < 5; i += 1) sink.onPayload(LONG);
+      ended.resolve(sink);
+    });
+    const { worker, run, outbox, handed } = workerWith(provider);
+    const one = delivery({ stream: true, acknowledges: true }, { consumer: 'inference-7' });
+    const over = run(one);
+    const sink = await ended.promise;
+    const pace = provider.requests[0]!.pace!;
+    expect(pace.isAhead).toBe(true);
+    const resumed = new Promise<void>((resolve) => pace.whenCaughtUp(resolve));
+    const asked = outbox.replies.map((reply) => 'acknowledge' in reply && reply.acknowledge);
+    const frame = outbox.replies[0]!.payload.length;
+    expect(asked).toEqual([1, 2, 3, 4, 5].map((n) => ({ to: 'inference-7', chars: n * frame })));
+    worker.hear({ kind: 'taken', id: one.entry.id, chars: 3 * frame });
+    await resumed;
+    for (const payload of END) sink.onPayload(payload);
+    sink.onEnd(true);
+    await over;
+    expect(handed()[0]!.record.outcome).toBe('complete');
+  });
+
+  it('what is not heard of is asked for again, and a stream whose api process is gone goes on without', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const ended = Promise.withResolvers<UpstreamSink>();
+    const provider = new ScriptedProvider((sink) => {
+      for (let i = 0; i < 5; i += 1) sink.onPayload(LONG);
+      ended.resolve(sink);
+    });
+    const { run, outbox, gone } = workerWith(provider);
+    const one = delivery({ stream: true, acknowledges: true });
+    const over = run(one);
+    const sink = await ended.promise;
+    const pace = provider.requests[0]!.pace!;
+    const resumed = new Promise<void>((resolve) => pace.whenCaughtUp(resolve));
+    await vi.advanceTimersByTimeAsync(5_000);
+    await until(() => outbox.replies.length === 6);
+    expect(outbox.replies.at(-1)).toMatchObject({ kind: 'frames', payload: '', seq: 6 });
+    gone.add(inboxKey(one.entry.inbox));
+    await vi.advanceTimersByTimeAsync(5_000);
+    await resumed;
+    sink.onPayload(END[0]!);
+    sink.onEnd(true);
+    await over;
+  });
+
+  it('a stream of an api process that says nothing of its clients is read as fast as it comes', async () => {
+    const provider = new ScriptedProvider(streams(LONG, ...END));
+    const { run, outbox } = workerWith(provider);
+    await run(delivery({ stream: true }));
+    expect(provider.requests[0]!.pace).toBeUndefined();
+    expect(outbox.replies.some((reply) => 'acknowledge' in reply)).toBe(false);
+  });
+
+  it(
+    'streams that generate more than their worker keeps cost the largest of them its end, with an error and a receipt',
+    { tags: ['limits.slow-readers'] },
+    async () => {
+      const bounds = { ...openStreamBounds(), texts: new KeptByStreams(100_000) };
+      const provider = new ScriptedProvider((sink) => {
+        for (let i = 0; i < 3; i += 1) sink.onPayload(LONG);
+      });
+      const { run, outbox, handed } = workerWith(provider, { streams: bounds });
+      await run(delivery({ stream: true }));
+      expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'upstream_error' } });
+      expect(handed()[0]!.record.outcome).toBe('truncated');
+      expect(bounds.texts.chars).toBe(0);
+    },
+  );
+
+  it(
+    'frames that are kept for a repeated request are kept no longer when they are the most of too many, and the stream goes on',
+    { tags: ['limits.slow-readers'] },
+    async () => {
+      const bounds = { ...openStreamBounds(), frames: new KeptByStreams(100_000) };
+      const provider = new ScriptedProvider(streams(LONG, LONG, ...END));
+      const { run, outbox, handed } = workerWith(provider, { streams: bounds });
+      await run(delivery({ stream: true, claim: '{s0}:idem:org_a:d' }));
+      expect(handed()[0]!.record.outcome).toBe('complete');
+      expect(outbox.freed).toMatchObject([
+        [{ claim: '{s0}:idem:org_a:d' }, { code: 'upstream_error' }],
+      ]);
+      expect(bounds.frames.chars).toBe(0);
+    },
+  );
+});
+
 describe('a cancelled request', () => {
   it('a cancelled stream stops the upstream and says no more; its receipt is partial and covers what was sent', async () => {
     const provider = new ScriptedProvider((sink) => sink.onPayload(chunk('he')));
@@ -619,7 +714,7 @@ describe('a cancelled request', () => {
     const one = delivery({ stream: true });
     const over = run(one);
     await until(() => outbox.replies.length === 1);
-    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    worker.hear({ kind: 'cancel', id: one.entry.id });
     await over;
     expect(provider.aborts).toBe(1);
     expect(outbox.replies.map(({ kind }) => kind)).toEqual(['frames']);
@@ -636,7 +731,7 @@ describe('a cancelled request', () => {
     const one = delivery();
     const over = run(one);
     await until(() => provider.requests.length === 1);
-    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    worker.hear({ kind: 'cancel', id: one.entry.id });
     await over;
     expect(outbox.replies).toEqual([]);
     expect(handed()[0]!.record).toMatchObject({ outcome: 'partial', attempts: 1 });
@@ -654,7 +749,7 @@ describe('a cancelled request', () => {
     const one = delivery();
     const over = run(one);
     await until(() => events.includes('upstreamFailed'));
-    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    worker.hear({ kind: 'cancel', id: one.entry.id });
     await over;
     expect(provider.requests).toHaveLength(1);
     expect(handed()[0]!.record.outcome).toBe('partial');
@@ -663,9 +758,9 @@ describe('a cancelled request', () => {
   it('cancelling a request that this worker does not run, or no longer, changes nothing', async () => {
     const { worker, run, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
     const one = delivery();
-    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    worker.hear({ kind: 'cancel', id: one.entry.id });
     await run(one);
-    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    worker.hear({ kind: 'cancel', id: one.entry.id });
     expect(handed()).toHaveLength(1);
     expect(handed()[0]!.record.outcome).toBe('complete');
   });

@@ -15,6 +15,7 @@ import { embeddingsAnswer } from './embeddings.ts';
 import { failureOf } from './failures.ts';
 import type { TakesUrl } from './files.ts';
 import type { Json } from '#shared/kernel/json-object.ts';
+import type { Pace } from '../../stream-pace.ts';
 import { NATIVE_PROVIDERS, type NativeProvider } from '#shared/catalogue/http/native-providers.ts';
 import { callOptionsOf } from './options.ts';
 import { ChunkWriter } from './stream.ts';
@@ -86,7 +87,7 @@ export class AiSdkProvider implements Provider {
       created,
       model,
     };
-    if (request.stream) await relay(language, options, head, watch);
+    if (request.stream) await relay(language, options, head, watch, request.pace);
     else watch.answer(chatCompletion(head, await language.doGenerate(options)));
   }
 
@@ -119,6 +120,7 @@ async function relay(
   options: LanguageModelV4CallOptions,
   head: AnswerHead,
   watch: CallWatch,
+  pace: Pace | undefined,
 ): Promise<void> {
   const { stream } = await model.doStream(options);
   const writer = new ChunkWriter(head, (payload) => watch.payload(payload));
@@ -126,7 +128,10 @@ async function relay(
     if (watch.isOver) return;
     watch.touch();
     const end = writer.take(part);
-    if (end === null) continue;
+    if (end === null) {
+      if (pace?.isAhead === true) await watch.pausedUntil((resume) => pace.whenCaughtUp(resume));
+      continue;
+    }
     if ('error' in end) watch.fail(failureOf(end.error));
     else watch.end(end.clean);
     return;

@@ -13,7 +13,8 @@ export class CallWatch implements UpstreamCall {
   readonly #aborting = new AbortController();
   readonly #timeouts: Timeouts;
   #silence: NodeJS.Timeout;
-  readonly #whole: NodeJS.Timeout;
+  #whole: NodeJS.Timeout;
+  #begunAt = performance.now();
   #speaks = false;
   #over = false;
 
@@ -39,6 +40,23 @@ export class CallWatch implements UpstreamCall {
     this.#speaks = true;
     clearTimeout(this.#silence);
     if (!this.#over) this.#silence = this.#bound('silent for', this.#timeouts.betweenBytesMs);
+  }
+
+  /** Waits, which the upstream is not to blame for, until it is called back or the call is over. */
+  async pausedUntil(wait: (resume: () => void) => void): Promise<void> {
+    if (this.#over) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const pausedAt = performance.now();
+    clearTimeout(this.#silence);
+    clearTimeout(this.#whole);
+    this.signal.addEventListener('abort', () => resolve(), { once: true });
+    wait(resolve);
+    await promise;
+    if (this.signal.aborted) return;
+    this.#begunAt += performance.now() - pausedAt;
+    const { betweenBytesMs, totalMs } = this.#timeouts;
+    this.#silence = this.#bound('silent for', betweenBytesMs);
+    this.#whole = this.#bound('not finished in', totalMs - (performance.now() - this.#begunAt));
   }
 
   abort(): void {

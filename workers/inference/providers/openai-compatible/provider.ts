@@ -62,6 +62,7 @@ export class OpenAiCompatibleProvider implements Provider {
       firstByteMs,
       totalMs,
       hold: request.hold,
+      pace: request.pace,
     });
     const headers: Record<string, string> = { ...target.headers };
     if (target.requestIdHeader !== null)

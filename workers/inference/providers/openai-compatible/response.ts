@@ -5,6 +5,7 @@ import type { Transform } from 'node:stream';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
 import type { AnswerHold } from '../../answer-room.ts';
+import type { Pace } from '../../stream-pace.ts';
 import { ENDINGS } from '../../responses/native.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
@@ -27,6 +28,8 @@ export interface ResponseOptions {
   totalMs: number;
   /** Is asked before a whole answer is read on. */
   hold?: AnswerHold | undefined;
+  /** Is asked before a stream is read on. */
+  pace?: Pace | undefined;
 }
 
 const WHITE_SPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
@@ -167,6 +170,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     if (this.#mode === 'unknown') this.#judge(chunk);
     if (this.#mode === 'stream') {
       this.#events!.feed(this.#decoder!.write(chunk));
+      const { pace } = this.#options;
+      if (pace?.isAhead === true) this.#pauseUntil((resume) => pace.whenCaughtUp(resume));
       return;
     }
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
@@ -180,7 +185,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       return this.#fail({ kind: 'too_large', detail: 'the answer is too large' });
     this.#chunks.push(chunk);
     const { hold } = this.#options;
-    if (this.#mode === 'whole' && hold?.take(chunk.length) === false) this.#waitForRoom(hold);
+    if (this.#mode === 'whole' && hold?.take(chunk.length) === false)
+      this.#pauseUntil((resume) => hold.whenRoom(resume));
   }
 
   /** The first byte that is no white space tells JSON from a stream: some servers say one and send the other. */
@@ -190,18 +196,22 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     else if (first !== undefined) this.#startStream();
   }
 
-  /** Reads no further until there is room. The upstream is not to blame for that time. */
-  #waitForRoom(hold: AnswerHold): void {
+  /** Reads no further until it is called back. The upstream is not to blame for that time. */
+  #pauseUntil(wait: (resume: () => void) => void): void {
+    if (this.#mode === 'over') return;
     if (this.#pausedAt === undefined) {
       this.#pausedAt = performance.now();
       clearTimeout(this.#timer);
       this.#controller?.pause();
+      // What has come already may unpack to a thousand times its size.
+      this.#inflate?.pause();
     }
-    hold.whenRoom(() => {
+    wait(() => {
       if (this.#pausedAt === undefined || this.#mode === 'over') return;
       this.#begunAt += performance.now() - this.#pausedAt;
       this.#pausedAt = undefined;
       this.#timeTheWhole();
+      this.#inflate?.resume();
       this.#controller?.resume();
     });
   }

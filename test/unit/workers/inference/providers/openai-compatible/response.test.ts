@@ -329,3 +329,69 @@ describe('a whole answer of an upstream', () => {
     expect(failures.map(({ kind }) => kind)).toEqual(['aborted']);
   });
 });
+
+describe('a stream that is ahead of its client', () => {
+  const frame = (n: number): string => `data: {"n":${n}}\n\n`;
+
+  /** A stream whose client takes ten payloads and then waits. */
+  function slow(headers: Record<string, string>) {
+    const heard: string[] = [];
+    const calls: string[] = [];
+    const state: { ended?: boolean; resume?: () => void; most: number } = { most: 10 };
+    const pace = {
+      get isAhead() {
+        return heard.length >= state.most;
+      },
+      whenCaughtUp: (resume: () => void) => void (state.resume = resume),
+    };
+    const response = new UpstreamResponse(
+      {
+        onPayload: (text) => heard.push(text),
+        onAnswer: () => {},
+        onEnd: (clean) => void (state.ended = clean),
+        onFailure: ({ detail }) => heard.push(detail),
+      },
+      { stream: true, ...PATIENT, pace },
+    );
+    const call = {
+      abort: () => calls.push('abort'),
+      pause: () => calls.push('pause'),
+      resume: () => calls.push('resume'),
+    } as never;
+    response.onRequestStart(call);
+    response.onResponseStart(call, 200, { 'content-type': 'text/event-stream', ...headers });
+    return { response, call, calls, heard, state };
+  }
+
+  it('its upstream is read no further until it goes on, which is no time of the upstream’s', () => {
+    vi.useFakeTimers();
+    const { response, call, calls, heard, state } = slow({});
+    for (let n = 0; n < 10; n += 1) response.onResponseData(call, Buffer.from(frame(n)));
+    expect(calls).toEqual(['pause']);
+    vi.advanceTimersByTime(PATIENT.totalMs * 10);
+    state.most = Infinity;
+    state.resume!();
+    expect(calls).toEqual(['pause', 'resume']);
+    vi.advanceTimersByTime(PATIENT.totalMs - 1);
+    expect(heard).toHaveLength(10);
+    response.onResponseData(call, Buffer.from('data: [DONE]\n\n'));
+    expect(state.ended).toBe(true);
+  });
+
+  it(
+    'what has come compressed is unpacked no further either, and then to its end',
+    { tags: ['limits.slow-readers'] },
+    async () => {
+      const { response, call, heard, state } = slow({ 'content-encoding': 'gzip' });
+      const frames = Array.from({ length: 200_000 }, (_, n) => frame(n));
+      response.onResponseData(call, gzipSync([...frames, 'data: [DONE]\n\n'].join('')));
+      response.onResponseEnd();
+      await until(() => state.resume !== undefined);
+      expect(heard.length).toBeLessThan(10_000);
+      state.most = Infinity;
+      state.resume!();
+      await until(() => state.ended === true);
+      expect(heard).toHaveLength(frames.length);
+    },
+  );
+});
