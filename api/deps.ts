@@ -116,9 +116,11 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const departure = new Departure(app.server);
   return {
     readiness: {
-      redis: inference.ping,
+      redis: inference.writes,
       postgres: () => pool.query('SELECT'),
     },
+    // Keys in memory work, answers go out, and receipts are issued afterwards.
+    servesWithout: { postgres: () => access.credentials.holdsUsable() },
     start: async () => {
       await inference.start();
       // It holds the event loop for a third of a second, so before anybody waits.

@@ -99,6 +99,12 @@ export class CredentialCache {
     return this.#read(hash);
   }
 
+  /** Whether a key is in memory that would work were PostgreSQL away. */
+  holdsUsable(): boolean {
+    const now = this.#monotonicNow();
+    return this.#entries.some(({ readAt }) => now - readAt <= OUTAGE_AGE_MAX_MS);
+  }
+
   /** To be called with every change notice. */
   changed(change: CredentialChange): void {
     if (change.kind === 'unknown') {

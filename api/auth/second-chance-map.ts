@@ -49,6 +49,11 @@ export class SecondChanceMap<V> {
     for (const [key, slot] of this.#slots) if (matches(slot.value)) this.#slots.delete(key);
   }
 
+  some(matches: (value: V) => boolean): boolean {
+    for (const { value } of this.#slots.values()) if (matches(value)) return true;
+    return false;
+  }
+
   /** Drops the oldest entry that was not used since it was last passed over. Ends: each pass clears a flag. */
   #evict(): void {
     for (const [key, slot] of this.#slots) {

@@ -57,10 +57,10 @@ export interface InferenceSources {
 
 /** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
 export function openInference(
-  { config, log, processId }: ProcessContext,
+  { config, log, processId, server }: ProcessContext,
   { pool, catalogue, issuer, events }: InferenceSources,
 ) {
-  const connection = { url: config.secrets.redisUrl, name: processId };
+  const connection = { url: config.secrets.redisUrl, name: processId, server };
   const connect = (use: 'interactive' | 'admission' | 'patient' | 'blocking') =>
     connectRedis({ ...connection, use }, events.storeFailed);
   const client = connect('interactive');
@@ -169,7 +169,8 @@ export function openInference(
     /** How much the lanes of every region, and those of receipts, hold. */
     laneDepths: () => readLaneDepths(client, lanesOf(catalogue.current().index, config.shards)),
     buckets: new Buckets(scripts, config.shards),
-    ping: () => steady.ping(),
+    /** Rejects when nothing can be written to Redis. */
+    writes: () => server.write(steady, processId),
     /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
     start: async (): Promise<void> => {
       if (!config.allowVolatileRedis) await checkDurability(steady);

@@ -64,12 +64,12 @@ export function openResources(
 
 /** Exports as the edge sees them: the database, the job queue, and the store of packs. */
 export function openExports(
-  { config, processId }: ProcessContext,
+  { config, processId, server }: ProcessContext,
   pool: Pool,
   events: Pick<ApiEvents, 'storeFailed'>,
 ): { routes: ExportRoutesOptions; queues: JobQueues; close: () => Promise<void> } {
   const connection = connectRedis(
-    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    { url: config.secrets.redisUrl, name: processId, use: 'patient', server },
     events.storeFailed,
   );
   const queues = new JobQueues(connection, events.storeFailed);

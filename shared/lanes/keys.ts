@@ -101,5 +101,8 @@ export const claimedReplyKey = (requestId: string, delivery: number): string =>
 /** Present while a process lives; refreshed every second. */
 export const aliveKey = (processId: string): string => `alive:${processId}`;
 
+/** Written to find out whether anything can be. */
+export const readyKey = (processId: string): string => `ready:${processId}`;
+
 /** Every lane has one consumer group. */
 export const CONSUMER_GROUP = 'workers';

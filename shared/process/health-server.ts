@@ -7,6 +7,9 @@ export type ReadinessCheck = () => Promise<unknown>;
 
 export type ReadinessChecks = Readonly<Record<string, ReadinessCheck>>;
 
+/** By the name of a check: whether the process serves all the same while that fails. */
+export type ServesWithout = Readonly<Record<string, () => boolean>>;
+
 export interface HealthOptions {
   port: number;
   host: string;
@@ -20,7 +23,7 @@ export interface HealthServer {
   /** The port it got; differs from the one asked for when that was 0. */
   readonly port: number;
   /** Replaces the checks, once there is more to check. */
-  setReadiness: (readiness: ReadinessChecks) => void;
+  setReadiness: (readiness: ReadinessChecks, servesWithout?: ServesWithout) => void;
   /** From now on /readyz says no, so that no new work comes. */
   setDraining: () => void;
   close: () => Promise<void>;
@@ -49,20 +52,23 @@ const REQUEST_MS = 5_000;
 
 /**
  * Serves `/healthz` (the event loop turns; touches nothing else), `/readyz` (every check passes
- * within 500 ms; 503 names those that do not) and `/metrics` on a port of their own.
+ * within 500 ms; 503 names those that do not, and 200 those that the process can do without for now) and `/metrics` on a port of their own.
  * @throws the listen error (`EADDRINUSE`) when the port cannot be had.
  */
 export async function serveHealth(options: HealthOptions): Promise<HealthServer> {
   const { host, registries } = options;
   let checks = checksOf(options.readiness);
+  let without: ServesWithout = {};
   let draining = false;
   const routes: Record<string, (reply: ServerResponse) => Promise<void> | void> = {
     '/healthz': (reply) => sendJson(reply, 200, { status: 'ok' }),
     '/readyz': async (reply) => {
       if (draining) return sendJson(reply, 503, { status: 'draining', failing: [] });
       const failing = await failingOf(checks);
-      const ready = failing.length === 0;
-      return sendJson(reply, ready ? 200 : 503, { status: ready ? 'ok' : 'unavailable', failing });
+      if (failing.length === 0) return sendJson(reply, 200, { status: 'ok', failing });
+      const ready = failing.every((name) => without[name]?.() === true);
+      const status = ready ? 'degraded' : 'unavailable';
+      return sendJson(reply, ready ? 200 : 503, { status, failing });
     },
     '/metrics': async (reply) => {
       const texts = await Promise.all(registries.map((registry) => registry.metrics()));
@@ -78,8 +84,9 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : options.port,
-    setReadiness: (readiness) => {
+    setReadiness: (readiness, servesWithout = {}) => {
       checks = checksOf(readiness);
+      without = servesWithout;
     },
     setDraining: () => {
       draining = true;

@@ -3,17 +3,20 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createLogger } from './logger.ts';
+import { serverEvents } from './master-events.ts';
 import {
   createRegistry,
   type HealthServer,
   type ReadinessChecks,
   serveHealth,
+  type ServesWithout,
 } from './health-server.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { tellLauncher } from './tell-launcher.ts';
 import { refuseToStart, startRefusal } from './start-refusal.ts';
 import { type Config, loadConfig, withRedisUrl } from '#shared/config/config.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
+import { ServerWatch } from '#shared/lanes/redis/server-watch.ts';
 import type { Role } from '#shared/config/settings.ts';
 
 /** Given to every process. */
@@ -23,12 +26,16 @@ export interface ProcessContext {
   registry: Registry;
   /** Unique for each start: names the process in lanes, inboxes and logs. */
   processId: string;
+  /** The single server that its connections to Redis lead to, where that is no cluster. */
+  server: ServerWatch;
 }
 
 /** The parts of a process. Building them connects to nothing. */
 export interface ProcessParts {
   /** Checks that must pass before it can work, by name. */
   readiness: ReadinessChecks;
+  /** What it can do without once it has started. Of roles that share a process none is asked. */
+  servesWithout?: ServesWithout;
   /** Called once every check has passed. Returns the port of its API, if it has one. */
   start: () => Promise<{ port?: number } | void>;
   /** Takes no new work and finishes what is open; the caller bounds how long. */
@@ -98,7 +105,7 @@ export async function runTogether(
       roles.map(({ build }, i) => build({ ...contexts[i]!, config: found })),
     );
     parts = built.length === 1 ? built[0]! : joined(roles, contexts, built);
-    health.setReadiness({ ...parts.readiness, ...unlessStarted });
+    health.setReadiness({ ...parts.readiness, ...unlessStarted }, parts.servesWithout);
     reload = parts.reload ?? reload;
   } catch (error) {
     return failToStart(log, error);
@@ -125,9 +132,11 @@ function nothingToReload(log: Logger): () => void {
 }
 
 function contextOf(role: Role, config: Config, first: boolean): ProcessContext {
+  const log = createLogger({ role, level: config.logLevel });
   return {
     config,
-    log: createLogger({ role, level: config.logLevel }),
+    log,
+    server: new ServerWatch(serverEvents(log)),
     registry: createRegistry(role, first),
     processId: `${role}-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
   };

@@ -50,6 +50,10 @@ describe('PostgreSQL away under load', () => {
       while (Date.now() < back) {
         seen.push(...(await sendLoad(system, { requests: 16, concurrency: 8 })));
       }
+      const [api] = system.processes('api');
+      const ready = await fetch(`http://127.0.0.1:${api!.metricsPort}/readyz`);
+      expect(ready.status).toBe(200);
+      expect(await ready.json()).toEqual({ status: 'degraded', failing: ['postgres'] });
       // The receipt of its first answer cannot be committed now: who repeats it is told so, and does not wait for it.
       expect((await repeat('while away')).status).toBe(200);
       const told = await repeat('while away');

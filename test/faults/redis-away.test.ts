@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { tookMs } from '#test/support/control.ts';
 import { post } from '#test/support/http.ts';
+import { connectTo } from '#test/support/lanes.ts';
 import { sendLoad } from '#test/support/load.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
@@ -99,6 +100,33 @@ describe('Redis', () => {
     expect(Math.max(...lines)).toBeGreaterThan(0);
     expect(Math.max(...lines)).toBeLessThanOrEqual(FAILURES_MAX * (1 + tens));
   });
+
+  it(
+    'no process is ready while Redis is demoted, each says so once, and all go on when it takes writes again',
+    { tags: ['survives.redis-demoted'] },
+    async () => {
+      const processes = MAIN_ROLES.flatMap((role) => system.processes(role));
+      const areReady = async (): Promise<boolean[]> =>
+        Promise.all(
+          processes.map(async ({ metricsPort }) => {
+            const { status } = await fetch(`http://127.0.0.1:${metricsPort}/readyz`);
+            return status === 200;
+          }),
+        );
+      const redis = connectTo(system.redis.url);
+      await redis.replicaof('127.0.0.1', 1);
+      await until(async () => !(await areReady()).includes(true), 'no process is ready');
+      await expectFastFailure();
+      await redis.replicaof('NO', 'ONE');
+      await expectRecovery();
+      await until(async () => !(await areReady()).includes(false), 'all are ready');
+      for (const one of processes) {
+        const said = one.logs().map(({ event }) => event);
+        expect(said.filter((event) => event === 'redis_server_lost')).toHaveLength(1);
+        expect(said.filter((event) => event === 'redis_server_found')).toHaveLength(1);
+      }
+    },
+  );
 
   it(
     'no answered request loses its receipt when Redis is stopped and started again under load',

@@ -63,7 +63,7 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   );
   return {
     readiness: {
-      redis: () => role.ping(),
+      redis: () => role.writes(),
       postgres: () => pool.query('select from export limit 0'),
       store: () => store.check(),
     },

@@ -54,7 +54,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
   role.does('mail', handlers.mail);
   return {
     readiness: {
-      redis: () => role.ping(),
+      redis: () => role.writes(),
       postgres: () => pool.query('select from account limit 0'),
     },
     start: () => role.start(),

@@ -92,7 +92,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     onMessage: (message) => worker.hear(message),
   });
   return {
-    readiness: { redis: () => client.ping() },
+    readiness: lanes.readiness,
     start: async () => {
       await lanes.start();
       circuits.start();

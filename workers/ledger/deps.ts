@@ -43,7 +43,7 @@ const CONNECTIONS = 4;
 
 /** Composes a ledger worker: PostgreSQL for the logs, Redis for what was published, the keys for checkpoints and anchor. */
 export async function ledgerProcess(context: ProcessContext): Promise<ProcessParts> {
-  const { config, log, registry, processId } = context;
+  const { config, log, registry, processId, server } = context;
   const events = ledgerEvents(log, registry);
   const pool = createPool({
     url: config.secrets.databaseUrl,
@@ -58,9 +58,15 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
     url: config.secrets.redisUrl,
     name: processId,
     use: 'interactive',
+    server,
     onMaster: masterEvents(log),
   });
-  const notices = connectRedis({ url: config.secrets.redisUrl, name: processId, use: 'patient' });
+  const notices = connectRedis({
+    url: config.secrets.redisUrl,
+    name: processId,
+    use: 'patient',
+    server,
+  });
   const loop = {
     events,
     onOwed: (ring: () => void) =>
@@ -73,7 +79,7 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
   let running: Promise<void> | undefined;
   return {
     readiness: {
-      redis: () => redis.ping(),
+      redis: () => server.write(redis, processId),
       postgres: () => pool.query('select from ledger_head limit 0'),
     },
     async start() {

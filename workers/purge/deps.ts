@@ -33,7 +33,7 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
   });
   return {
     readiness: {
-      redis: () => role.ping(),
+      redis: () => role.writes(),
       postgres: () => role.pool.query('select from api_key limit 0'),
     },
     start: () => role.start(),

@@ -57,7 +57,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
   role.does('meter-settlement', handlers.meterSettlement);
   return {
     readiness: {
-      redis: () => role.ping(),
+      redis: () => role.writes(),
       postgres: () => pool.query('select from recalculation limit 0'),
     },
     start: () => role.start(),

@@ -82,7 +82,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   });
   return {
     readiness: {
-      redis: () => client.ping(),
+      ...lanes.readiness,
       postgres: () => pool.query('SELECT FROM receipt_pending LIMIT 0'),
     },
     start: async () => {

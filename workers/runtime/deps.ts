@@ -19,12 +19,15 @@ export interface JobRoleOptions {
 export class JobRole {
   readonly pool: Pool;
   readonly queues: JobQueues;
+  readonly #context: ProcessContext;
   readonly #observer: JobObserver;
   readonly #connection: RedisClient;
   readonly #kinds: { name: JobName; run: () => ReturnType<typeof runJobs> }[] = [];
   #running: ReturnType<typeof runJobs>[] = [];
 
-  constructor({ config, log, registry, processId }: ProcessContext, options: JobRoleOptions) {
+  constructor(context: ProcessContext, options: JobRoleOptions) {
+    const { config, log, registry, processId, server } = context;
+    this.#context = context;
     const { role, connections } = options;
     this.#observer = jobEvents(log, registry);
     this.pool = createPool({
@@ -44,6 +47,7 @@ export class JobRole {
         url: config.secrets.redisUrl,
         name: processId,
         use: 'jobs',
+        server,
         onMaster: masterEvents(log),
       },
       onError,
@@ -65,9 +69,10 @@ export class JobRole {
     this.#kinds.push({ name, run: () => runJobs(options) });
   }
 
-  /** For readiness. */
-  ping(): Promise<unknown> {
-    return this.#connection.ping();
+  /** For readiness. Rejects when nothing can be written to Redis. */
+  writes(): Promise<void> {
+    const { server, processId } = this.#context;
+    return server.write(this.#connection, processId);
   }
 
   /** Takes jobs, and does what is due by the clock. */

@@ -10,6 +10,7 @@ import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts
 import type { MasterChange } from '#shared/lanes/redis/following-cluster.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { Slots } from '#shared/lanes/slots.ts';
+import type { ReadinessChecks } from '#shared/process/health-server.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 
@@ -104,6 +105,14 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
     await Promise.all(this.#consumers.map((consumer) => consumer.leave()));
   }
 
+  /** What must be so for the process to be ready. */
+  get readiness(): ReadinessChecks {
+    const { server, processId } = this.#context;
+    return {
+      redis: () => server.write(this.client, processId),
+    };
+  }
+
   async close(): Promise<void> {
     this.outbox.close();
     await this.#inbox.stop();
@@ -116,9 +125,9 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
     use: 'patient' | 'blocking',
     onMaster: (change: MasterChange) => void = () => {},
   ): RedisClient {
-    const { config, processId } = this.#context;
+    const { config, processId, server } = this.#context;
     return connectRedis(
-      { url: config.secrets.redisUrl, name: processId, use, onMaster },
+      { url: config.secrets.redisUrl, name: processId, use, onMaster, server },
       this.#onError,
     );
   }

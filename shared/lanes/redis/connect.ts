@@ -1,6 +1,7 @@
 import { type Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { PATIENCE } from '#patience';
 import { FollowingCluster, type MasterChange } from './following-cluster.ts';
+import type { ServerWatch, WatchOptions } from './server-watch.ts';
 import { TurnRedis } from './turn-redis.ts';
 
 /** One node or a cluster: the lanes use only what both offer. */
@@ -30,6 +31,8 @@ export interface RedisConnectOptions {
    * in XREAD; it must not share its connection. `jobs`: what BullMQ is given; it parks on copies of it, for longer.
    */
   use: 'interactive' | 'admission' | 'patient' | 'blocking' | 'jobs';
+  /** Sees to it that the connections of a process to a single server lead to the one that takes writes. */
+  server?: ServerWatch;
   /** Told of a cluster's masters. One connection of a process is enough for that. */
   onMaster?: (change: MasterChange) => void;
 }
@@ -60,11 +63,14 @@ export function connectRedis(
 }
 
 function connectNode(options: RedisConnectOptions): Redis {
-  return new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
-    ...optionsFor(options),
-    enableOfflineQueue: queues(options),
-    retryStrategy,
-  });
+  const open = (more: Partial<WatchOptions>): Redis =>
+    new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
+      ...optionsFor(options),
+      ...more,
+      enableOfflineQueue: queues(options),
+      retryStrategy,
+    });
+  return options.server?.connect(open) ?? open({});
 }
 
 function connectCluster(options: RedisConnectOptions): Cluster {

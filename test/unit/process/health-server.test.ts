@@ -72,6 +72,22 @@ describe('/readyz', () => {
     });
   });
 
+  it('is 200 and says what is missing while the process can do without that', async () => {
+    let holdsKeys = true;
+    let redis: ReadinessCheck = async () => {};
+    const server = await start();
+    const readiness = { redis: () => redis(), postgres: () => Promise.reject(new Error('down')) };
+    server.setReadiness(readiness, { postgres: () => holdsKeys });
+    const answer = await get(server, '/readyz');
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ status: 'degraded', failing: ['postgres'] });
+    redis = () => Promise.reject(new Error('down'));
+    expect((await get(server, '/readyz')).status).toBe(503);
+    redis = async () => {};
+    holdsKeys = false;
+    expect((await get(server, '/readyz')).status).toBe(503);
+  });
+
   it('does not ask a check again while it hangs', async () => {
     let asked = 0;
     const server = await start({

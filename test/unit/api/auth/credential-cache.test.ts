@@ -154,10 +154,14 @@ describe('the credential cache', () => {
     await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
   });
 
-  it('a key is not served for ever while the store is down', async () => {
+  it('a key is not served for ever while the store is down, and it is known until when there is one', async () => {
+    expect(cache.holdsUsable()).toBe(false);
     await cache.lookup(token);
     source.down = true;
+    clock = 24 * 60 * 60 * 1_000;
+    expect(cache.holdsUsable()).toBe(true);
     clock = 25 * 60 * 60 * 1_000;
+    expect(cache.holdsUsable()).toBe(false);
     await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
   });
 

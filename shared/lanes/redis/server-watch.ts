@@ -1,0 +1,105 @@
+import type { Redis, RedisOptions } from 'ioredis';
+import { StandaloneConnector } from 'ioredis/built/connectors/index.js';
+import { readyKey } from '../keys.ts';
+import type { RedisClient } from './connect.ts';
+
+/** `lost`: the server that answers is not one to write to. `replaced`: another one answers at its address. */
+export type ServerChange = { kind: 'lost'; why: string } | { kind: 'found' } | { kind: 'replaced' };
+
+/** What a server says of itself to each new connection; one that hides it is believed. */
+type Info = Readonly<{ role?: string; run_id?: string }>;
+
+/** A server that answers so was demoted, or is not one yet. */
+const UNUSABLE = /^(READONLY|LOADING|MASTERDOWN)\b/;
+/** A server that takes connections and refuses what is written is not connected to in a loop. */
+const RENEW_MS = 1_000;
+const READY_MS = 1_000;
+
+/** Options of a connection that is watched. */
+export type WatchOptions = Required<Pick<RedisOptions, 'Connector' | 'reconnectOnError'>>;
+
+interface Watched {
+  client: Redis | undefined;
+  runId: string | undefined;
+}
+
+/**
+ * Sees to it that all connections of one process lead to the one server that takes writes. A demoted server keeps its
+ * connections, and reads on them succeed: so when one connection learns that its server is not the one, or that another
+ * answers at its address, all of them are made anew, which resolves the name anew.
+ */
+export class ServerWatch {
+  readonly #onChange: (change: ServerChange) => void;
+  readonly #connections = new Set<Watched>();
+  #runId: string | undefined;
+  /** Why there is no server to write to. */
+  #lost: string | undefined;
+  #renewedAt = -Infinity;
+
+  constructor(onChange: (change: ServerChange) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Opens a connection that is watched. */
+  connect(open: (options: WatchOptions) => Redis): Redis {
+    const watched: Watched = { client: undefined, runId: undefined };
+    const mayUse = (info: Info): boolean => this.#mayUse(watched, info);
+    const client = open({
+      Connector: class extends StandaloneConnector {
+        // The client says of what it gives that it is unknown.
+        constructor(options: unknown) {
+          super(options as ConstructorParameters<typeof StandaloneConnector>[0]);
+        }
+
+        override check(info: Info): boolean {
+          return mayUse(info);
+        }
+      },
+      reconnectOnError: (error) => {
+        const [refusal] = UNUSABLE.exec(error.message) ?? [];
+        if (refusal !== undefined) this.#lose(refusal);
+        return false;
+      },
+    });
+    watched.client = client;
+    this.#connections.add(watched);
+    client.once('end', () => this.#connections.delete(watched));
+    return client;
+  }
+
+  /** For readiness. Rejects when nothing can be written. */
+  async write(client: RedisClient, processId: string): Promise<void> {
+    if (this.#lost !== undefined) throw new Error(this.#lost);
+    await client.set(readyKey(processId), '1', 'PX', READY_MS);
+  }
+
+  /** Whether a new connection leads to the server to write to; otherwise it is closed and made anew. */
+  #mayUse(watched: Watched, { role = 'master', run_id: runId }: Info): boolean {
+    if (role !== 'master') {
+      this.#lose(`its role is ${role}`);
+      return false;
+    }
+    watched.runId = runId;
+    const isAnother = this.#runId !== undefined && runId !== undefined && runId !== this.#runId;
+    this.#runId = runId ?? this.#runId;
+    if (this.#lost !== undefined) this.#onChange({ kind: 'found' });
+    else if (isAnother) this.#onChange({ kind: 'replaced' });
+    this.#lost = undefined;
+    if (isAnother) this.#renew((other) => other !== watched && other.runId !== runId);
+    return true;
+  }
+
+  #lose(why: string): void {
+    if (this.#lost === undefined) this.#onChange({ kind: 'lost', why });
+    this.#lost = why;
+    this.#renew(() => true);
+  }
+
+  #renew(which: (connection: Watched) => boolean): void {
+    const now = performance.now();
+    if (now - this.#renewedAt < RENEW_MS) return;
+    this.#renewedAt = now;
+    for (const one of this.#connections)
+      if (one.client?.status === 'ready' && which(one)) one.client.disconnect(true);
+  }
+}

@@ -1,0 +1,119 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Redis } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { type ServerChange, ServerWatch } from '#shared/lanes/redis/server-watch.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
+import { connectTo } from '#test/support/lanes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+
+const tags = ['survives.redis-demoted'];
+const [first, second] = await Promise.all([startTestRedis(), startTestRedis()]);
+const portOf = (url: string): number => Number(new URL(url).port);
+
+/** A name that leads to another server from now on; connections stay where they are. */
+async function startName() {
+  const sockets = new Set<Socket>();
+  const name = { port: portOf(first.url), url: '' };
+  const server = createServer((client) => {
+    const service = connect(name.port, '127.0.0.1');
+    for (const socket of [client, service]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        client.destroy();
+        service.destroy();
+      });
+    }
+    client.pipe(service).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  name.url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  atFileEnd(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return name;
+}
+
+/** A process with a connection that writes and one that waits for what comes. */
+async function startProcess() {
+  const name = await startName();
+  const changes: ServerChange[] = [];
+  const server = new ServerWatch((change) => changes.push(change));
+  const open = (use: 'patient' | 'blocking') => {
+    const client = connectRedis({ url: name.url, name: 'test', use, server }) as Redis;
+    atFileEnd(() => client.disconnect());
+    return client;
+  };
+  const [writer, reader] = [open('patient'), open('blocking')];
+  await Promise.all([writer.ping(), reader.ping()]);
+  return { name, changes, server, writer, reader };
+}
+
+const isOn = async (client: Redis, { url }: { url: string }): Promise<boolean> => {
+  const port = /tcp_port:(\d+)/.exec(await client.info('server'))![1];
+  return Number(port) === portOf(url);
+};
+
+describe('the server that a process writes to', () => {
+  it(
+    'a demoted server is left by every connection, for the one that the name leads to, and it is said once',
+    { tags },
+    async () => {
+      const { name, changes, server, writer, reader } = await startProcess();
+      await server.write(writer, 'p');
+      const old = connectTo(first.url);
+      await old.replicaof('127.0.0.1', portOf(second.url));
+      await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
+      await expect(server.write(writer, 'p')).rejects.toThrow();
+      expect(changes).toEqual([{ kind: 'lost', why: 'READONLY' }]);
+      name.port = portOf(second.url);
+      await until(() => changes.length === 2, 'it has found the other');
+      expect(changes[1]).toEqual({ kind: 'found' });
+      await server.write(writer, 'p');
+      await until(() => isOn(reader, second), 'the reader has found it too');
+      expect(changes).toHaveLength(2);
+      await old.replicaof('NO', 'ONE');
+    },
+  );
+
+  it(
+    'connections that were left behind on a server that was replaced are made anew as soon as one has met the other',
+    { tags },
+    async () => {
+      const { name, changes, server, writer, reader } = await startProcess();
+      name.port = portOf(second.url);
+      expect([await isOn(writer, first), await isOn(reader, first)]).toEqual([true, true]);
+      writer.disconnect(true);
+      await until(() => isOn(reader, second), 'the reader has followed');
+      expect(await isOn(writer, second)).toBe(true);
+      expect(changes).toEqual([{ kind: 'replaced' }]);
+      await server.write(writer, 'p');
+    },
+  );
+
+  it(
+    'a server that is a replica when a process starts is not written to until it is promoted',
+    { tags },
+    async () => {
+      const old = connectTo(first.url);
+      await old.replicaof('127.0.0.1', portOf(second.url));
+      const changes: ServerChange[] = [];
+      const server = new ServerWatch((change) => changes.push(change));
+      const client = connectRedis({
+        url: first.url,
+        name: 'test',
+        use: 'patient',
+        server,
+      }) as Redis;
+      atFileEnd(() => client.disconnect());
+      await until(() => changes.length === 1, 'it is said');
+      await expect(server.write(client, 'p')).rejects.toThrow('its role is slave');
+      await old.replicaof('NO', 'ONE');
+      await client.set('a', '1');
+      expect(changes).toEqual([{ kind: 'lost', why: 'its role is slave' }, { kind: 'found' }]);
+    },
+  );
+});
