@@ -117,6 +117,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   return {
     readiness: {
       redis: inference.writes,
+      peers: inference.agrees,
       postgres: () => pool.query('SELECT'),
     },
     // Keys in memory work, answers go out, and receipts are issued afterwards.

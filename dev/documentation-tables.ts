@@ -148,6 +148,7 @@ function metricFolders(): [folder: string, process: string][] {
   const roles = readdirSync(fileURLToPath(new URL('../workers/', import.meta.url))).toSorted();
   return [
     ['api', 'api'],
+    ['shared/process', 'several'],
     ...roles.map((role): [string, string] => [
       `workers/${role}`,
       role === 'runtime' ? 'several' : role,

@@ -23,6 +23,7 @@ import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { RedisClocks } from '#shared/lanes/redis/redis-clock.ts';
 import { createPendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { keepPeers } from '#shared/process/keep-peers.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
@@ -57,9 +58,10 @@ export interface InferenceSources {
 
 /** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
 export function openInference(
-  { config, log, processId, server }: ProcessContext,
+  context: ProcessContext,
   { pool, catalogue, issuer, events }: InferenceSources,
 ) {
+  const { config, log, processId, server } = context;
   const connection = { url: config.secrets.redisUrl, name: processId, server };
   const connect = (use: 'interactive' | 'admission' | 'patient' | 'blocking') =>
     connectRedis({ ...connection, use }, events.storeFailed);
@@ -123,6 +125,7 @@ export function openInference(
     exchanges.take,
     events.storeFailed,
   );
+  const peers = keepPeers(context, steady, () => catalogue.current().catalogue.digest);
   const liveness = new Liveness(steady, processId, () => inbox.lastRead, clocks);
   const deps: InferenceDeps = {
     index: () => catalogue.current().index,
@@ -171,10 +174,13 @@ export function openInference(
     buckets: new Buckets(scripts, config.shards),
     /** Rejects when nothing can be written to Redis. */
     writes: () => server.write(steady, processId),
+    /** Rejects when this process must not serve beside the others. */
+    agrees: () => peers.check(),
     /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
     start: async (): Promise<void> => {
       if (!config.allowVolatileRedis) await checkDurability(steady);
       await Promise.all([liveness.start(), regions.start(), circuits.start(), serving.start()]);
+      await peers.join();
       inbox.start();
       exchanges.start();
     },
@@ -184,7 +190,7 @@ export function openInference(
     stop: () => exchanges.stop(),
     close: async (): Promise<void> => {
       await inbox.stop();
-      await liveness.stop();
+      await Promise.all([liveness.stop(), peers.leave()]);
       await Promise.all([regions.stop(), circuits.stop(), serving.stop()]);
       await Promise.all([largeBodies.close(), moderator?.close()]);
       client.disconnect();

@@ -101,6 +101,9 @@ export const claimedReplyKey = (requestId: string, delivery: number): string =>
 /** Present while a process lives; refreshed every second. */
 export const aliveKey = (processId: string): string => `alive:${processId}`;
 
+/** Hash of what each process of the lanes is, by its id. */
+export const PEERS_KEY = 'peers';
+
 /** Written to find out whether anything can be. */
 export const readyKey = (processId: string): string => `ready:${processId}`;
 

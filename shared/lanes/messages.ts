@@ -9,6 +9,12 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { InferenceRecord, Route } from '#shared/kernel/inference.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 
+/**
+ * The format that this build writes, and those that it reads. One that the release before cannot read has the next number,
+ * and is written by a release after the one that reads it.
+ */
+export const LANE_FORMAT = { writes: 1, reads: [1] } as const;
+
 /** Head of an entry on an inference lane. The payload is the request body, our own fields removed. */
 export interface InferenceEntry {
   id: string;

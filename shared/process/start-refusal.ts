@@ -1,5 +1,6 @@
 import { CatalogueError } from '#shared/catalogue/problem.ts';
 import { ConfigError } from '#shared/config/config.ts';
+import { PeerProblem } from '#shared/lanes/redis/peers.ts';
 import { SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { PackError } from '#shared/screening/pack.ts';
 
@@ -15,6 +16,8 @@ export function startRefusal(error: unknown): string | undefined {
   if (error instanceof PackError) return `The screening rules cannot be used: ${error.message}`;
   if (error instanceof SigningKeyProblem)
     return `The signing keys cannot be used: ${error.message}`;
+  if (error instanceof PeerProblem)
+    return `This process cannot serve beside one that runs: ${error.message}. Mend that, or stop the other; one that was killed counts for some seconds more.`;
   return isWithoutDatabase(error)
     ? `DATABASE_URL cannot be used: ${(error as Error).message}. Create the database, or correct the URL.`
     : undefined;

@@ -106,6 +106,22 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
+  it.each(['api', 'inference', 'receipts'])(
+    '%s says in one line that SHARDS is another in a process that runs, and exits with 78',
+    { tags: ['survives.other-shards'] },
+    async (role) => {
+      const started = await startProcess({ role: 'receipts', env });
+      const { code, lines } = await runMain(mainOf(role), { SHARDS: '2' });
+      expect(lines.at(-1)).toMatch(
+        /^This process cannot serve .* SHARDS is 2 here and 1 in receipts-/,
+      );
+      expect(code).toBe(78);
+      const ready = await fetch(`http://127.0.0.1:${started.metricsPort}/readyz`);
+      expect(ready.status).toBe(200);
+      expect(await started.stop()).toBe(0);
+    },
+  );
+
   it('migrations say in one line that PostgreSQL cannot be reached', async () => {
     const away = new URL(database.url);
     // Nobody listens at the port of tcpmux.

@@ -87,6 +87,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   );
   lanes.consume({
     lanes: lanesOf(config, catalogue.current().catalogue.regions),
+    catalogueDigest: () => catalogue.current().catalogue.digest,
     batchMax: config.inferenceConcurrency,
     onDeliveries: (deliveries) => worker.take(deliveries),
     onMessage: (message) => worker.hear(message),

@@ -74,6 +74,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   );
   lanes.consume({
     lanes: Array.from({ length: config.shards }, (_, shard) => receiptsLane(shard)),
+    catalogueDigest: () => catalogue.current().catalogue.digest,
     batchMax: config.receiptsBatchMax,
     batched: true,
     onDeliveries: (deliveries) => worker.take(deliveries),

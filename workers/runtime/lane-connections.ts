@@ -11,11 +11,14 @@ import type { MasterChange } from '#shared/lanes/redis/following-cluster.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import type { ReadinessChecks } from '#shared/process/health-server.ts';
+import { keepPeers, type KeptPeers } from '#shared/process/keep-peers.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 
 export interface Consumption<Message> {
   lanes: readonly string[];
+  /** Of the catalogue as it is now. */
+  catalogueDigest: () => string;
   /** Entries taken at one read. */
   batchMax: number;
   /** One slot holds a whole batch, not one entry. */
@@ -39,6 +42,7 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
   readonly #writer: RedisClient;
   #inbox!: Inbox<Message>;
   #liveness!: Liveness;
+  #peers!: KeptPeers;
   #consumers: LaneConsumer[] = [];
 
   /** `slotCount`: entries (or batches) in hand at once, over all lanes. */
@@ -60,7 +64,9 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
   }
 
   /** Says what is to be done with entries and messages; nothing is read before `start`. */
-  consume({ lanes, batchMax, batched, onDeliveries, onMessage }: Consumption<Message>): void {
+  consume(consumption: Consumption<Message>): void {
+    const { lanes, catalogueDigest, batchMax, batched, onDeliveries, onMessage } = consumption;
+    this.#peers = keepPeers(this.#context, this.client, catalogueDigest);
     const { client, slots } = this;
     const scripts = this.#scripts;
     const { processId } = this.#context;
@@ -93,6 +99,7 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
   async start(): Promise<void> {
     if (!this.#context.config.allowVolatileRedis) await checkDurability(this.client);
     await this.#liveness.start();
+    await this.#peers.join();
     this.#inbox.start();
     await Promise.all(this.#consumers.map((consumer) => consumer.start()));
   }
@@ -110,13 +117,14 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
     const { server, processId } = this.#context;
     return {
       redis: () => server.write(this.client, processId),
+      peers: () => this.#peers.check(),
     };
   }
 
   async close(): Promise<void> {
     this.outbox.close();
     await this.#inbox.stop();
-    await this.#liveness.stop();
+    await Promise.all([this.#liveness.stop(), this.#peers.leave()]);
     this.client.disconnect();
     this.#writer.disconnect();
   }

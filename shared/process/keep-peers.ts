@@ -1,0 +1,69 @@
+import { Gauge } from 'prom-client';
+import { LANE_FORMAT } from '#shared/lanes/messages.ts';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import { type Differences, type Peer, PeerProblem, Peers } from '#shared/lanes/redis/peers.ts';
+import { SOFTWARE } from '#shared/receipts/software.ts';
+import type { ProcessContext } from './run-process.ts';
+
+const LOOK_MS = 60_000;
+
+/** Compares this process with the others of its lanes, when it starts and every minute. */
+export interface KeptPeers {
+  /** @throws PeerProblem when it must not serve beside them */
+  join(): Promise<void>;
+  /** For readiness: rejects when it must not serve beside them any more. */
+  check(): Promise<void>;
+  leave(): Promise<void>;
+}
+
+export function keepPeers(
+  { config, log, registry, processId }: ProcessContext,
+  client: RedisClient,
+  catalogueDigest: () => string,
+): KeptPeers {
+  const peers = new Peers(client, processId);
+  const startedAt = Date.now();
+  let problem: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const differing = new Gauge({
+    name: 'docket_peers_differing',
+    help: 'Processes of the same lanes that have another build, or another catalogue, than this one',
+    labelNames: ['of'],
+    registers: [registry],
+  });
+  const compare = async (): Promise<void> => {
+    const me: Peer = {
+      startedAt,
+      shards: config.shards,
+      ...LANE_FORMAT,
+      build: SOFTWARE,
+      catalogue: catalogueDigest(),
+    };
+    tell(await peers.compare(me));
+  };
+  const tell = ({ problem: found, builds, catalogues }: Differences): void => {
+    differing.set({ of: 'build' }, builds);
+    differing.set({ of: 'catalogue' }, catalogues);
+    if (found !== undefined && problem === undefined)
+      log.error({ event: 'peers_disagree', why: found });
+    problem = found;
+  };
+  return {
+    async join() {
+      await compare();
+      if (problem !== undefined) {
+        await peers.leave();
+        throw new PeerProblem(problem);
+      }
+      timer = setInterval(() => {
+        // The connection reports its own errors; the next look makes up for this one.
+        compare().catch(() => {});
+      }, LOOK_MS).unref();
+    },
+    check: () => (problem === undefined ? Promise.resolve() : Promise.reject(new Error(problem))),
+    async leave() {
+      clearInterval(timer);
+      await peers.leave();
+    },
+  };
+}
