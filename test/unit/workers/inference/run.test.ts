@@ -666,6 +666,20 @@ describe('a stream that is ahead of its client', () => {
     await over;
   });
 
+  it('a stream that its client has made last more than an hour ends with an error and a receipt', async () => {
+    const provider = new ScriptedProvider((sink) => sink.onPayload(LONG));
+    const { worker, run, outbox, handed, clock } = workerWith(provider);
+    const one = delivery({ stream: true, acknowledges: true });
+    const over = run(one);
+    await until(() => outbox.replies.length === 1);
+    clock.now += 3_600_001;
+    worker.hear({ kind: 'taken', id: one.entry.id, chars: 1 });
+    await over;
+    expect(provider.aborts).toBe(1);
+    expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'upstream_error' } });
+    expect(handed()[0]!.record.outcome).toBe('truncated');
+  });
+
   it('a stream of an api process that says nothing of its clients is read as fast as it comes', async () => {
     const provider = new ScriptedProvider(streams(LONG, ...END));
     const { run, outbox } = workerWith(provider);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { nextTurn } from '#shared/kernel/turns.ts';
+import type { UpstreamCall } from '#workers/inference/providers/provider.ts';
 import { until } from '#test/support/until.ts';
 import { chunksOf, joined, speakNatively, TOOLS } from './speak.ts';
 
@@ -119,6 +121,36 @@ describe.each([
     const outcome = await call(native, { stream: true }, { timeoutMs: 300 });
     expect(outcome.failure?.kind).toBe('timeout');
     expect(joined(chunksOf(outcome), 'content')).toMatch(/^The lamp/);
+  });
+
+  it('a native stream that is ahead of its client waits, and goes on or ends as its client does', async () => {
+    upstream.answer = { fixture: `${native}/text.sse` };
+    for (const leaves of [false, true]) {
+      const waits = Promise.withResolvers<() => void>();
+      const state = { isAhead: true, payloads: 0 };
+      const pace = {
+        get isAhead() {
+          return state.isAhead && state.payloads > 0;
+        },
+        whenCaughtUp: (resume: () => void) => waits.resolve(resume),
+      };
+      let calling: UpstreamCall | undefined;
+      const onPayload = (one: UpstreamCall): void => {
+        calling = one;
+        state.payloads += 1;
+      };
+      const over = call(native, { stream: true }, { pace, onPayload });
+      const resume = await waits.promise;
+      const before = state.payloads;
+      for (let i = 0; i < 20; i += 1) await nextTurn();
+      expect(state.payloads).toBe(before);
+      state.isAhead = false;
+      if (leaves) calling!.abort();
+      else resume();
+      const outcome = await over;
+      expect(outcome).toMatchObject(leaves ? { failure: { kind: 'aborted' } } : { clean: true });
+      expect(state.payloads > before).toBe(!leaves);
+    }
   });
 
   it('a native stream stops the upstream when the caller goes', async () => {

@@ -4,6 +4,7 @@ import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import type { UpstreamCall } from '#workers/inference/providers/provider.ts';
+import type { Pace } from '#workers/inference/stream-pace.ts';
 import { NativeUpstream } from '#test/support/native-upstream.ts';
 import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';
 
@@ -20,6 +21,7 @@ export interface CallOptions {
   route?: Route;
   timeoutMs?: number;
   onPayload?: (call: UpstreamCall) => void;
+  pace?: Pace;
   /** In place of the file's own upstream. */
   baseUrl?: string;
   /** In place of the one that this file makes. */
@@ -70,6 +72,7 @@ export function speakNatively() {
       route = 'chat.completions',
       timeoutMs = 5_000,
       onPayload,
+      pace,
       baseUrl,
       endpoint: over,
     } = options;
@@ -88,6 +91,7 @@ export function speakNatively() {
             betweenBytesMs: timeoutMs,
             totalMs: 60_000,
           },
+          ...(pace === undefined ? {} : { pace }),
           traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
         },
         {
