@@ -1,4 +1,4 @@
-import { begunKey, claimedReplyKey, heldKey, inboxKey } from '#shared/lanes/keys.ts';
+import { aliveKey, begunKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, Reply, WireFault } from '#shared/lanes/messages.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -72,10 +72,10 @@ export class Replies {
     write.send(inbox, reply, text);
   }
 
-  /** Asks again what the client has taken; false when there is no process any more that could say so. */
+  /** Asks again what the client has taken; false while there is no process that could say so. */
   async ask(chars: number): Promise<boolean> {
     const { inbox } = this.#entry;
-    if ((await this.#deps.client.exists(inboxKey(inbox))) === 0) return false;
+    if ((await this.#deps.client.exists(aliveKey(inbox))) === 0) return false;
     if (!this.#lost) this.#deps.outbox.send(inbox, this.#framesReply(chars));
     return true;
   }

@@ -132,7 +132,7 @@ export class Run {
       await this.#fail(error);
     } finally {
       this.#hold.release();
-      this.#pace.free();
+      this.#pace.end();
       this.#keptText?.release();
       this.#keptFrames?.release();
     }
@@ -246,11 +246,14 @@ export class Run {
     this.#call?.abort();
   }
 
-  /** Asks what its client has taken, and waits for it no longer where there is no process that could say it. */
+  /**
+   * Asks what its client has taken. Where no process lives that could say it, the answer may be wanted all the same: it
+   * goes on by a window for each time that it would have asked.
+   */
   async #askAgain(): Promise<void> {
     const { sent } = this.#pace;
     const isThere = await this.#settlement.replies.ask(sent).catch(() => true);
-    if (!isThere) this.#pace.free();
+    if (!isThere) this.#pace.taken(sent);
   }
 
   #relayed(relay: Relay): Relayed {

@@ -45,7 +45,6 @@ export class StreamPace implements Pace {
   #sent = 0;
   #asked = 0;
   #taken = 0;
-  #isFree = false;
   #resume: (() => void) | undefined;
   #asking: NodeJS.Timeout | undefined;
 
@@ -62,7 +61,6 @@ export class StreamPace implements Pace {
 
   /** Counts what is sent. Returns whether the api process is to say when its client has everything up to here. */
   send(chars: number): boolean {
-    if (this.#isFree) return false;
     this.#sent += chars;
     this.#all.add(chars);
     if (this.#sent - this.#asked < STEP_CHARS) return false;
@@ -92,9 +90,9 @@ export class StreamPace implements Pace {
     this.#wait(resume);
   }
 
-  /** The stream waits no more: it is over, or has no reader. */
-  free(): void {
-    this.#isFree = true;
+  /** The stream is over: nothing waits any more. */
+  end(): void {
+    this.#wait(undefined);
     this.taken(this.#sent);
   }
 

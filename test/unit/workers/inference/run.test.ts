@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { begunKey, bodyKey, claimedReplyKey, heldKey, inboxKey } from '#shared/lanes/keys.ts';
+import { aliveKey, begunKey, bodyKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
 import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
@@ -658,7 +658,7 @@ describe('a stream that is ahead of its client', () => {
     await vi.advanceTimersByTimeAsync(5_000);
     await until(() => outbox.replies.length === 6);
     expect(outbox.replies.at(-1)).toMatchObject({ kind: 'frames', payload: '', seq: 6 });
-    gone.add(inboxKey(one.entry.inbox));
+    gone.add(aliveKey(one.entry.inbox));
     await vi.advanceTimersByTimeAsync(5_000);
     await resumed;
     sink.onPayload(END[0]!);
