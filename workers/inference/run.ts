@@ -236,6 +236,8 @@ export class Run {
       this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
     }
     if (!isStep) return;
+    // An api process of the release before this one says nothing of what its clients take.
+    if (chars === undefined) this.#pace.taken(this.#pace.sent);
     this.#keptText?.set(relay.texts.reduce((sum, { length }) => sum + length, 0));
     this.#keptFrames?.set(this.#frames?.length ?? 0);
   }
@@ -372,11 +374,10 @@ export class Run {
       body: upstreamBody(body, route, { endpoint, model }, stream),
       stream,
       hold: this.#hold,
+      pace: this.#pace,
       timeouts: timeoutsOf(endpoint, deadlineAt - this.#deps.now(), stream),
     };
     if (traceparent !== undefined) request.traceparent = traceparent;
-    // An api process of the release before this one says nothing of what its clients take.
-    if (this.#entry.acknowledges === true) request.pace = this.#pace;
     return request;
   }
 

@@ -49,9 +49,11 @@ export class CallWatch implements UpstreamCall {
     const pausedAt = performance.now();
     clearTimeout(this.#silence);
     clearTimeout(this.#whole);
-    this.signal.addEventListener('abort', () => resolve(), { once: true });
-    wait(resolve);
+    const resume = (): void => resolve();
+    this.signal.addEventListener('abort', resume);
+    wait(resume);
     await promise;
+    this.signal.removeEventListener('abort', resume);
     if (this.signal.aborted) return;
     this.#begunAt += performance.now() - pausedAt;
     const { betweenBytesMs, totalMs } = this.#timeouts;
