@@ -17,7 +17,12 @@ export interface KeptPeers {
 }
 
 export function keepPeers(
-  { config, log, registry, processId }: ProcessContext,
+  {
+    config,
+    log,
+    registry,
+    processId,
+  }: Pick<ProcessContext, 'config' | 'log' | 'registry' | 'processId'>,
   client: RedisClient,
   catalogueDigest: () => string,
 ): KeptPeers {
@@ -31,6 +36,12 @@ export function keepPeers(
     labelNames: ['of'],
     registers: [registry],
   });
+  const known = new Gauge({
+    name: 'docket_process_info',
+    help: 'Always 1; its labels are the build and the catalogue of this process',
+    labelNames: ['build', 'catalogue'],
+    registers: [registry],
+  });
   const compare = async (): Promise<void> => {
     const me: Peer = {
       startedAt,
@@ -39,6 +50,8 @@ export function keepPeers(
       build: SOFTWARE,
       catalogue: catalogueDigest(),
     };
+    known.reset();
+    known.set({ build: me.build, catalogue: me.catalogue }, 1);
     tell(await peers.compare(me));
   };
   const tell = ({ problem: found, builds, catalogues }: Differences): void => {

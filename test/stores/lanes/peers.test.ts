@@ -1,10 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { aliveKey, PEERS_KEY } from '#shared/lanes/keys.ts';
 import { differencesOf, type Peer, Peers } from '#shared/lanes/redis/peers.ts';
+import { createRegistry } from '#shared/process/health-server.ts';
+import { keepPeers } from '#shared/process/keep-peers.ts';
+import type { ProcessContext } from '#shared/process/run-process.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
-const tags = ['survives.other-shards'];
 const NONE = { problem: undefined, builds: 0, catalogues: 0 };
 const ME: Peer = {
   startedAt: 2,
@@ -18,10 +22,12 @@ const ME: Peer = {
 const beside = (other: Partial<Peer>, otherId = 'api-2', id = 'api-1') =>
   differencesOf(ME, id, new Map([[otherId, { ...ME, ...other }]]));
 
+afterEach(() => void vi.useRealTimers());
+
 describe('processes that use the same lanes', () => {
   it(
     'the later of two with other shards does not serve, and the earlier one does',
-    { tags },
+    { tags: ['survives.other-shards'] },
     () => {
       expect(beside({ shards: 2, startedAt: 1 }).problem).toBe(
         'SHARDS is 4 here and 2 in api-2, which runs',
@@ -34,7 +40,7 @@ describe('processes that use the same lanes', () => {
 
   it(
     'a process does not serve beside one whose messages it cannot read, also when it was first',
-    { tags },
+    { tags: ['survives.other-shards'] },
     () => {
       expect(beside({ writes: 2, reads: [1, 2], startedAt: 3 }).problem).toBe(
         'api-2, which runs, writes format 2, which docket/1 cannot read',
@@ -43,14 +49,14 @@ describe('processes that use the same lanes', () => {
     },
   );
 
-  it('another build or catalogue is counted, and hinders nobody', () => {
+  it('another build or catalogue is counted, and hinders no process', () => {
     expect(beside({ build: 'docket/2' })).toEqual({ ...NONE, builds: 1 });
     expect(beside({ catalogue: 'c2' })).toEqual({ ...NONE, catalogues: 1 });
   });
 
   it(
-    'processes hear of each other while they live; one that died or left hinders nobody and is forgotten',
-    { tags },
+    'processes hear of each other while they live; one that died or left hinders no other and is forgotten',
+    { tags: ['survives.other-shards'] },
     async () => {
       const client = connectTo((await startTestRedis()).url);
       const [first, second] = [new Peers(client, 'api-1'), new Peers(client, 'api-2')];
@@ -62,6 +68,46 @@ describe('processes that use the same lanes', () => {
       await client.del(aliveKey('api-1'));
       expect(await second.compare({ ...ME, shards: 1 })).toEqual(NONE);
       expect(await client.hkeys(PEERS_KEY)).toEqual(['api-2']);
+    },
+  );
+
+  it(
+    'a process that runs is not ready while one runs that it cannot read, and says so once',
+    { tags: ['survives.other-shards'] },
+    async () => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+      const client = connectTo((await startTestRedis()).url);
+      const lines: string[] = [];
+      const peers = keepPeers(
+        {
+          config: { shards: 1 } as ProcessContext['config'],
+          log: pino({}, { write: (line) => void lines.push(line) }),
+          registry: createRegistry('api', false),
+          processId: 'api-1',
+        },
+        client,
+        () => 'c1',
+      );
+      await peers.join();
+      await peers.check();
+      const other = { ...ME, startedAt: Date.now() + 1, shards: 1, writes: 2, reads: [1, 2] };
+      await client.hset(PEERS_KEY, 'api-2', JSON.stringify(other));
+      await client.set(aliveKey('api-2'), '1');
+      const isReady = (): Promise<boolean> =>
+        peers.check().then(
+          () => true,
+          () => false,
+        );
+      const looks = async (ready: boolean): Promise<void> => {
+        vi.advanceTimersByTime(60_000);
+        await until(async () => (await isReady()) === ready, `it has looked: ready is ${ready}`);
+      };
+      await looks(false);
+      await looks(false);
+      expect(lines.filter((line) => line.includes('writes format 2'))).toHaveLength(1);
+      await client.del(aliveKey('api-2'));
+      await looks(true);
+      await peers.leave();
     },
   );
 });

@@ -8,7 +8,6 @@ import { connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
-const tags = ['survives.redis-demoted'];
 const [first, second] = await Promise.all([startTestRedis(), startTestRedis()]);
 const portOf = (url: string): number => Number(new URL(url).port);
 
@@ -60,7 +59,7 @@ const isOn = async (client: Redis, { url }: { url: string }): Promise<boolean> =
 describe('the server that a process writes to', () => {
   it(
     'a demoted server is left by every connection, for the one that the name leads to, and it is said once',
-    { tags },
+    { tags: ['survives.redis-demoted'] },
     async () => {
       const { name, changes, server, writer, reader } = await startProcess();
       await server.write(writer, 'p');
@@ -81,7 +80,7 @@ describe('the server that a process writes to', () => {
 
   it(
     'connections that were left behind on a server that was replaced are made anew as soon as one has met the other',
-    { tags },
+    { tags: ['survives.redis-demoted'] },
     async () => {
       const { name, changes, server, writer, reader } = await startProcess();
       name.port = portOf(second.url);
@@ -96,7 +95,7 @@ describe('the server that a process writes to', () => {
 
   it(
     'a server that is a replica when a process starts is not written to until it is promoted',
-    { tags },
+    { tags: ['survives.redis-demoted'] },
     async () => {
       const old = connectTo(first.url);
       await old.replicaof('127.0.0.1', portOf(second.url));

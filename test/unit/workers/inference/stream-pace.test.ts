@@ -7,7 +7,6 @@ const KIB = 1024;
 const WINDOW = 256 * KIB;
 const STEP = 64 * KIB;
 const MUCH = 64 * 1024 * KIB;
-const tags = ['limits.slow-readers'];
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -38,7 +37,7 @@ function stream(all = new OnTheWay()) {
 describe('the pace of a stream', () => {
   it(
     'a stream that is ahead of its client waits, and goes on as far as its client does',
-    { tags },
+    { tags: ['limits.slow-readers'] },
     () => {
       const { pace, send, acknowledged, state } = stream();
       send(1_000);
@@ -80,8 +79,8 @@ describe('the pace of a stream', () => {
   });
 
   it(
-    'whatever clients take in whatever order, every stream is sent whole, and no more is on its way than its window, and of all than the bound and a step of each',
-    { tags },
+    'in whichever order clients take what they are sent, every stream is sent whole, and no more is on its way than its window, and of all than the bound and a step of each',
+    { tags: ['limits.slow-readers'] },
     () => {
       fc.assert(
         fc.property(
@@ -114,20 +113,24 @@ describe('the pace of a stream', () => {
 });
 
 describe('what streams keep until their end', () => {
-  it('beyond the bound the one that keeps most lets go, and the others go on', { tags }, () => {
-    const kept = new KeptByStreams(100);
-    const gone: string[] = [];
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => kept.open(() => gone.push(name)));
-    a!.set(30);
-    b!.set(60);
-    expect([gone, kept.chars]).toEqual([[], 90]);
-    c!.set(20);
-    expect([gone, kept.chars]).toEqual([['b'], 50]);
-    b!.set(70);
-    expect(kept.chars).toBe(50);
-    a!.release();
-    c!.release();
-    b!.release();
-    expect(kept.chars).toBe(0);
-  });
+  it(
+    'beyond the bound the one that keeps most lets go, and the others go on',
+    { tags: ['limits.slow-readers'] },
+    () => {
+      const kept = new KeptByStreams(100);
+      const gone: string[] = [];
+      const [a, b, c] = ['a', 'b', 'c'].map((name) => kept.open(() => gone.push(name)));
+      a!.set(30);
+      b!.set(60);
+      expect([gone, kept.chars]).toEqual([[], 90]);
+      c!.set(20);
+      expect([gone, kept.chars]).toEqual([['b'], 50]);
+      b!.set(70);
+      expect(kept.chars).toBe(50);
+      a!.release();
+      c!.release();
+      b!.release();
+      expect(kept.chars).toBe(0);
+    },
+  );
 });
