@@ -238,7 +238,7 @@ export class Run {
     if (!isStep) return;
     // An api process of the release before this one says nothing of what its clients take.
     if (chars === undefined) this.#pace.taken(this.#pace.sent);
-    this.#keptText?.set(relay.texts.reduce((sum, { length }) => sum + length, 0));
+    this.#keptText?.set(relay.kept);
     this.#keptFrames?.set(this.#frames?.length ?? 0);
   }
 

@@ -61,6 +61,13 @@ export class StreamAccount {
     return [this.#text, ...this.#others.values()].map(String);
   }
 
+  /** Characters of that. */
+  get chars(): number {
+    let chars = this.#text.length;
+    for (const { length } of this.#others.values()) chars += length;
+    return chars;
+  }
+
   /** Every choice that appeared has its finish reason. */
   get isFinished(): boolean {
     return this.#seen.size > 0 && this.#finished.size === this.#seen.size;

@@ -16,6 +16,8 @@ export interface Relay {
   readonly joules: number | undefined;
   /** Everything generated so far, choice by choice, for counting when the upstream did not. */
   readonly texts: readonly string[];
+  /** Characters of what was generated that are in memory until the end. */
+  readonly kept: number;
   /** The id that the upstream gives the answer. */
   readonly upstreamAnswerId: string | undefined;
   /** The name that the upstream gives the model. */
@@ -107,6 +109,10 @@ export class StreamRelay implements Relay {
 
   get texts(): readonly string[] {
     return this.#account.texts;
+  }
+
+  get kept(): number {
+    return this.#account.chars;
   }
 
   get upstreamAnswerId(): string | undefined {

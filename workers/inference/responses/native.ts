@@ -4,6 +4,7 @@ import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts'
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import type { OurNames } from '../our-names.ts';
+import { GrowingText } from '../growing-text.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { readUsage } from '../usage.ts';
 import type { ResponseStream } from './relay.ts';
@@ -75,7 +76,7 @@ export class NativeStream implements ResponseStream {
   #announced: string[] | null = [];
   #first: JsonObject | undefined;
   #last: { text: string; response: JsonObject } | undefined;
-  #text = '';
+  readonly #text = new GrowingText();
   usage: Usage | undefined;
 
   constructor(
@@ -92,7 +93,11 @@ export class NativeStream implements ResponseStream {
   }
 
   get texts(): readonly string[] {
-    return [this.#text];
+    return [String(this.#text)];
+  }
+
+  get kept(): number {
+    return this.#text.length;
   }
 
   get upstreamAnswerId(): string | undefined {
@@ -126,7 +131,7 @@ export class NativeStream implements ResponseStream {
     this.#announce();
     this.#emit(text);
     if (typeof delta !== 'string' || delta === '') return false;
-    this.#text += delta;
+    this.#text.add(delta);
     return true;
   }
 

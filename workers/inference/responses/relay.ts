@@ -11,6 +11,8 @@ import { TranslatedStream } from './translated.ts';
 export interface ResponseStream {
   readonly usage: Usage | undefined;
   readonly texts: readonly string[];
+  /** Characters that are in memory until the end. */
+  readonly kept: number;
   readonly upstreamAnswerId: string | undefined;
   readonly modelNamed: string | undefined;
   readonly isFinished: boolean;
@@ -63,6 +65,10 @@ export class ResponseRelay implements Relay {
 
   get texts(): readonly string[] {
     return this.#stream?.texts ?? [];
+  }
+
+  get kept(): number {
+    return this.#stream?.kept ?? 0;
   }
 
   get upstreamAnswerId(): string | undefined {

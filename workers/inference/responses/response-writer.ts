@@ -1,5 +1,6 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
+import { GrowingText } from '../growing-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import {
   calledBy,
@@ -30,7 +31,7 @@ export interface ResponseWriterOptions {
 /** A part of an item: text that grows. */
 interface Part {
   kind: 'reasoning_text' | 'output_text' | 'refusal';
-  text: string;
+  text: GrowingText;
   logprobs: unknown[];
 }
 
@@ -135,12 +136,12 @@ export class ResponseWriter {
     let part = item.parts.at(-1);
     if (part?.kind !== partKind) {
       if (part !== undefined) this.#donePart(item, part);
-      part = { kind: partKind, text: '', logprobs: [] };
+      part = { kind: partKind, text: new GrowingText(), logprobs: [] };
       item.parts.push(part);
       this.#emit('response.content_part.added', { ...placeOf(item), part: partOf(part) });
     }
     if (text === '') return;
-    part.text += text;
+    part.text.add(text);
     part.logprobs.push(...logprobs);
     const delta = partKind === 'output_text' ? { delta: text, logprobs } : { delta: text };
     this.#emit(`response.${partKind}.delta`, { ...placeOf(item), ...delta });
@@ -223,7 +224,8 @@ export class ResponseWriter {
 
   #donePart(item: Item, part: Part): void {
     const place = placeOf(item);
-    const { kind, text, logprobs } = part;
+    const { kind, logprobs } = part;
+    const text = String(part.text);
     const whole =
       kind === 'refusal'
         ? { refusal: text }
@@ -327,7 +329,8 @@ function itemOf({ kind, id, parts, callId, name, input }: Item, status: Status):
   return { id, type: kind, status, call_id: callId, name, ...called };
 }
 
-function partOf({ kind, text, logprobs }: Part): JsonObject {
+function partOf({ kind, text: said, logprobs }: Part): JsonObject {
+  const text = String(said);
   if (kind === 'reasoning_text') return reasoningPart(text);
   return kind === 'refusal' ? refusalPart(text) : textPart(text, logprobs);
 }

@@ -4,6 +4,7 @@ import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import { StreamAccount } from '../stream-account.ts';
 import { usageIn } from '../usage.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { logprobsIn } from './output.ts';
 import type { ResponseStream } from './relay.ts';
 import { ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
 
@@ -33,6 +34,8 @@ export class TranslatedStream implements ResponseStream {
   readonly #account = new StreamAccount('delta');
   #hasBegun = false;
   #reasoningTokens = 0;
+  /** Characters of the chunks that had them. */
+  #odds = 0;
 
   constructor(
     options: ResponseWriterOptions & { emit: (payload: string) => void },
@@ -50,6 +53,11 @@ export class TranslatedStream implements ResponseStream {
     return this.#account.texts;
   }
 
+  /** The last event repeats all that was said, with the odds of its tokens. */
+  get kept(): number {
+    return 2 * this.#account.chars + this.#odds;
+  }
+
   get upstreamAnswerId(): string | undefined {
     return answerIdIn(this.#account.first);
   }
@@ -62,10 +70,11 @@ export class TranslatedStream implements ResponseStream {
     return this.#account.isFinished;
   }
 
-  accept(_given: string, chunk: JsonObject): boolean {
+  accept(given: string, chunk: JsonObject): boolean {
     this.#reasoningTokens = reasoningTokensIn(usageIn(chunk)) || this.#reasoningTokens;
     const noted = this.#account.note(chunk);
     if (noted === undefined) return false;
+    if (noted.choices.some((choice) => logprobsIn(choice).length > 0)) this.#odds += given.length;
     if (!this.#hasBegun) this.#writer.begin();
     this.#hasBegun = true;
     // One answer was asked for.

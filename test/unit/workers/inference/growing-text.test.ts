@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { JsonObject } from '#shared/kernel/json-object.ts';
+import { GrowingText } from '#workers/inference/growing-text.ts';
+import { ResponseRelay } from '#workers/inference/responses/relay.ts';
+import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';
+
+it('a text that comes in pieces is what they are together, halves of characters included', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ unit: 'binary', maxLength: 9_000 }), { maxLength: 8 }),
+      fc.constantFrom('\ud83c', '\udf0a', ''),
+      (pieces, half) => {
+        const text = new GrowingText();
+        const all = [...pieces, half, 'x'.repeat(16_384), ...pieces];
+        for (const piece of all) text.add(piece);
+        expect(String(text)).toBe(all.join(''));
+        expect(text.length).toBe(all.join('').length);
+      },
+    ),
+  );
+});
+
+it('a response keeps what was said and the odds of its tokens until its last event, and both are counted', () => {
+  const relay = new ResponseRelay({
+    body: '{}',
+    requestId: 'req_01K5Y0V8Z3M4N5P6Q7R8S9T0AB',
+    startedAt: 0,
+    model: 'm',
+    send: () => {},
+  });
+  relay.readFrom(endpoint('e', ['eu']));
+  const say = (logprobs: object | null): number => {
+    const chunk = { choices: [{ index: 0, delta: { content: 'word' }, logprobs }] } as JsonObject;
+    const given = JSON.stringify(chunk);
+    relay.accept(given, chunk);
+    return given.length;
+  };
+  say(null);
+  expect(relay.kept).toBe(8);
+  const chars = say({ content: [{ token: 'word', logprob: -1, bytes: null, top_logprobs: [] }] });
+  expect(relay.kept).toBe(16 + chars);
+});
