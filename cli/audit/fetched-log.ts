@@ -7,6 +7,7 @@ import {
   EMPTY_CHAIN,
 } from '#shared/accounts/audit/chain.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 import { checkAnchorProof, parseAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { MalformedLedgerText, type SignedNote, signerOf } from '#shared/ledger/notes.ts';
@@ -200,28 +201,77 @@ function entriesIn(text: string, orgId: string): AuditEntry[] {
 
 function pagesIn(text: string): unknown[] {
   try {
-    return [JSON.parse(text) as unknown];
-  } catch {
+    return [pageIn(text)];
+  } catch (error) {
+    if (error instanceof CannotJudge) throw error;
     // Several, one a line.
   }
   try {
-    const lines = text.split('\n').filter((line) => line.trim() !== '');
-    return lines.map((line) => JSON.parse(line) as unknown);
+    return text
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map(pageIn);
   } catch (error) {
+    if (error instanceof CannotJudge) throw error;
     throw new CannotJudge('The entries are not JSON: one page, or one a line.', error);
   }
 }
 
+/** @throws CannotJudge when a name stands twice in an object, of which hashes see the last and readers perhaps the first */
+function pageIn(text: string): unknown {
+  const page: unknown = JSON.parse(text);
+  if (colonsIn(text) !== membersIn(page))
+    throw new CannotJudge('The entries are not what GET /v1/audit-log gives: a name stands twice.');
+  return page;
+}
+
+/** Of a JSON text, outside its strings: as many as it has members. */
+function colonsIn(text: string): number {
+  let colons = 0;
+  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|:/g)) if (mark === ':') colons += 1;
+  return colons;
+}
+
+function membersIn(value: unknown): number {
+  let members = 0;
+  const left = [value];
+  while (left.length > 0) {
+    const each = left.pop();
+    if (typeof each !== 'object' || each === null) continue;
+    const values = Object.values(each);
+    if (!Array.isArray(each)) members += values.length;
+    for (const one of values) left.push(one);
+  }
+  return members;
+}
+
 const TEXTS = ['id', 'at', 'action', 'previous_hash', 'hash'] as const;
+/** All that an entry has. Its hash is over every one of them, and so would vouch for no other. */
+const MEMBERS: ReadonlySet<string> = new Set([
+  ...TEXTS,
+  'object',
+  'sequence',
+  'actor',
+  'address',
+  'subject',
+  'reason',
+  'details',
+]);
 
 function entryOf(value: unknown, orgId: string): AuditEntry {
   const fields = (value ?? {}) as Record<string, unknown>;
   const actor = (fields['actor'] ?? {}) as Record<string, unknown>;
+  const other =
+    Object.keys(fields).find((name) => !MEMBERS.has(name)) ??
+    Object.keys(actor).find((name) => name !== 'kind' && name !== 'id');
+  if (other !== undefined)
+    throw new CannotJudge(`An entry says more than its hash is over: ${plain(other)}.`);
   const isText = (each: unknown): boolean => typeof each === 'string';
   const isTextOrNull = (each: unknown): boolean => each === null || isText(each);
   const fits =
     TEXTS.every((name) => isText(fields[name])) &&
     Number.isSafeInteger(fields['sequence']) &&
+    fields['object'] === 'audit_log_entry' &&
     isText(actor['kind']) &&
     isText(actor['id']) &&
     ['address', 'subject', 'reason'].every((name) => isTextOrNull(fields[name])) &&
@@ -233,7 +283,7 @@ function entryOf(value: unknown, orgId: string): AuditEntry {
     id,
     orgId,
     sequence,
-    at: Date.parse(at as string),
+    at: momentOf(at as string),
     action,
     actorKind: actor['kind'],
     actorId: actor['id'],
@@ -244,4 +294,10 @@ function entryOf(value: unknown, orgId: string): AuditEntry {
     previousHash: fields['previous_hash'],
     hash,
   } as AuditEntry;
+}
+
+/** The hash is over the moment, which could be written in other words, and with more beside it: that is another entry. */
+function momentOf(text: string): number {
+  const at = new Date(text);
+  return !Number.isNaN(at.getTime()) && at.toISOString() === text ? at.getTime() : NaN;
 }

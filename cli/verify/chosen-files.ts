@@ -128,7 +128,10 @@ export function auditPagesIn(text: string): string[] | undefined {
     );
   };
   const whole = parsed(text);
-  if (whole !== undefined) return isPage(whole) ? [JSON.stringify(whole)] : undefined;
+  if (whole !== undefined) {
+    // Line breaks of JSON are white space; written again it would lose names that stand twice.
+    return isPage(whole) ? [text.replaceAll(/[\r\n]/g, ' ')] : undefined;
+  }
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.length > 0 && lines.every((line) => isPage(parsed(line))) ? lines : undefined;
 }

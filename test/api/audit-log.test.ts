@@ -10,6 +10,7 @@ import { publishAuditHeads } from '#shared/ledger/postgres/audit-checkpoints.ts'
 import { publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { type FetchedLog, judgeEntriesAlone, judgeFetchedLog } from '#cli/audit/fetched-log.ts';
+import { auditPagesIn } from '#cli/verify/chosen-files.ts';
 import { createAnchorWriter } from '#test/support/anchor.ts';
 import { openEdge } from '#test/support/app.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -218,6 +219,10 @@ describe('an audit log that its organisation fetched', () => {
       'altered in its details',
       (all) => all.map((e) => (e.sequence === 7 ? { ...e, details: {} } : e)),
     ],
+    [
+      'given the same time in other words',
+      (all) => all.map((e) => ({ ...e, at: `${String(e['at']).replace('T', ' ')} (or later)` })),
+    ],
     ['left out', (all) => all.filter(({ sequence }) => sequence !== 7)],
     ['left out at the beginning', (all) => all.slice(1)],
     ['left out at the end', (all) => all.slice(0, -1)],
@@ -228,6 +233,34 @@ describe('an audit log that its organisation fetched', () => {
     ],
   ])('is judged bad when an entry was %s', (_, edit) => {
     expect(judged({ entries: page(edit(entries)) }).verdict).toBe('bad');
+  });
+
+  it.each<[string, (text: string) => string, RegExp]>([
+    [
+      'a reason twice',
+      (text) => text.replace('"reason":', '"reason":"Asked by Eve","reason":'),
+      /a name stands twice/,
+    ],
+    [
+      'a member more',
+      (text) => text.replace('"reason":', '"note":"Asked by Eve","reason":'),
+      /more than its hash is over: note/,
+    ],
+    [
+      'a name of its actor',
+      (text) => text.replace('"kind":', '"name":"Eve","kind":'),
+      /more than its hash is over: name/,
+    ],
+  ])('cannot be judged with %s, which no hash is over', (_, edit, words) => {
+    const text = page(entries);
+    const edited = edit(text);
+    expect(edited).not.toBe(text);
+    const cannot = expect.objectContaining({
+      name: 'CannotJudge',
+      message: expect.stringMatching(words),
+    }) as Error;
+    expect(() => judged({ entries: edited })).toThrow(cannot);
+    expect(() => judged({ entries: auditPagesIn(edited)!.join('\n') })).toThrow(cannot);
   });
 
   it('is judged bad with the head, the anchor or the keys of another', async () => {
