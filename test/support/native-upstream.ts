@@ -7,6 +7,8 @@ import { NotingUpstream } from './noting-upstream.ts';
 export interface NativeAnswer {
   /** `anthropic/text.sse`: an exchange as the provider's documentation shows it. */
   fixture: string;
+  /** What is changed in it. */
+  edit?: (text: string) => string;
   status?: number;
   headers?: Record<string, string>;
   /** Bytes written at a time; all at once when absent. */
@@ -20,8 +22,16 @@ export class NativeUpstream extends NotingUpstream {
   answer: NativeAnswer = { fixture: 'anthropic/text.json' };
 
   protected override answerTo(_body: object, response: ServerResponse): void {
-    const { fixture, status = 200, headers = {}, drip, stallAfter } = this.answer;
-    const bytes = readFileSync(join(import.meta.dirname, '../fixtures', fixture));
+    const {
+      fixture,
+      edit = (text) => text,
+      status = 200,
+      headers = {},
+      drip,
+      stallAfter,
+    } = this.answer;
+    const path = join(import.meta.dirname, '../fixtures', fixture);
+    const bytes = Buffer.from(edit(readFileSync(path, 'utf8')));
     const type = fixture.endsWith('.sse') ? 'text/event-stream' : 'application/json';
     response.writeHead(status, { 'content-type': type, ...headers });
     if (stallAfter !== undefined) {

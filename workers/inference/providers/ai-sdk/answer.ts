@@ -25,8 +25,9 @@ const FINISH_REASONS: Readonly<Record<LanguageModelV4FinishReason['unified'], st
   other: 'stop',
 };
 
-export function finishReasonOf({ unified }: LanguageModelV4FinishReason): string | null {
-  return FINISH_REASONS[unified];
+/** A reason that the library does not know is one; that there was none it says in the same word. */
+export function finishReasonOf({ unified, raw }: LanguageModelV4FinishReason): string | null {
+  return unified === 'other' && (raw ?? '') === '' ? null : FINISH_REASONS[unified];
 }
 
 /** Usage in OpenAI's shape, or undefined when the provider told none: it is counted then. Zero is a count. */

@@ -63,6 +63,22 @@ describe('a whole answer', () => {
     expect(body['generationConfig']).toMatchObject({ temperature: 0.5, stopSequences: ['END'] });
   });
 
+  it.each([
+    ['anthropic', /"stop_reason": ?"[a-z_]+"/, '"stop_reason": null'],
+    ['google', /"finishReason": ?"[A-Z_]+",?/, ''],
+  ] as const)(
+    'an answer of %s without a reason for its end has not come to one',
+    async (native, reason, none) => {
+      const edit = (text: string): string => {
+        expect(text).toMatch(reason);
+        return text.replace(reason, none);
+      };
+      upstream.answer = { fixture: `${native}/text.json`, edit };
+      const { choices } = JSON.parse((await call(native, {})).answer!) as { choices: unknown[] };
+      expect(choices).toMatchObject([{ finish_reason: null }]);
+    },
+  );
+
   it('an answer with tool calls has their arguments as JSON text', async () => {
     upstream.answer = { fixture: 'anthropic/tools.json' };
     const { answer } = await call('anthropic', { tools: TOOLS, tool_choice: 'required' });
