@@ -176,9 +176,9 @@ export class Run {
     }
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
     const named = namerOf({ id, model })(encoded, parsed);
-    if (usage.source === 'unknown') return named;
     const told = toldUsage(usage, parsed['usage'], route);
-    return told === parsed['usage'] ? named : setMember(named, 'usage', JSON.stringify(told));
+    const isAsCame = told === (parsed['usage'] ?? null);
+    return isAsCame ? named : setMember(named, 'usage', JSON.stringify(told));
   }
 
   /** What a response says of its request. */

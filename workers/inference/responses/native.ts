@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts';
@@ -52,9 +53,27 @@ export function asOurs(
   if (parsed['model'] !== model) ours = setMember(ours, 'model', JSON.stringify(model));
   if (parsed['store'] !== false) ours = setMember(ours, 'store', 'false');
   if (Object.hasOwn(parsed, 'receipt')) ours = dropMembers(ours, ['receipt']);
-  if (usage?.source === 'counted')
-    ours = setMember(ours, 'usage', JSON.stringify(responseUsage(usage)));
-  return ours;
+  if (usage === undefined) return ours;
+  const told = toldUsageOf(usage, parsed['usage']);
+  const isAsCame = told === (parsed['usage'] ?? null);
+  return isAsCame ? ours : setMember(ours, 'usage', JSON.stringify(told));
+}
+
+/** Usage in the upstream's own words, with what the receipt says wherever that stands; null where it is not known. */
+function toldUsageOf(usage: Usage | UnknownUsage, theirs: unknown): unknown {
+  if (usage.source !== 'upstream' || !isObject(theirs)) return responseUsage(usage);
+  const { inputTokens, cachedInputTokens, outputTokens } = usage;
+  const details = theirs['input_tokens_details'];
+  const told = {
+    ...theirs,
+    input_tokens: inputTokens,
+    ...(isObject(details) && details['cached_tokens'] != null
+      ? { input_tokens_details: { ...details, cached_tokens: cachedInputTokens } }
+      : {}),
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
+  return isDeepStrictEqual(told, theirs) ? theirs : told;
 }
 
 /** Everything that a response holds of what was generated, for counting. */
@@ -138,7 +157,7 @@ export class NativeStream implements ResponseStream {
   finish(usage: Usage | UnknownUsage): string {
     this.#announce();
     const { text, response } = this.#last!;
-    return usage.source === 'counted' ? this.#ours(text, response, usage) : text;
+    return this.#ours(text, response, usage);
   }
 
   #announce(): void {

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
+import { asOurs, NativeStream } from '#workers/inference/responses/native.ts';
+import { readUsage } from '#workers/inference/usage.ts';
+
+const OURS = { id: 'resp_01', model: 'm' };
+const NOT_KNOWN: UnknownUsage = { source: 'unknown', reason: 'not_counted' };
+
+/** What a caller reads of a response whose server says this of its usage, whole and in the last event of a stream. */
+function told(theirs: object, usage: Usage | UnknownUsage): unknown[] {
+  const response = { id: 'resp_up', model: 'up', status: 'completed', output: [], usage: theirs };
+  const whole = asOurs(JSON.stringify(response), response, OURS, usage);
+  const options = { emit: () => {}, model: OURS.model, requestId: 'req_01' };
+  const stream = new NativeStream(options, undefined);
+  const event = { type: 'response.completed', response };
+  stream.accept(JSON.stringify(event), event);
+  const last = JSON.parse(stream.finish(usage)) as { response: { usage: unknown } };
+  return [(JSON.parse(whole) as { usage: unknown }).usage, last.response.usage];
+}
+
+describe('usage in the response of a server that speaks responses', () => {
+  it('says what the receipt says, sums and cached parts too, and else what its server says', () => {
+    const theirs = {
+      input_tokens: 9,
+      input_tokens_details: { cached_tokens: 12, audio_tokens: 1 },
+      output_tokens: 4,
+      output_tokens_details: { reasoning_tokens: 2 },
+      total_tokens: 99,
+    };
+    const says = {
+      ...theirs,
+      input_tokens_details: { cached_tokens: 9, audio_tokens: 1 },
+      total_tokens: 13,
+    };
+    expect(told(theirs, readUsage(theirs)!)).toEqual([says, says]);
+  });
+
+  it('has the names of responses where its server has those of chats', () => {
+    const theirs = { prompt_tokens: 9, completion_tokens: 4 };
+    const says = { input_tokens: 9, output_tokens: 4, total_tokens: 13 };
+    expect(told(theirs, readUsage(theirs)!)).toMatchObject([says, says]);
+  });
+
+  it('is null where the receipt says that it is not known', () => {
+    const theirs = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+    expect(told(theirs, NOT_KNOWN)).toEqual([null, null]);
+  });
+});
