@@ -53,8 +53,10 @@ export function waitAfterFailure(attempts: number): number | null {
   return Math.min(BACKOFF_MIN_MS * 2 ** (attempts - 1), BACKOFF_MAX_MS);
 }
 
-const SIGNATURE =
-  '\n\nYou get this letter because you are a contact or an owner of this organisation.';
+const SIGNATURE = 'You get this letter because you are a contact or an owner of this organisation.';
+/** Of a change of contacts, which those from before are told as well. */
+const SIGNATURE_OF_BOTH =
+  'You get this letter because you are a contact of this organisation, or were one until now.';
 
 /** Specification: how soon a key is revoked that is reported as leaked. */
 export const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
@@ -126,10 +128,14 @@ export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string
         UNEXPECTED,
       ]);
     case 'account.contacts_set':
-      return draft(`${name}: the contacts of your organisation were changed`, [
-        'Its settings show to whom letters about the account and about keys go, once they have confirmed their addresses.',
-        UNEXPECTED,
-      ]);
+      return draft(
+        `${name}: the contacts of your organisation were changed`,
+        [
+          'Its settings show to whom letters about the account and about keys go, once they have confirmed their addresses.',
+          UNEXPECTED,
+        ],
+        SIGNATURE_OF_BOTH,
+      );
     default:
       return null;
   }
@@ -237,7 +243,7 @@ export function draftOfEndedExpiries(organisation: string, keys: readonly NamedK
   ]);
 }
 
-function draft(subject: string, paragraphs: readonly string[]): Draft {
-  const body = paragraphs.filter((text) => text !== '').join('\n\n') + SIGNATURE;
+function draft(subject: string, paragraphs: readonly string[], signature = SIGNATURE): Draft {
+  const body = [...paragraphs, signature].filter((text) => text !== '').join('\n\n');
   return { subject, body };
 }
