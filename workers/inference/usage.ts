@@ -93,16 +93,22 @@ export function toldUsage(
     const { cachedInputTokens: cached } = usage;
     return cached === 0 ? ours : { ...ours, prompt_tokens_details: { cached_tokens: cached } };
   }
-  const told: JsonObject = { ...theirs, ...cachedAs(usage, theirs), ...ours };
+  const told: JsonObject = { ...theirs, ...elsewhere(usage, theirs), ...ours };
   // A sum that is not told contradicts nothing.
   if (theirs['total_tokens'] === undefined) delete told['total_tokens'];
   return isDeepStrictEqual(told, theirs) ? theirs : told;
 }
 
-/** The places where an upstream's usage tells the cached part of the prompt, with what the receipt says. */
-function cachedAs({ cachedInputTokens }: Usage, theirs: JsonObject): JsonObject {
+/**
+ * The further places where an upstream's usage tells what the receipt says: the cached part of the prompt, and the names of
+ * responses, which some gateways write beside those of chats and leave at zero.
+ */
+function elsewhere(usage: Usage, theirs: JsonObject): JsonObject {
+  const { inputTokens, cachedInputTokens, outputTokens } = usage;
   const { prompt_tokens_details: details, prompt_cache_hit_tokens: hit } = theirs;
   return {
+    ...(theirs['input_tokens'] == null ? {} : { input_tokens: inputTokens }),
+    ...(theirs['output_tokens'] == null ? {} : { output_tokens: outputTokens }),
     ...(isObject(details) && details['cached_tokens'] != null
       ? { prompt_tokens_details: { ...details, cached_tokens: cachedInputTokens } }
       : {}),

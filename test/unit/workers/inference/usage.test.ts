@@ -49,6 +49,14 @@ describe('usage of an upstream', () => {
     });
   });
 
+  it('usage under the names of chats and of responses says one thing under both', () => {
+    const theirs = { ...SOME, input_tokens: 0, output_tokens: 7, input_tokens_details: null };
+    const told = toldUsage(readUsage(theirs)!, theirs);
+    expect(told).toEqual({ ...theirs, input_tokens: 10, output_tokens: 2 });
+    const agreed = { ...theirs, input_tokens: 10, output_tokens: 2 };
+    expect(toldUsage(readUsage(agreed)!, agreed)).toBe(agreed);
+  });
+
   it('usage of embeddings needs no count of what was generated', () => {
     expect(readUsage({ prompt_tokens: 10 }, undefined, 'embeddings')).toMatchObject({
       inputTokens: 10,
