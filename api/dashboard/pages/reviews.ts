@@ -5,7 +5,13 @@ import { INDUSTRIES, STATEMENTS } from '#shared/accounts/declaration.ts';
 import type { ListEntry } from '#shared/accounts/postgres/vetting.ts';
 import { HIT_SCORE, LOOK_SCORE } from '#shared/accounts/sanctions/assess.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
-import type { RecordedVetting, Review, Risk, Vetting } from '#shared/accounts/vetting.ts';
+import {
+  VETTED_STATES,
+  type RecordedVetting,
+  type Review,
+  type Risk,
+  type Vetting,
+} from '#shared/accounts/vetting.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { day } from '#shared/kernel/time.ts';
 import { counted } from '#shared/methodology/readable.ts';
@@ -137,10 +143,10 @@ export function reviewPage(frame: Frame, parts: ReviewParts): Html {
     </div>
     ${told(parts)}
     ${
-      parts.isStale && review.decision === null
+      parts.isStale && review.decision === null && VETTED_STATES.includes(account.state)
         ? note(
             'warn',
-            'The declaration or a list has changed since this screening. Another one comes by itself, normally within a minute, and this page then shows it: a decision on this one is refused from then on.',
+            'The declaration, a name or a list has changed since this screening. Another one comes by itself, normally within a minute, and this page then shows it: a decision on this one is refused from then on.',
           )
         : undefined
     }
@@ -183,6 +189,8 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
   const { review, account } = parts;
   const needsSecond = review.risk === 'high' && review.approvals.length === 0;
   const inReview = account.state === 'in_review';
+  const isSuspended = account.state === 'suspended';
+  const stays = `The account stays ${account.state}`;
   return html`<div class="acts-of-two">
     ${
       mine
@@ -197,7 +205,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
               ? 'The risk is high: this is the first of two approvals. Nothing changes until another reviewer has approved the same screening.'
               : inReview
                 ? 'The application goes on to the contract, and its contacts get a letter. Listed parties that were met here are not held against this organisation again.'
-                : `The account stays ${account.state}: an operator can reinstate it then. Listed parties that were met here are not held against it again.`,
+                : `${stays}${isSuspended ? ': an operator can reinstate it then' : ''}. Listed parties that were met here are not held against it again.`,
           })
     }
     ${decisionForm(frame, parts, {
@@ -205,7 +213,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
       label: 'Reject',
       effect: inReview
         ? 'The application ends, and its contacts get a letter. This cannot be undone: the organisation would have to apply anew.'
-        : `The account stays ${account.state} and cannot be reinstated on this review.`,
+        : `${stays}${isSuspended ? ' and cannot be reinstated on this review' : ''}.`,
     })}
   </div>`;
 }

@@ -140,7 +140,7 @@ async function showReview(
 
 /** Whether this screening compared something else than what would be compared now. */
 function isStale(
-  { lists, declarationId, contractId }: RecordedVetting,
+  { lists, declarationId, contractId, namesRevision }: RecordedVetting,
   applicant: Applicant | null,
   current: readonly ListVersion[],
 ): boolean {
@@ -152,7 +152,8 @@ function isStale(
   return (
     keyOf(lists) !== keyOf(current) ||
     (applicant?.declarationId ?? null) !== (declarationId ?? null) ||
-    (applicant?.contractId ?? null) !== (contractId ?? null)
+    (applicant?.contractId ?? null) !== (contractId ?? null) ||
+    (applicant?.namesRevision ?? 0) > (namesRevision ?? 0)
   );
 }
 

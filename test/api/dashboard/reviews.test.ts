@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   createRegistries,
+  currentVetting,
   declaration,
   newAccount,
   OPERATOR,
@@ -192,6 +193,32 @@ describe('the review queue', () => {
       expect(refused.payload).toContain(text);
       expect(refused.payload).toContain('seen &#60;script&#62;');
       expect(shownScreening(refused.payload)).not.toBe(screening);
+    },
+  );
+
+  it(
+    'no name counts as compared that was changed after the screening, and of a closed account nothing is promised',
+    { tags: ['dashboard.reviews'] },
+    async () => {
+      const { orgId, id } = await referred();
+      const { reasons } = RESEMBLANCE;
+      await vettings.record(
+        orgId,
+        await currentVetting(registries, orgId, { outcome: 'flagged', reasons: reasons! }),
+      );
+      const shown = async () => (await visitors.rita.get(`${REVIEWS}/${id}`)).payload;
+      const before = await shown();
+      expect(before).toContain('>nothing<');
+      expect(before).not.toContain('before the change');
+      await database.pool.query(`update account set name = 'Dora Exampel' where id = $1`, [orgId]);
+      const renamed = await shown();
+      expect(renamed).toContain('nothing before the change');
+      expect(renamed).toContain('Another one comes by itself');
+      expect(renamed).not.toContain('>nothing<');
+      await accounts.close(orgId, OPERATOR, 'They gave up.');
+      const closed = await shown();
+      expect(closed).toContain('The account stays closed.');
+      expect(closed).not.toMatch(/reinstate|comes by itself/);
     },
   );
 });
