@@ -69,13 +69,17 @@ export function askedAfter(request: FastifyRequest, prefix: IdPrefix): string | 
   return isId(prefix, asked) ? asked : undefined;
 }
 
-/** What the page after an act says was done: the words for the name that the address has. */
+/**
+ * What the page after an act says was done: the words for the name that the address has.
+ * @param stands whether it still is so: a page is read again after the act was undone elsewhere
+ */
 export function doneOf(
   request: FastifyRequest,
   words: Readonly<Record<string, string>>,
+  stands: (done: string) => boolean = () => true,
 ): { done?: string } {
   const asked = askedFor(request, 'done');
-  return Object.hasOwn(words, asked) ? { done: words[asked]! } : {};
+  return Object.hasOwn(words, asked) && stands(asked) ? { done: words[asked]! } : {};
 }
 
 export const DAY_MS = 24 * 60 * 60 * 1_000;

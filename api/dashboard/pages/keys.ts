@@ -142,6 +142,15 @@ export function stateBadge(key: KeyRecord, now: number): Html {
   return due !== null && due < now ? badge('warn', 'active, rotate') : badge('good', 'active');
 }
 
+/** Whether a key still is as an act has made it: since then another one may have been done elsewhere. */
+export function standsFor(key: KeyRecord, now: number): (done: string) => boolean {
+  const state = stateAt(key, now);
+  return (done) => {
+    if (done === 'leaked') return key.leaked;
+    return state === (done === 'revoked' ? 'revoked' : 'active');
+  };
+}
+
 /** Beside the state of a key that others have. */
 export function leakedBadge({ leaked }: Pick<KeyRecord, 'leaked'>): Html | undefined {
   return leaked ? badge('bad', 'leaked') : undefined;

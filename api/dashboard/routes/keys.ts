@@ -22,6 +22,7 @@ import {
   newKeyPage,
   type NewKeyParts,
   REASONS,
+  standsFor,
 } from '../pages/keys.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -71,7 +72,7 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.get<OfKey>('/keys/:id', SESSION, (request, reply) => {
     const open = askedFor(request, 'do');
-    return showKey(deps, [request, reply], { open, ...doneOf(request, DONE) });
+    return showKey(deps, [request, reply], { open });
   });
 }
 
@@ -79,7 +80,7 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 async function showKey(
   deps: DashboardDeps,
   [request, reply]: Exchange,
-  parts: Pick<KeyParts, 'open' | 'problem' | 'done'>,
+  parts: Pick<KeyParts, 'open' | 'problem'>,
   status = 200,
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
@@ -88,11 +89,12 @@ async function showKey(
     predecessorOf(deps, key),
     deps.keys.successor(orgId, key.id),
   ]);
+  const done = doneOf(request, DONE, standsFor(key, deps.now()));
   return send(
     deps,
     [request, reply],
     key.name,
-    (frame) => keyPage(frame, { key, predecessor, successor, ...parts }),
+    (frame) => keyPage(frame, { key, predecessor, successor, ...done, ...parts }),
     status,
   );
 }

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { stateAt } from '#shared/keys/lifecycle.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { sendFramed } from '../guard.ts';
@@ -17,7 +19,12 @@ export function rotationRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     const { orgId } = request.membership;
     const old = await deps.keys.get(orgId, request.params.id);
     const successor = await deps.keys.successor(orgId, old.id);
-    const parts = { old, successor, ...doneOf(request, DONE) };
+    const isActive = (key: KeyRecord | null): boolean =>
+      key !== null && stateAt(key, deps.now()) === 'active';
+    const done = doneOf(request, DONE, (name) =>
+      name === 'issued' ? isActive(successor) : !isActive(old) || !isActive(successor),
+    );
+    const parts = { old, successor, ...done };
     return sendFramed(deps, [request, reply], {
       title: `Rotate ${old.name}`,
       section: 'keys',

@@ -14,6 +14,7 @@ import {
   whyNot,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
+import { standsFor } from '../pages/keys.ts';
 import { serviceKeyPage } from '../pages/service-key.ts';
 import type { Told } from '../pages/parts.ts';
 
@@ -31,9 +32,7 @@ type OfKey = { Params: { id: string } };
 
 /** What support does to a key of any organisation when it is asked: revoke it, say that it leaked, restore it. */
 export function serviceKeyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
-  app.get<OfKey>('/keys/:id', SESSION, (request, reply) =>
-    show(deps, [request, reply], doneOf(request, DONE)),
-  );
+  app.get<OfKey>('/keys/:id', SESSION, (request, reply) => show(deps, [request, reply], {}));
   app.post<OfKey>('/keys/:id/revoke', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     return act(deps, [request, reply], async ({ orgId, id }, actor) => {
@@ -78,12 +77,13 @@ async function show(
 ): Promise<FastifyReply> {
   const key = await deps.keys.find((request.params as OfKey['Params']).id);
   const account = await deps.accounts.get(key.orgId);
+  const done = doneOf(request, DONE, standsFor(key, deps.now()));
   return sendFramed(deps, [request, reply], {
     title: key.name,
     section: 'look-up',
     status,
     body: (frame) =>
-      serviceKeyPage(frame, { key, account, mayNot: whyNot(request, key.orgId), ...said }),
+      serviceKeyPage(frame, { key, account, mayNot: whyNot(request, key.orgId), ...done, ...said }),
   });
 }
 

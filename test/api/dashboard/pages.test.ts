@@ -71,8 +71,18 @@ describe('keys', () => {
       });
       expect(revoked.headers.location).toBe(`${address}?done=revoked`);
       expect((await registries.keys.get(orgId, id)).state).toBe('revoked');
+      const told = async (done: string): Promise<string | undefined> =>
+        /The key is (?:revoked|restored|marked)[^.:]*/.exec(
+          (await visitors.owner.get(`${address}?done=${done}`)).payload,
+        )?.[0];
+      expect(await told('revoked')).toBe('The key is revoked');
+      expect(await told('restored')).toBeUndefined();
+      expect(await told('leaked')).toBeUndefined();
       await visitors.owner.send(address, `${address}/restore`);
       expect((await registries.keys.get(orgId, id)).state).toBe('active');
+      // A page that is loaded again after another act does not go on saying what the one before has done.
+      expect(await told('restored')).toBe('The key is restored and works again');
+      expect(await told('revoked')).toBeUndefined();
       const log = await registries.audit.list({ orgId, limit: 4, order: 'desc' });
       expect(log.items.map(({ action, reason }) => [action, reason])).toEqual([
         ['key.restored', null],
@@ -113,7 +123,13 @@ describe('keys', () => {
       const lost = await issue();
       const revoke = (key: string) =>
         visitors.owner.send(rotation, `${keys}/${key}/revoke`, { why: 'rotated', rotation: id });
+      const told = async (done: string): Promise<string> =>
+        (await visitors.owner.get(`${rotation}?done=${done}`)).payload;
+      expect(await told('issued')).toContain('The new key was shown once');
+      expect(await told('revoked')).not.toContain('The key is revoked');
       expect((await revoke(lost)).headers.location).toBe(`${rotation}?done=revoked`);
+      expect(await told('revoked')).toContain('The key is revoked');
+      expect(await told('issued')).not.toContain('The new key was shown once');
       expect(await step()).toBe('Issue the successor');
       const successor = await issue();
       expect(await step()).toBe('Deploy it');
