@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
+import { didWeb } from '#shared/receipts/issuer.ts';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
@@ -220,13 +221,24 @@ function isZip(path: string): boolean {
   }
 }
 
-/** The keys of the deployment on this machine, if there is one whose keys can be read. */
+/** Issuers that are this machine, whatever the port. */
+const THIS_MACHINE = /^did:web:(?:localhost|127\.0\.0\.1)(?:%3A\d+)?(?::|$)/;
+
+/**
+ * The keys of the deployment on this machine, if there is one whose keys can be read. They are of what it issues itself:
+ * a directory of keys can lie beside a receipt as a did.json can, and that of another issuer shows nothing of whose it is.
+ */
 function localTrust(issuer: () => string): Trust | undefined {
-  const { signingKeysDir } = loadToolConfig();
+  const { signingKeysDir, publicUrl } = loadToolConfig();
   if (!existsSync(signingKeysDir)) return undefined;
   try {
-    const keys = trustedSigningKeys(loadSigningKeys(signingKeysDir), issuer());
-    return { keys, source: `this deployment’s own keys in ${signingKeysDir}`, isChosen: true };
+    const did = issuer();
+    const keys = trustedSigningKeys(loadSigningKeys(signingKeysDir), did);
+    const isChosen = did === didWeb(publicUrl) || THIS_MACHINE.test(did);
+    const source = isChosen
+      ? `this deployment’s own keys in ${signingKeysDir}`
+      : `keys in ${signingKeysDir}, which do not show whose it is: this deployment is ${publicUrl} (PUBLIC_URL)`;
+    return { keys, source, isChosen };
   } catch (error) {
     if (error instanceof SigningKeyProblem) return undefined;
     throw error;

@@ -169,6 +169,10 @@ describe('docket verify', () => {
     const own = createReceiptSigner({ privateKeyPem, did: issuer.did }).sign(
       buildReceipt(inputOf('degraded')),
     );
+    // A directory of keys that came with a receipt says nothing of whose it is, as a did.json does not.
+    const { out: others, code: ofOthers } = await run(save('receipt.json', own));
+    expect([ofOthers, others]).toEqual([3, expect.stringContaining('do not show whose it is')]);
+    vi.stubEnv('PUBLIC_URL', issuer.publicUrl);
     const { out, code } = await run(save('receipt.json', own));
     expect(code).toBe(0);
     expect(out).toContain(`own keys in ${keysDir}`);
