@@ -17,7 +17,7 @@ const LINK_MARKS = /[:：](?=\/\/)|[.．。｡](?=[\p{L}\p{N}]{2})|[@＠]/gu;
 
 /** Text of others as a letter shows it: on one line, of so many characters at most, and with nothing that becomes a link. */
 export function inert(foreign: string, lengthMax: number): string {
-  const characters = [...foreign.trim().replaceAll(/\s+/g, ' ')];
+  const characters = Array.from(foreign.trim().replaceAll(/\s+/g, ' '));
   const isLong = characters.length > lengthMax;
   const short = characters.slice(0, lengthMax).join('') + (isLong ? '…' : '');
   return plain(short).replaceAll(LINK_MARKS, '[$&]');

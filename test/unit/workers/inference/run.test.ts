@@ -775,7 +775,7 @@ describe('a cancelled request', () => {
       );
       await run(delivery());
       expect(handed()[0]!.record.usage).toEqual(notKnown);
-      expect(JSON.parse(outbox.replies.at(-1)!.payload!)).toMatchObject({ usage: null });
+      expect(JSON.parse(outbox.replies.at(-1)!.payload)).toMatchObject({ usage: null });
     },
   );
 
