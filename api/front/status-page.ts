@@ -15,9 +15,9 @@ export const REGION_WORDS: Readonly<Record<RegionWord, readonly [Tone, string, s
   degraded: [
     'bad',
     'degraded',
-    'requests pinned to it are refused; others go to another region that has the model',
+    'requests pinned to it are refused; others go to another region where one has the model',
   ],
-  decommissioned: ['plain', 'decommissioned', 'closed for good'],
+  decommissioned: ['plain', 'decommissioned', 'closed: it takes no requests'],
 };
 
 const LEDGER_WORDS: Readonly<Record<ServiceStatus['ledger'], readonly [Tone, string, string]>> = {

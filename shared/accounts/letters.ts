@@ -120,7 +120,7 @@ export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string
     case 'account.closed':
       return draft(`${name}: your account is closed`, [
         'Your account is closed and its keys are revoked. Receipts that were issued to you stay verifiable.',
-        'For some time its owners can still read receipts, packs and the audit log in the dashboard, which says until when.',
+        'Whether, and until when, its owners can still read receipts, packs and the audit log stands in the dashboard.',
       ]);
     case 'account.renamed':
       return draft(`${name}: the name of your organisation was changed`, [

@@ -31,7 +31,7 @@ export interface RegionsParts extends Told {
 const STATUS_WORDS: Readonly<Record<RegionStatus, string>> = {
   normal: 'normal: takes requests',
   degraded: 'degraded: refuses pinned requests, others go elsewhere; an incident',
-  decommissioned: 'decommissioned: closed for good',
+  decommissioned: 'decommissioned: closed, takes no requests',
 };
 
 /** Every region: how it is, what was set, and what everybody is told of it. */

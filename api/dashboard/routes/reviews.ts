@@ -45,9 +45,11 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       reviewsPage(frame, { page, after, isOpen }),
     );
   });
-  app.get<OfReview>('/reviews/:id', SESSION, (request, reply) =>
-    showReview(deps, [request, reply], doneOf(request, DONE)),
-  );
+  app.get<OfReview>('/reviews/:id', SESSION, async (request, reply) => {
+    const { decision } = await deps.vettings.review(request.params.id);
+    const done = doneOf(request, DONE, (act) => decision === (act === 'first' ? null : act));
+    return showReview(deps, [request, reply], done);
+  });
   app.post<OfReview>('/reviews/:id/decide', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const { id } = request.params;

@@ -53,10 +53,19 @@ export function loadEncoding(family: string): Encoding {
     const splits = require('gpt-tokenizer/encodingParams/constants') as Splits;
     const split =
       name === 'cl100k_base' ? splits.CL100K_TOKEN_SPLIT_REGEX : splits.O200K_TOKEN_SPLIT_REGEX;
-    encoding = encodingFrom(ranks, split);
+    encoding = encodingFrom(ranks, inUnicode(split));
     loaded.set(name, encoding);
   }
   return encoding;
+}
+
+/**
+ * What white space is to the makers of the vocabularies, whose expressions are Rust's: with U+0085, without U+FEFF. In
+ * JavaScript it is the other way around.
+ */
+function inUnicode({ source, flags }: RegExp): RegExp {
+  const text = source.replaceAll(String.raw`\s`, String.raw`\p{White_Space}`);
+  return new RegExp(text.replaceAll(String.raw`\S`, String.raw`\P{White_Space}`), flags);
 }
 
 /** Not by the library's own count: that merges words in quadratic time and in one go, and keeps them. */

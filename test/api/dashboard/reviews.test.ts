@@ -112,6 +112,9 @@ describe('the review queue', () => {
       expect(page).toContain('no name of the 1 list that was compared is as similar as 0.85');
       const fields = { decision: 'approved', screening: shownScreening(page) };
       const address = `${REVIEWS}/${id}`;
+      // An address says nothing that is not so.
+      const told = await visitors.rita.get(`${address}?done=approved`);
+      expect(told.payload).not.toContain('The review is approved');
       const silent = await visitors.rita.send(address, `${address}/decide`, fields);
       expect([silent.statusCode, (await accounts.get(orgId)).state]).toEqual([400, 'in_review']);
       expect(silent.payload).toContain('a reason must be given');

@@ -65,6 +65,9 @@ async function counted(text: string, family: string | undefined): Promise<number
   return tokens;
 }
 
+/** Without the two characters that are white space in JavaScript's expressions and not in Rust's, or the other way around. */
+const comparable = (text: string): string => text.replaceAll(/[\u0085\ufeff]/g, '');
+
 describe('countTokens', () => {
   it('counts prose exactly as in one piece', async () => {
     expect(await counted(book, 'o200k_base')).toBe(o200k(book));
@@ -73,10 +76,18 @@ describe('countTokens', () => {
 
   it('counts any short text exactly', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
+      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (any) => {
+        const text = comparable(any);
         expect(await counted(text, 'cl100k_base')).toBe(cl100k(text, asText));
       }),
     );
+  });
+
+  it('takes for white space what the vocabularies were made with', async () => {
+    // As tiktoken 0.14 counts it, whose expressions are Rust's.
+    const text = ' \u0085 \u0085x\n\u0085'.repeat(400);
+    expect(await counted(text, 'o200k_base')).toBe(3_600);
+    expect(await counted(text, 'cl100k_base')).toBe(3_600);
   });
 
   it('reads names of special tokens and lone surrogates as text', async () => {
@@ -118,7 +129,7 @@ describe('countTokens', () => {
     const run = fc.tuple(piece, fc.integer({ min: 1, max: 700 }));
     await fc.assert(
       fc.asyncProperty(fc.array(run, { minLength: 1, maxLength: 4 }), async (parts) => {
-        const text = parts.map(([one, times]) => one.repeat(times)).join('');
+        const text = comparable(parts.map(([one, times]) => one.repeat(times)).join(''));
         expect(await counted(text, 'o200k_base')).toBe(o200k(text, asText));
         expect(await counted(text, 'cl100k_base')).toBe(cl100k(text, asText));
       }),
@@ -273,7 +284,7 @@ describe('promptFits', () => {
       .array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.lorem(), fc.constant(' '.repeat(90))), {
         maxLength: 8,
       })
-      .map((parts) => parts.join(' '));
+      .map((parts) => comparable(parts.join(' ')));
     await fc.assert(
       fc.asyncProperty(text, fc.nat(3), async (long, slack) => {
         const contextWindow = o200k(long, asText) + slack;
