@@ -14,8 +14,8 @@ const stores = {
   hookTimeout: 120_000,
   // Here, and in the processes that tests start, the product waits longer for its stores: see test/support/patience.ts.
   alias: { '#patience': `${import.meta.dirname}/test/support/patience.ts` },
-  // One more than there are cores on the smallest machine this runs on: much of each test is waiting for a store.
-  maxWorkers: 3,
+  // Twice the cores of the smallest machine this runs on: much of each test is waiting for a store or a process.
+  maxWorkers: 4,
 };
 
 /** They hold what the product promises in seconds, or count what it does by the clock: they run beside nothing but each other. */
