@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash, timingSafeEqual, createHmac } from 'node:crypto';
+import { isIPv6, SocketAddress } from 'node:net';
 import { betterAuth } from 'better-auth';
 import { createAuthEndpoint, isAPIError } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
@@ -504,7 +505,8 @@ function authOptions(
         secure,
         path: '/dashboard',
       },
-      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
+      // Whole, since persons read where they are signed in; networks are counted elsewhere.
+      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER], ipv6Subnet: 128 },
       database: {
         generateId: ({ model }: { model: string }) =>
           model === 'user' ? options.newPersonId() : crypto.randomUUID(),
@@ -598,6 +600,11 @@ function refusalOf(error: unknown): number {
   return error.statusCode;
 }
 
+/** An address as people write it: the library keeps one of IPv6 with all its zeros. */
+function shortAddress(address: string): string {
+  return isIPv6(address) ? new SocketAddress({ address, family: 'ipv6' }).address : address;
+}
+
 function sessionOf(session: {
   id: string;
   createdAt: Date;
@@ -612,7 +619,7 @@ function sessionOf(session: {
     id: session.id,
     since: session.createdAt.getTime(),
     until: session.expiresAt.getTime(),
-    address: session.ipAddress ?? null,
+    address: session.ipAddress == null ? null : shortAddress(session.ipAddress),
     userAgent: session.userAgent ?? null,
     organisation: session.ssoOrgId ?? null,
     confirmedAt: session.confirmedAt?.getTime() ?? null,

@@ -341,7 +341,7 @@ describe('passwords', () => {
     async () => {
       const [here, there, stranger] = [
         browser({ address: '192.0.2.40' }),
-        browser({ address: '192.0.2.41' }),
+        browser({ address: '2001:db8::7' }),
         browser({ address: '192.0.2.42' }),
       ];
       const person = await newPerson(database.pool, [
@@ -351,7 +351,8 @@ describe('passwords', () => {
       await there.signIn(person);
       await stranger.signIn(owner);
       const page = (await here.get('/dashboard/account')).payload;
-      expect(page).toContain('192.0.2.41');
+      expect(page).toContain('>192.0.2.40<');
+      expect(page).toContain('>2001:db8::7<');
       const session = /name="session" value="([^"]+)"/.exec(page)![1]!;
       await stranger.send('/dashboard/account', '/dashboard/account/sessions/end', { session });
       expect((await there.get('/dashboard/account')).statusCode).toBe(200);
