@@ -461,7 +461,7 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
   const { key, open } = parts;
   if (state !== 'active') {
     return html`${state === 'revoked' ? restoring(frame, parts) : undefined}
-    ${key.leaked ? undefined : leaking(frame, key)}`;
+    ${key.leaked ? undefined : leaking(frame, { key, address: `${base(frame)}/${key.id}`, note: field({ name: 'note', label: 'Where it was found (optional)', max: '400' }) })}`;
   }
   return html`<section class="stack tight">
     <details class="act" ${open === 'revoke' ? html`open` : undefined}>
@@ -499,17 +499,23 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
   </section>`;
 }
 
-/** What is said later of a key that is refused already: that it leaked, so that it is not restored by mistake. */
-function leaking(frame: Frame, key: KeyRecord): Html {
+/**
+ * The form by which a key that is refused already is marked as leaked, so that it is not restored by mistake.
+ * @param address of the key's page; `note` asks where it was found, and says what else comes of it
+ */
+export function leaking(
+  frame: Frame,
+  { key, address, note }: { key: KeyRecord; address: string; note: Html },
+): Html {
   return html`<details class="act">
     <summary>It leaked…</summary>
-    <form class="form" method="post" action="${base(frame)}/${key.id}/revoke">
+    <form class="form" method="post" action="${address}/revoke">
       ${token(frame)}
       <p class="prose">
         The key is refused already.
         ${restorableUntil(key, frame.now) === null ? noWayBack(key, frame.now) : 'Marked as leaked, it can be restored by support alone.'}
       </p>
-      ${field({ name: 'note', label: 'Where it was found (optional)', max: '400' })}
+      ${note}
       <div>
         <button class="danger" type="submit" name="leaked" value="yes">Mark as leaked</button>
       </div>

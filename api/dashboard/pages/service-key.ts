@@ -2,7 +2,7 @@ import { html, type Html } from '#api/html.ts';
 import type { Account } from '#shared/accounts/account.ts';
 import { restorableUntil, stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
-import { keyFacts, leakedBadge, noWayBack, stateBadge } from './keys.ts';
+import { keyFacts, leakedBadge, leaking, noWayBack, stateBadge } from './keys.ts';
 import { type Frame, token } from './layout.ts';
 import { moment, note, textArea, told, type Told } from './parts.ts';
 
@@ -53,31 +53,19 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
           </details>`
         : undefined
     }
-    ${state === 'active' || key.leaked ? undefined : leaking(frame, { address, key, until })}
+    ${
+      state === 'active' || key.leaked
+        ? undefined
+        : leaking(frame, {
+            key,
+            address,
+            note: html`<p class="prose">Its organisation gets a letter.</p>
+              ${reason('revoke-reason', 'Where it was found')}`,
+          })
+    }
     ${until === null ? undefined : restoring(frame, { key, account, address, until })}
     ${state === 'active' || until !== null ? undefined : html`<p class="soft">${noWayBack(key, frame.now)}</p>`}
   </section>`;
-}
-
-function leaking(
-  frame: Frame,
-  { address, key, until }: { address: string; key: KeyRecord; until: number | null },
-): Html {
-  return html`<details class="act">
-    <summary>It leaked…</summary>
-    <form class="form" method="post" action="${address}/revoke">
-      ${token(frame)}
-      <p class="prose">
-        The key is refused already.
-        ${until === null ? noWayBack(key, frame.now) : 'Marked as leaked, it can be restored by support alone.'}
-        Its organisation gets a letter.
-      </p>
-      ${reason('revoke-reason', 'Where it was found')}
-      <div>
-        <button class="danger" type="submit" name="leaked" value="yes">Mark as leaked</button>
-      </div>
-    </form>
-  </details>`;
 }
 
 /** The way back of a revoked key, while there is one. */
