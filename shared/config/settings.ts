@@ -272,7 +272,7 @@ export const SETTINGS = {
     'CLOSED_READ_DAYS',
     integer(0, 36_500),
     '90',
-    'Days in which the owners of a closed organisation can still read its receipts, packs and audit log in the dashboard.',
+    'Days in which the owners of a closed organisation can still read its receipts, packs, ledger and audit log in the dashboard.',
   ),
   operatorName: optional(
     'OPERATOR_NAME',
