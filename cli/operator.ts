@@ -87,12 +87,21 @@ export const REASON = ['--reason <text>', 'why, for the audit log'] as const;
 /** One line that stands in the audit log, and may stand on a page. */
 const REASON_TEXT = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${REASON_LENGTH_MAX}}$`, 'u');
 
+/** The user that a command runs as. Containers run as a number that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid-${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
 /**
  * Who acts, from where and why, for the audit log: `--actor` and `--reason`, and the user and host that the command runs
  * as, which are all that is known of who has typed the name of another.
  */
 export function actorFrom({ actor: text, reason }: ActOptions): Actor {
-  const place = `os:${userInfo().username}@${hostname()}`;
+  const place = `os:${userName()}@${hostname()}`;
   const actor = parseActor(text ?? `operator:${place}`);
   if (actor === null) {
     throw new Fault('invalid_actor', {

@@ -9,4 +9,5 @@ from (
   where action = 'key.revoked' order by subject, at desc, sequence desc
 ) as revocation
 where revocation.subject = api_key.id
+  and api_key.state = 'revoked'
   and revocation.reason ~* '\m(leak(s|ed|age)?|compromised|stolen|exposed)\M';

@@ -1,4 +1,4 @@
-import { ed25519Verifier, encodeBytes } from '#primitives';
+import { encodeBytes } from '#primitives';
 import {
   type ChainFault,
   type ChainHead,
@@ -10,8 +10,9 @@ import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { checkAnchorProof, parseAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
-import { MalformedLedgerText, type SignedNote, signerOf } from '#shared/ledger/notes.ts';
+import { MalformedLedgerText, type SignedNote } from '#shared/ledger/notes.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
+import { headSigner } from '#cli/verify/head-signer.ts';
 import type { Verdict } from '#cli/verify/judge-pack.ts';
 import type { Trust } from '#cli/verify/judge-receipt.ts';
 
@@ -145,12 +146,7 @@ const PROBLEMS: Readonly<Record<ChainFault['problem'], string>> = {
 
 function checkSignature(note: SignedNote, keys: Keys, what: string): void {
   if (keys === undefined) return;
-  // A key that signs receipts signs no heads, so that one that leaks cannot vouch for both.
-  const good = [...keys.values()].filter(({ revoked, mayAssert }) => !revoked && !mayAssert);
-  const publicKeys = good.map(({ publicKey }) => publicKey);
-  const verify = (key: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean =>
-    ed25519Verifier(key)(data, signature);
-  if (signerOf(note, { publicKeys, verify }) === null) {
+  if (headSigner(note, keys) === undefined) {
     throw new Unsound(`The ${what} is not signed by a key of the issuer.`);
   }
 }

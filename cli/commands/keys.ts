@@ -91,7 +91,7 @@ function registerStates(keys: Command): void {
     );
   keys
     .command('restore <key-id>')
-    .description('undo a revocation within 90 days; of a key that leaked with a --reason')
+    .description('undo a revocation within 90 days')
     .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
     .requiredOption(...REASON)

@@ -17,7 +17,7 @@ import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import { checkpointJudgement, isNote } from '#cli/verify/checkpoint-judgement.ts';
 import { judgeEntriesAlone } from '#cli/audit/fetched-log.ts';
-import { auditPagesIn, demandNothingBeside } from '#cli/verify/chosen-files.ts';
+import { auditPagesIn } from '#cli/verify/chosen-files.ts';
 import { contentsIn } from '#cli/verify/compared.ts';
 import {
   checkIsAnswer,
@@ -136,10 +136,11 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
 async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Judgement> {
   const named = await findTrustFile(file, options);
   const source = await readAnswer(file);
-  const pages = auditPagesIn(source.toString());
+  const text = source.toString();
+  const pages = auditPagesIn(text);
   if (pages !== undefined) judgeEntriesAlone(pages.join('\n'));
-  if (isNote(source.toString())) {
-    demandNothingBeside(options);
+  if (isNote(text)) {
+    demandNone(OF_RECEIPTS, options, 'for one receipt, and this is a signed head');
     demandNone(OF_PACKS, options, 'for packs, and this is none');
     const trust = named === undefined ? NO_KEYS : trustIn(named);
     return checkpointJudgement(utf8(source), trust, file);

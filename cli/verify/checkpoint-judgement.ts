@@ -1,15 +1,15 @@
-import { ed25519Verifier } from '#primitives';
 import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
-import { encodeBase64, MalformedLedgerText, signerOf } from '#shared/ledger/notes.ts';
+import { encodeBase64, MalformedLedgerText } from '#shared/ledger/notes.ts';
 import { count } from '#shared/methodology/readable.ts';
 import { CannotJudge } from './cannot-judge.ts';
+import { headSigner } from './head-signer.ts';
 import type { Trust } from './judge-receipt.ts';
 import { type Judgement, judgementOf } from './judgement.ts';
 import { headline } from './said.ts';
 
-/** Whether a text is a signed note, as checkpoints are: an empty line, then signatures. */
+/** Whether a text is a signed note, as checkpoints are: an empty line, then signatures. JSON may hold these in a text. */
 export function isNote(text: string): boolean {
-  return /\n\n— \S/.test(text);
+  return !text.trimStart().startsWith('{') && /\n\n— \S/.test(text);
 }
 
 /**
@@ -26,13 +26,7 @@ export function checkpointJudgement(
   const { origin, size, root } = checkpoint;
   if (keys.size === 0)
     throw new CannotJudge(`A signed head needs the keys of its issuer: ${source}.`);
-  // A key that signs receipts signs no heads, so that one that leaks cannot vouch for both.
-  const signers = [...keys].filter(([, { mayAssert, revoked }]) => !mayAssert && !revoked);
-  const publicKeys = signers.map(([, { publicKey }]) => publicKey);
-  const verify = (key: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean =>
-    ed25519Verifier(key)(data, signature);
-  const signer = signerOf(note, { publicKeys, verify });
-  const kid = signers.find(([, { publicKey }]) => publicKey === signer)?.[0];
+  const kid = headSigner(note, keys)?.[0];
   const verdict = kid === undefined ? 'bad' : isChosen ? 'good' : 'intact';
   const message =
     kid === undefined

@@ -105,7 +105,7 @@ function sorted(files: readonly ChosenFile[]): Sorted {
   for (const file of files) {
     const text = textOf(file);
     const pages = auditPagesIn(text);
-    if (isNote(text) && !text.trimStart().startsWith('{')) found.checkpoints.push(file);
+    if (isNote(text)) found.checkpoints.push(file);
     else if (pages !== undefined) found.pages.push(...pages);
     else if (isAnchor(text)) found.anchors.push(text);
     else found.others.push(file);

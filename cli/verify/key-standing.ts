@@ -18,12 +18,7 @@ import {
   type KeyPurpose,
   type PlacedKeyEvent,
 } from '#shared/ledger/key-events.ts';
-import {
-  decodeBase64,
-  MalformedLedgerText,
-  type SignedNote,
-  signerOf,
-} from '#shared/ledger/notes.ts';
+import { decodeBase64, MalformedLedgerText, type SignedNote } from '#shared/ledger/notes.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
@@ -37,6 +32,7 @@ import {
 } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKey, TrustedKeys } from '#shared/receipts/verify.ts';
+import { headSigner } from './head-signer.ts';
 import type { Bag } from './bag.ts';
 import { numberIn, objectsOf, textOf } from './lines.ts';
 
@@ -238,18 +234,12 @@ class AnchoredKeys {
     return found;
   }
 
-  /** The trusted key that signed a note and passes; those that may sign receipts sign no notes. */
+  /** The trusted key of the issuer that signed a note and passes. */
   #signer(note: SignedNote, passes: (kid: string) => boolean): TrustedKey | null {
-    for (const [kid, key] of this.#keys) {
-      if (key.mayAssert || key.controller !== this.#bag.seal.issuer || !passes(kid)) continue;
-      const check = {
-        publicKeys: [key.publicKey],
-        verify: (_: Uint8Array, data: Uint8Array, signature: Uint8Array) =>
-          key.verify(data, signature),
-      };
-      if (signerOf(note, check) !== null) return key;
-    }
-    return null;
+    const { issuer } = this.#bag.seal;
+    const isOurs = (kid: string, { controller }: TrustedKey): boolean =>
+      controller === issuer && passes(kid);
+    return headSigner(note, this.#keys, isOurs)?.[1] ?? null;
   }
 }
 

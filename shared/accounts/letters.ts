@@ -56,7 +56,7 @@ export function waitAfterFailure(attempts: number): number | null {
 const SIGNATURE = 'You get this letter because you are a contact or an owner of this organisation.';
 /** Of a change of contacts, which those from before are told as well. */
 const SIGNATURE_OF_BOTH =
-  'You get this letter because you are a contact of this organisation, or were one until now.';
+  'You get this letter because you are a contact or an owner of this organisation, or were its contact until now.';
 
 /** Specification: how soon a key is revoked that is reported as leaked. */
 export const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
@@ -177,7 +177,8 @@ export function draftOfKeyAct(
   if (event === undefined) return null;
   const shown = `The API key ${named(key.name)} (${key.display})`;
   const by = `By: ${named(actor)}. If you did not expect this, write to us at once.`;
-  if (key.leaked) {
+  // That it leaked was told when it was marked so, with where it was found.
+  if (key.leaked && action !== 'key.expired') {
     return draft(`API key ${named(key.name)} leaked`, [
       `${shown} ${event}: others have it, or may have. Requests with it are refused.`,
       `Where it was found: ${reason === undefined ? 'that was not said' : quoted(reason)}.`,

@@ -220,12 +220,14 @@ const given = async () => {
 const bytesOf = async (blob) => new Uint8Array(await blob.arrayBuffer());
 
 /** Finds the record that a receipt of this site names, by a click alone; of other issuers the verifier asks for none. */
-const finder = (verifier, didJson, mayAsk) => {
+const finder = (verifier, didJson, { mayAsk, isLast }) => {
   const ask = verifier.publishedDerivations(didJson);
   return async (name) => {
     if (mayAsk || !isOwn(name.issuer, didJson)) return ask(name);
-    at('record-digest').textContent = name.digest;
-    at('record').hidden = false;
+    if (isLast()) {
+      at('record-digest').textContent = name.digest;
+      at('record').hidden = false;
+    }
     return { missing: `${location.host} is asked for it by the button below, and not before` };
   };
 };
@@ -243,7 +245,7 @@ const ZIP = [0x50, 0x4b];
 let files = [];
 
 /** What is checked at once has no bar. */
-const onProgress = (done, total) => {
+const showProgress = (done, total) => {
   at('bar').hidden = false;
   at('bar').max = total;
   at('bar').value = done;
@@ -252,7 +254,10 @@ const onProgress = (done, total) => {
 /** The bytes of what was chosen to be compared; undefined for nothing. */
 const beside = ({ files: [file] }) => file && bytesOf(file);
 
-const judge = async (mayAsk) => {
+const judge = async ({ mayAsk, isLast }) => {
+  const onProgress = (done, total) => {
+    if (isLast()) showProgress(done, total);
+  };
   const verifier = await loading;
   at('progress').textContent = 'Checking…';
   at('record').hidden = true;
@@ -272,19 +277,25 @@ const judge = async (mayAsk) => {
   );
   return verifier.verifyFiles(chosen, {
     trust,
-    derivation: finder(verifier, didJson, mayAsk),
+    derivation: finder(verifier, didJson, { mayAsk, isLast }),
     answer: await beside(form.answer),
     request: await beside(form.request),
     onProgress,
   });
 };
 
+let runs = 0;
+/** Of checks that overlap the last that was asked for has the verdict. */
 const check = async (mayAsk) => {
-  try {
-    show(await judge(mayAsk));
-  } catch (error) {
-    cannot(error.message);
-  }
+  runs += 1;
+  const run = runs;
+  const isLast = () => run === runs;
+  const tell = await judge({ mayAsk, isLast }).then(
+    (verdict) => () => show(verdict),
+    (error) => () => cannot(error.message),
+  );
+  if (!isLast()) return;
+  tell();
   at('bar').hidden = true;
   at('progress').textContent = '';
 };
@@ -295,8 +306,17 @@ form.addEventListener('submit', (event) => {
 });
 at('ask-record').addEventListener('click', () => check(true));
 
+/** What cannot be decoded is shown as it is. */
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 /** Pages of this site lead here filled in: by an address behind the #, or by an answer that the console has left. */
-const asked = decodeURIComponent(location.hash.slice(1));
+const asked = decoded(location.hash.slice(1));
 if (asked !== '') form.asked.value = asked;
 const fileWith = (text, name) => {
   const transfer = new DataTransfer();

@@ -90,9 +90,11 @@ export async function queueExpiryWarning(
   surroundings: Surroundings,
   { key, to, expiresAt, once }: ExpiryLetter,
 ): Promise<void> {
-  for (const [i, reader] of (await readersAmong(client, key.orgId, [to])).entries()) {
+  const readers = await readersAmong(client, key.orgId, [to]);
+  for (const [i, reader] of readers.entries()) {
     const letter = { to: reader, ...draftOfExpiry(key, expiresAt) };
-    const name = i === 0 ? once : `${once} ${reader}`;
+    // The name by which the warning is done comes last: one that was interrupted is begun again.
+    const name = i === readers.length - 1 ? once : `${once} ${reader}`;
     await queueLetter(client, surroundings, letter, { orgId: key.orgId, once: name, owed: true });
   }
 }

@@ -287,7 +287,8 @@ export async function record(
 ): Promise<void> {
   const { id, orgId, name, leaked } = key;
   // Who reports a leak writes the key itself into the reason at times; what is written here is kept for good.
-  const why = reason === undefined ? undefined : withoutKeys(reason);
+  const given = reason ?? actor.reason;
+  const why = given === undefined ? undefined : withoutKeys(given);
   await appendAudit(client, surroundings, {
     orgId,
     action,
@@ -299,7 +300,8 @@ export async function record(
   const display = displayText(key.display);
   const until = restorableUntil(key, surroundings.now());
   const named = { orgId, name, display, leaked, restorableUntil: until };
-  await queueKeyMail(client, surroundings, { key: named, action, actor, reason: why });
+  const told = reason === undefined ? undefined : why;
+  await queueKeyMail(client, surroundings, { key: named, action, actor, reason: told });
 }
 
 /** Everything of a key but its hash. */

@@ -146,14 +146,15 @@ const seen = (column: 'model' | 'region' | 'key_id') =>
        select entry_id from ledger_entry
        where org_id = $1 and index >= (select usage_size from ledger_head where org_id = $1)) waiting
      join ledger_body b on b.org_id = $1 and b.entry_id = waiting.entry_id and b.${column} = $2
-     limit 1)`;
+     limit 1)
+   limit 1`;
 
 const SEEN = {
   model: statement({}, seen('model')),
   region: statement({}, seen('region')),
   key: statement(
     {},
-    `select from api_key where org_id = $1 and id = $2 union all (${seen('key_id')})`,
+    `select from api_key where org_id = $1 and id = $2 union all (${seen('key_id')}) limit 1`,
   ),
 } as const;
 

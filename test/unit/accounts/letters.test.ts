@@ -137,8 +137,8 @@ describe('every letter', () => {
       [
         'other contacts',
         ofAccount('account.contacts_set'),
-        /Its settings show to whom[^]*or were one until now\.$/,
-        /password|owner of this/,
+        /Its settings show to whom[^]*or were its contact until now\.$/,
+        /password/,
       ],
     ],
     draftOfKeyAct: [
