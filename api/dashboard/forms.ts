@@ -2,6 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PageError } from './page-error.ts';
 import { type IdPrefix, isId } from '#shared/kernel/ids.ts';
 
+/** Of what a person says about an act: with a beginning of ours it fits into a reason of the audit log. */
+export const NOTE_LENGTH_MAX = 400;
+
 /** Fields of a form; each is read as one text. */
 export class Form {
   readonly #fields: URLSearchParams;
@@ -24,13 +27,18 @@ export class Form {
     return this.#fields.getAll(name);
   }
 
+  /** What its person says about an act. */
+  note(name: string): string {
+    return this.text(name).slice(0, NOTE_LENGTH_MAX);
+  }
+
   /** Every field as it came, to be sent again. */
   entries(): [name: string, value: string][] {
     return [...this.#fields];
   }
 }
 
-/** The field that a form brings back when its person was asked for the password. */
+/** The field that brings back what its person has shown: a password or a code. */
 export const CONFIRMING_FIELD = 'confirming-password';
 
 /** The field that brings a passkey back in its place. */
@@ -39,7 +47,7 @@ export const PASSKEY_FIELD = 'confirming-passkey';
 /** By what somebody shows that it is they. */
 export type Proof = 'password' | 'code' | 'passkey' | 'single sign-on';
 
-/** The person behind a form is asked for the password; the form is kept, and sent again with it. */
+/** The person behind a form is asked to show that it is they; the form is kept, and sent again with that. */
 export class ConfirmationNeeded extends Error {
   readonly form: Form;
   readonly asks: Proof;

@@ -6,12 +6,13 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
-import type { SignedIn, Visitor } from './door.ts';
+import type { Session, SignedIn, Visitor } from './door.ts';
 import { ASSETS } from '../front/assets.ts';
 import { pageOfEntry } from './entry-error.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
 import { confirmationPage, endedPage, errorPage } from './pages/doorstep.ts';
-import { type Frame, framed, type PageParts, unframed } from './pages/layout.ts';
+import { sessionCookieOf } from './page-bounds.ts';
+import { type Frame, framed, PAGES_OF_CLOSED, type PageParts, unframed } from './pages/layout.ts';
 import { notFound, PageError } from './page-error.ts';
 
 declare module 'fastify' {
@@ -114,7 +115,7 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
   });
 }
 
-/** The form again, with the password beside it. */
+/** The form again, with what its person is asked for beside it. */
 function askToConfirm(
   { form, asks, problem, takesPasskey }: ConfirmationNeeded,
   request: FastifyRequest,
@@ -275,16 +276,14 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
   });
 }
 
-/** The cookie of a session, which outlives it. */
-const SESSION_COOKIE = /docket\.session_token=/;
-
 /**
  * Leads to sign-in and back. A form that came when its session was over is not done; what was typed is shown, so that it can
  * be copied, save what is secret.
  */
 function sendToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isGet = request.method === 'GET';
-  const wasIn = SESSION_COOKIE.test(request.headers.cookie ?? '');
+  // The cookie of a session outlives it.
+  const wasIn = sessionCookieOf(request) !== undefined;
   const back = isGet ? request.url : refererOf(request);
   const asked = { ...(back && { to: back }), ...(isGet && wasIn && { done: 'ended' }) };
   const query = new URLSearchParams(asked).toString();
@@ -322,6 +321,12 @@ export function demandOwnSession(app: FastifyInstance): void {
   });
 }
 
+/** Whether the issuer of an organisation has still to let the person of this session in. */
+export const waitsForIssuer = (
+  { orgId, asksSingleSignOn }: Membership,
+  { organisation }: Session,
+): boolean => asksSingleSignOn && organisation !== orgId;
+
 /**
  * Demands a part in the organisation of the address, and that its issuer has let the person in where it asks that. Another's
  * organisation is as one that does not exist.
@@ -332,8 +337,8 @@ export function demandMembership(app: FastifyInstance): void {
     const { org } = request.params as { org?: string };
     const membership = request.visit.memberships.find(({ orgId }) => orgId === org);
     if (membership === undefined) throw notFound();
-    const { orgId, asksSingleSignOn } = membership;
-    if (asksSingleSignOn && request.visit.session.organisation !== orgId) {
+    const { orgId } = membership;
+    if (waitsForIssuer(membership, request.visit.session)) {
       const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
       return seeOther(reply, `/dashboard/sso/${orgId}${to}`);
     }
@@ -350,8 +355,8 @@ export function demandMembership(app: FastifyInstance): void {
   });
 }
 
-/** The pages of a closed organisation: what proves what was. */
-const LEFT_OF_CLOSED = /^\/(?:receipts|exports|ledger|audit-log)\b/;
+/** Below the address of a closed organisation: what proves what was. */
+const LEFT_OF_CLOSED = new RegExp(`^/(?:${PAGES_OF_CLOSED.map(([page]) => page).join('|')})\\b`);
 
 /** Shows the pages of `app` to those who work for the service in one of these roles. For others there are none. */
 export function demandStaff(app: FastifyInstance, roles: readonly StaffRole[]): void {

@@ -79,7 +79,7 @@ export class PageBounds {
     app.decorateRequest('pageCallers', null as never);
     app.decorateRequest('isDrawn', false);
     app.addHook('onRequest', (request, _reply, next) => {
-      const cookie = cookieOf(request);
+      const cookie = digestOfCookie(request);
       const known = cookie === undefined ? undefined : this.#known.get(cookie);
       request.pageCallers = callersOf(request, known);
       next(this.#take(request.pageCallers));
@@ -104,7 +104,7 @@ export class PageBounds {
    * @throws Fault when they have had enough
    */
   meet(request: FastifyRequest, known: Known): void {
-    const cookie = cookieOf(request);
+    const cookie = digestOfCookie(request);
     if (cookie !== undefined) this.#known.set(cookie, known);
     if (request.pageCallers.length > 1) return;
     const fault = this.#take(callersOf(request, known).slice(1));
@@ -160,8 +160,14 @@ const nameOf = ([kind, id]: Caller): string => `${kind} ${id}`;
 
 const SESSION_COOKIE = /(?:^|; )(?:__Secure-)?docket\.session_token=([^;]+)/;
 
-function cookieOf({ headers }: FastifyRequest): string | undefined {
-  const cookie = SESSION_COOKIE.exec(headers.cookie ?? '')?.[1];
+/** The cookie of a session, whether that still is or not. */
+export function sessionCookieOf({ headers }: FastifyRequest): string | undefined {
+  return SESSION_COOKIE.exec(headers.cookie ?? '')?.[1];
+}
+
+/** By which a session is remembered, without what would open it. */
+function digestOfCookie(request: FastifyRequest): string | undefined {
+  const cookie = sessionCookieOf(request);
   return cookie === undefined ? undefined : hash('sha256', cookie);
 }
 

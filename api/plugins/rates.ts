@@ -16,7 +16,7 @@ export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** Keys that wait because of what was refused to them: far more than send such things within a minute. */
 const KEYS_MAX = 50_000;
 /** An answer for everybody counts as one request for each of so many bytes: the documentation sent whole is twenty-six. */
-const BYTES_OF_ANSWER = 32 * 1024;
+export const BYTES_OF_ANSWER = 32 * 1024;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
 export const BYTES_OF_REFUSAL = 64 * 1024;
 

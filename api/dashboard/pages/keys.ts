@@ -9,6 +9,7 @@ import type { KeyRecord } from '#shared/keys/record.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { paceWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import { rotationNote } from './rotation.ts';
@@ -461,7 +462,7 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
   const { key, open } = parts;
   if (state !== 'active') {
     return html`${state === 'revoked' ? restoring(frame, parts) : undefined}
-    ${key.leaked ? undefined : leaking(frame, { key, address: `${base(frame)}/${key.id}`, note: field({ name: 'note', label: 'Where it was found (optional)', max: '400' }) })}`;
+    ${key.leaked ? undefined : leaking(frame, { key, address: `${base(frame)}/${key.id}`, where: field({ name: 'note', label: 'Where it was found (optional)', max: String(NOTE_LENGTH_MAX) }) })}`;
   }
   return html`<section class="stack tight">
     <details class="act" ${open === 'revoke' ? html`open` : undefined}>
@@ -489,7 +490,7 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
             )}
           </div>
         </fieldset>
-        ${field({ name: 'note', label: 'For the audit log; of one that leaked, where it was found (optional)', max: '400' })}
+        ${field({ name: 'note', label: 'For the audit log; of one that leaked, where it was found (optional)', max: String(NOTE_LENGTH_MAX) })}
         <div class="row">
           <button class="danger" type="submit">Revoke key</button>
           <button class="danger" type="submit" name="leaked" value="yes">Revoke: it leaked</button>
@@ -501,11 +502,11 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
 
 /**
  * The form by which a key that is refused already is marked as leaked, so that it is not restored by mistake.
- * @param address of the key's page; `note` asks where it was found, and says what else comes of it
+ * @param address of the key's page; `where` asks where it was found, and says what else comes of it
  */
 export function leaking(
   frame: Frame,
-  { key, address, note }: { key: KeyRecord; address: string; note: Html },
+  { key, address, where }: { key: KeyRecord; address: string; where: Html },
 ): Html {
   return html`<details class="act">
     <summary>It leaked…</summary>
@@ -515,7 +516,7 @@ export function leaking(
         The key is refused already.
         ${restorableUntil(key, frame.now) === null ? noWayBack(key, frame.now) : 'Marked as leaked, it can be restored by support alone.'}
       </p>
-      ${note}
+      ${where}
       <div>
         <button class="danger" type="submit" name="leaked" value="yes">Mark as leaked</button>
       </div>

@@ -77,7 +77,7 @@ export function unframed(assets: Assets, title: string, body: Html): Html {
 }
 
 /**
- * A whole document, with our stylesheet and script. The stylesheet shows nothing before \`#end\` has arrived: what a slow line
+ * A whole document, with our stylesheet and script. The stylesheet shows nothing before `#end` has arrived: what a slow line
  * brings later would move what stands there already.
  */
 export function documentOf(assets: Assets, title: string, body: Html): Html {
@@ -181,7 +181,7 @@ function organisationMenu({ memberships }: Frame): Html | undefined {
 }
 
 /** The pages of a closed organisation. */
-const LEFT_OF_CLOSED = [
+export const PAGES_OF_CLOSED = [
   ['receipts', 'Receipts'],
   ['exports', 'Exports'],
   ['ledger', 'Ledger'],
@@ -191,7 +191,7 @@ const LEFT_OF_CLOSED = [
 function menu(membership: Membership, section: string | undefined): Html {
   const base = `/dashboard/${membership.orgId}`;
   if (membership.orgState === 'closed') {
-    return menuOf(membership.orgName, base, LEFT_OF_CLOSED, section);
+    return menuOf(membership.orgName, base, PAGES_OF_CLOSED, section);
   }
   const isIn = membership.orgState === 'active' || membership.orgState === 'suspended';
   const entries: (readonly [string, string])[] = [

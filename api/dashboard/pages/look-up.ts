@@ -2,6 +2,7 @@ import { html, type Html } from '#api/html.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { keysTable } from './accounts.ts';
 import { type Frame, token } from './layout.ts';
 import { field, moment, note, told } from './parts.ts';
@@ -55,7 +56,7 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
       <form class="form" method="post" action="${ADDRESS}/leaked" autocomplete="off">
         ${token(frame)}
         ${field({ name: 'leaked', label: 'Key or SHA-256', type: 'password', autocomplete: 'off', required: true, max: '128' })}
-        ${field({ name: 'note', label: 'Where it was found (optional)', max: '400' })}
+        ${field({ name: 'note', label: 'Where it was found (optional)', max: String(NOTE_LENGTH_MAX) })}
         <div><button class="danger" type="submit">Revoke this key</button></div>
       </form>
     </section>`;

@@ -3,6 +3,7 @@ import { displayText } from '#shared/keys/describe.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { may } from '#shared/persons/roles.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { type Frame, token } from './layout.ts';
 import { badge, field, moment, note, progress, table, told, type Told } from './parts.ts';
 
@@ -168,7 +169,7 @@ function acts(
           ${early} Requests with it are refused everywhere within a second. It can be restored for
           90 days at most, while the organisation is active.
         </p>
-        ${field({ name: 'note', label: 'For the audit log (optional)', max: '400' })}
+        ${field({ name: 'note', label: 'For the audit log (optional)', max: String(NOTE_LENGTH_MAX) })}
         <div><button class="danger" type="submit">Revoke the old key</button></div>
       </form>
     </details>

@@ -2,6 +2,7 @@ import { html, type Html } from '#api/html.ts';
 import type { Account } from '#shared/accounts/account.ts';
 import { restorableUntil, stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { keyFacts, leakedBadge, leaking, noWayBack, stateBadge } from './keys.ts';
 import { type Frame, token } from './layout.ts';
 import { moment, note, textArea, told, type Told } from './parts.ts';
@@ -59,7 +60,7 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
         : leaking(frame, {
             key,
             address,
-            note: html`<p class="prose">Its organisation gets a letter.</p>
+            where: html`<p class="prose">Its organisation gets a letter.</p>
               ${reason('revoke-reason', 'Where it was found')}`,
           })
     }
@@ -100,4 +101,9 @@ function restoring(
 }
 
 const reason = (name: string, label: string): Html =>
-  textArea({ name, label, max: '400', help: 'The customer reads it in its audit log.' });
+  textArea({
+    name,
+    label,
+    max: String(NOTE_LENGTH_MAX),
+    help: 'The customer reads it in its audit log.',
+  });

@@ -4,6 +4,7 @@ import { limitsOf } from '#shared/accounts/account.ts';
 import { day } from '#shared/kernel/time.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import { badge, field, note, textArea, told, type Told } from './parts.ts';
@@ -180,7 +181,7 @@ function contacts(
     ${[...new Set(unconfirmed)].map((email) =>
       note(
         'warn',
-        `${email} has not confirmed that letters may come to it. It is asked by one letter when the organisation is approved; owners get what it would have meanwhile.`,
+        `${email} has not confirmed that letters may come to it. It is asked by one letter, not before the organisation is approved; owners get what it would have meanwhile.`,
       ),
     )}
     ${
@@ -255,7 +256,12 @@ function closing(
         frame,
         'close',
         'Ask support to close it',
-        textArea({ name: 'reason', label: 'Reason', value: was ?? '', max: '400' }),
+        textArea({
+          name: 'reason',
+          label: 'Reason',
+          value: was ?? '',
+          max: String(NOTE_LENGTH_MAX),
+        }),
       )}
     </details>
   </section>`;

@@ -234,7 +234,7 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const [chosen] = REASONS.find(([value]) => value === fields.text('why')) ?? REASONS[0]!;
     const leaked = fields.text('leaked') === 'yes';
     const said = leaked ? '' : chosen;
-    const note = fields.text('note').slice(0, 400);
+    const note = fields.note('note');
     try {
       const reason = [said, note].filter((text) => text !== '').join(': ') || undefined;
       await deps.keys.revoke(orgId, id, actorOf(request), { reason, leaked });

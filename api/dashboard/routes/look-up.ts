@@ -62,7 +62,7 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         'No key of ours has this SHA-256: it was made up, or its record is deleted. Nothing was done.';
       return show(request, reply, { asked: '', problem }, 404);
     }
-    const reason = form.text('note').slice(0, 400) || undefined;
+    const reason = form.note('note') || undefined;
     try {
       const why = { reason, leaked: true };
       await deps.keys.revoke(key.orgId, key.id, staffActorOf(request), why);

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type AuditAction, type AuditEntry, isAuditAction } from '#shared/accounts/audit/entry.ts';
 import type { AuditPageRequest } from '#shared/accounts/postgres/audit.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { auditLogList } from '#api/routes/audit-log.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -66,18 +67,15 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
     const asked = { orgId, order: 'asc' as const, limit: FILE_READ };
-    const { entries, hasMore } = await entriesOf(deps, asked, JSON_ENTRIES_MAX);
-    return sendFile(reply, {
-      name: 'audit-log.json',
-      type: 'application/json',
-      content: JSON.stringify(auditLogList({ items: entries, hasMore })),
-    });
+    const content = await listText(pagesOf(deps, asked, JSON_ENTRIES_MAX));
+    return sendFile(reply, { name: 'audit-log.json', type: 'application/json', content });
   });
   app.get('/audit-log.csv', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
     const asked = { ...wantedOf(orgId, askedFilters(request)), limit: FILE_READ };
-    const { entries } = await entriesOf(deps, asked, CSV_ENTRIES_MAX);
+    const entries: AuditEntry[] = [];
+    for await (const { items } of pagesOf(deps, asked, CSV_ENTRIES_MAX)) entries.push(...items);
     if (entries.length === 0) {
       await demandKnown(deps, asked, await deps.persons.members(orgId));
     }
@@ -90,19 +88,34 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
   });
 }
 
-/** Entries as they were asked for, up to this many. */
-async function entriesOf(
+/** Pages of entries as they were asked for, up to this many entries; the first is there though nothing is on it. */
+async function* pagesOf(
   { audit }: Pick<DashboardDeps, 'audit'>,
   asked: AuditPageRequest,
   entriesMax: number,
-): Promise<{ entries: AuditEntry[]; hasMore: boolean }> {
+): AsyncGenerator<Page<AuditEntry>, void> {
   let page = await audit.list(asked);
-  const entries = [...page.items];
-  while (page.hasMore && entries.length < entriesMax) {
-    page = await audit.list({ ...asked, after: entries.at(-1)!.id });
-    entries.push(...page.items);
+  yield page;
+  for (
+    let count = page.items.length;
+    page.hasMore && count < entriesMax;
+    count += page.items.length
+  ) {
+    page = await audit.list({ ...asked, after: page.items.at(-1)!.id });
+    yield page;
   }
-  return { entries, hasMore: page.hasMore };
+}
+
+/** Pages as one list of the API, its text made page by page: all at once would hold up what else the process answers. */
+async function listText(pages: AsyncIterable<Page<AuditEntry>>): Promise<string> {
+  const texts: string[] = [];
+  let list: Omit<ReturnType<typeof auditLogList>, 'data'> | undefined;
+  for await (const page of pages) {
+    const { data, ...rest } = auditLogList(page);
+    texts.push(...data.map((entry) => JSON.stringify(entry)));
+    list = { ...rest, first_id: list?.first_id ?? rest.first_id };
+  }
+  return `${JSON.stringify(list).slice(0, -1)},"data":[${texts.join(',')}]}`;
 }
 
 /** What the address asks for. @throws Fault for an act or a day that is none */

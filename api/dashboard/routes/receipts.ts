@@ -27,6 +27,7 @@ import {
   seeOther,
   sessionForm,
   visitorOf,
+  waitsForIssuer,
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
 import { type Explained, receiptPage, type ReceiptParts } from '../pages/receipt.ts';
@@ -112,23 +113,18 @@ export function receiptByAnyId(app: FastifyInstance, deps: DashboardDeps): void 
           'Receipts are for the members of an organisation.',
         );
       }
-      const { id: name } = request.params;
-      for (const { orgId } of await membershipsOf(deps, signedIn)) {
-        const id = await idOf(deps, orgId, name);
-        if (id !== null) return sendReceipt(deps, { orgId, id }, reply);
+      const id = receiptIdNamed(request.params.id);
+      for (const membership of await membershipsOf(deps, signedIn)) {
+        if (id === undefined || waitsForIssuer(membership, signedIn.session)) continue;
+        const stored = await deps.ledger.receipt(membership.orgId, id);
+        if (stored !== null) return sendReceipt(reply, id, stored);
       }
       throw notFound();
     },
   );
 }
 
-async function sendReceipt(
-  { ledger }: DashboardDeps,
-  { orgId, id }: { orgId: string; id: string },
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const stored = await ledger.receipt(orgId, id);
-  if (stored === null) throw notFound();
+function sendReceipt(reply: FastifyReply, id: string, stored: { body: Uint8Array }): FastifyReply {
   const content = Buffer.from(stored.body);
   return sendFile(reply, { name: `${id}.json`, type: 'application/json', content });
 }
@@ -257,9 +253,12 @@ async function explain(
 
 /** Files are the exact bytes, for programs. */
 function downloads(app: FastifyInstance, deps: DashboardDeps): void {
-  app.get<OfReceipt>('/receipts/:id/receipt.json', SESSION, (request, reply) =>
-    sendReceipt(deps, { orgId: request.membership.orgId, id: request.params.id }, reply),
-  );
+  app.get<OfReceipt>('/receipts/:id/receipt.json', SESSION, async (request, reply) => {
+    const { id } = request.params;
+    const stored = await deps.ledger.receipt(request.membership.orgId, id);
+    if (stored === null) throw notFound();
+    return sendReceipt(reply, id, stored);
+  });
   app.get<OfReceipt>('/receipts/:id/proof.txt', SESSION, async (request, reply) => {
     const { id } = request.params;
     const proof = await deps.ledger.proof(request.membership.orgId, id);

@@ -45,11 +45,9 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       reviewsPage(frame, { page, after, isOpen }),
     );
   });
-  app.get<OfReview>('/reviews/:id', SESSION, async (request, reply) => {
-    const { decision } = await deps.vettings.review(request.params.id);
-    const done = doneOf(request, DONE, (act) => decision === (act === 'first' ? null : act));
-    return showReview(deps, [request, reply], done);
-  });
+  app.get<OfReview>('/reviews/:id', SESSION, (request, reply) =>
+    showReview(deps, [request, reply], {}),
+  );
   app.post<OfReview>('/reviews/:id/decide', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const { id } = request.params;
@@ -104,7 +102,7 @@ function send(
 async function showReview(
   deps: DashboardDeps,
   [request, reply]: Exchange,
-  told: Pick<ReviewParts, 'open' | 'typed' | 'problem' | 'done'>,
+  told: Pick<ReviewParts, 'open' | 'typed' | 'problem'>,
   status = 200,
 ): Promise<FastifyReply> {
   const { vettings, accounts, sanctions, audit, persons } = deps;
@@ -135,6 +133,7 @@ async function showReview(
     history: history.items,
     names,
     mayNot: whyNot(request, review),
+    ...doneOf(request, DONE, (act) => review.decision === (act === 'first' ? null : act)),
     ...told,
   };
   return send(deps, [request, reply], account.name, (frame) => reviewPage(frame, parts), status);

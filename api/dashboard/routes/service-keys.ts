@@ -19,7 +19,6 @@ import { serviceKeyPage } from '../pages/service-key.ts';
 import type { Told } from '../pages/parts.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
-const REASON_LENGTH_MAX = 400;
 
 const DONE: Readonly<Record<string, string>> = {
   revoked: 'The key is refused everywhere within a second. Its organisation gets a letter.',
@@ -89,7 +88,7 @@ async function show(
 
 /** @throws Fault `invalid_reason` when none is given: support writes down why it acted. */
 function reasonFrom(form: Form, name: string): string {
-  const reason = form.text(`${name}-reason`).slice(0, REASON_LENGTH_MAX);
+  const reason = form.note(`${name}-reason`);
   if (reason === '') throw new Fault('invalid_reason', { message: 'Say why.' });
   return reason;
 }

@@ -86,7 +86,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     if ((await deps.takeAttempt(`closing of ${orgId}`, CLOSING_ASKED)) > 0) {
       throw new Fault('invalid_account_state', { message: 'Support has been asked already.' });
     }
-    const reason = form.text('reason').slice(0, 400);
+    const reason = form.note('reason');
     const link = `${new URL(deps.publicUrl).origin}/dashboard/service/accounts/${orgId}`;
     const asked = { actor: actorOf(request), reason, to: deps.supportEmail, link };
     return deps.accounts.askToClose(orgId, asked);

@@ -92,6 +92,17 @@ const ada = (of = 'ours.example'): Account => ({
   name: 'Ada of the Issuer',
 });
 
+/** A receipt that an organisation has. */
+async function receiptOf(org: string): Promise<string> {
+  const pools = {
+    receipts: database.poolAs('docket_receipts', 1),
+    ledger: database.poolAs('docket_ledger', 1),
+  };
+  const record = inferenceRecord({ orgId: org, requestId: newId('req') });
+  const [receipt] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
+  return receipt!;
+}
+
 async function actionsOf(org: string): Promise<string[]> {
   const { rows } = await database.pool.query<{ action: string }>(
     'select action from audit_log where org_id = $1 order by sequence',
@@ -223,12 +234,7 @@ describe('what a session by an issuer is good for', () => {
       for (const page of [`/dashboard/${third.id}/keys`, '/dashboard/service/accounts']) {
         expect((await visitor.get(page)).statusCode).toBe(404);
       }
-      const pools = {
-        receipts: database.poolAs('docket_receipts', 1),
-        ledger: database.poolAs('docket_ledger', 1),
-      };
-      const record = inferenceRecord({ orgId: third.id, requestId: newId('req') });
-      const [receipt] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
+      const receipt = await receiptOf(third.id);
       expect((await visitor.get(`/dashboard/receipts/${receipt}`)).statusCode).toBe(404);
       for (const page of ['/dashboard/apply', '/dashboard/invitations']) {
         expect((await visitor.get(page)).statusCode).toBe(403);
@@ -259,13 +265,17 @@ describe('what a session by an issuer is good for', () => {
       await inside.signIn(member);
       const keys = `/dashboard/${ours.id}/keys`;
       expect((await inside.get(keys)).statusCode).toBe(200);
+      const receipt = `/dashboard/receipts/${await receiptOf(ours.id)}/receipt.json`;
+      expect((await inside.get(receipt)).statusCode).toBe(200);
       expect((await set('yes')).headers.location).toBe(`${page}?done=required`);
       // With the next page, also of a session that was open before.
       expect((await inside.get(keys)).headers.location).toBe(
         `/dashboard/sso/${ours.id}?to=${encodeURIComponent(keys)}`,
       );
       expect((await inside.send('/dashboard/account', keys, { name: 'x' })).statusCode).toBe(303);
+      expect((await inside.get(receipt)).statusCode).toBe(404);
       expect((await visitor.get(keys)).statusCode).toBe(200);
+      expect((await visitor.get(receipt)).statusCode).toBe(200);
       const byIssuer = newBrowser();
       await comeIn(byIssuer, ada());
       expect((await byIssuer.get(keys)).statusCode).toBe(200);
