@@ -1,4 +1,5 @@
 import { plain, UNPRINTABLE } from '#shared/kernel/plain-text.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 
 /** One line of output: column title → value. */
 export type Row = Readonly<Record<string, string | number | boolean | null>>;
@@ -46,9 +47,9 @@ function escapedInJson(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
-/** A time for people: UTC, to the second. */
+/** A time as people read it, in UTC. */
 export function time(epochMs: number | null): string | null {
-  return epochMs === null ? null : new Date(epochMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  return epochMs === null ? null : dateTime(epochMs);
 }
 
 function cell(value: Row[string] | undefined, width: number): string {

@@ -111,7 +111,7 @@ Other limits: a body has at most ${count(Math.floor(bodyBytesMax / 1_048_576))} 
 
 ## Idempotency
 
-Set the header \`Idempotency-Key\` yourself, to a UUID that stays the same over retries (the \`idempotencyKey\` option of the OpenAI SDK sends nothing). An identical request within 24 hours gets the stored answer and the same receipt, with \`idempotent-replayed: true\`, and costs nothing. While the first is still running, the second waits for it. The same key with another body is \`idempotency_key_reused\`.
+Set the header \`Idempotency-Key\` yourself, to a UUID that stays the same over retries (the \`idempotencyKey\` option of the OpenAI SDK sends nothing). An identical request within 24 hours gets the stored answer and the same receipt, with \`idempotent-replayed: true\`, and takes nothing of the day’s budget. While the first is still running, the second waits for it. The same key with another body is \`idempotency_key_reused\`.
 
 ## Regions and tiers
 

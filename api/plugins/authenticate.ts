@@ -83,7 +83,13 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
   ): Credential => {
     if (credential === null) throw invalidApiKey();
     const at = now();
-    authorize(credential, demand, { now: at, supportEmail });
+    try {
+      authorize(credential, demand, { now: at, supportEmail });
+    } catch (error) {
+      // The key is good: its caller is told where it stands, and what is refused counts as its.
+      if (error instanceof Fault && error.status === 403) request.credential = credential;
+      throw error;
+    }
     keyUse.used(credential.keyId, at);
     request.credential = credential;
     return credential;

@@ -101,7 +101,7 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
             page: listOf({ items: [ENTRY], hasMore: false }),
           }),
         },
-        errors: ['invalid_limit', 'invalid_after', 'invalid_from'],
+        errors: ['invalid_limit', 'invalid_after', 'invalid_from', 'invalid_to'],
       },
     },
     async (request) => {

@@ -47,12 +47,18 @@ interface SpanText {
   to?: string | undefined;
 }
 
-/** Epoch milliseconds of the ends of a span; a day alone is its midnight, UTC. @throws Fault `invalid_from`, `invalid_to` */
+/**
+ * Epoch milliseconds of the ends of a span in which something may lie; a day alone is its midnight, UTC.
+ * @throws Fault `invalid_from`, `invalid_to`
+ */
 export function spanOf({ from, to }: SpanText): { from?: number; to?: number } {
-  return {
+  const span = {
     ...(from === undefined ? {} : { from: timeOf('from', from) }),
     ...(to === undefined ? {} : { to: timeOf('to', to) }),
   };
+  if (span.from !== undefined && span.to !== undefined && span.to <= span.from)
+    throw invalidParam('to', '`to` must be after `from`.');
+  return span;
 }
 
 function timeOf(param: string, text: string): number {

@@ -70,7 +70,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
             page: listOf({ items: [ENTRY], hasMore: false }),
           }),
         },
-        errors: ['invalid_limit', 'invalid_after', 'invalid_from'],
+        errors: ['invalid_limit', 'invalid_after', 'invalid_from', 'invalid_to'],
       },
     },
     async (request) => {

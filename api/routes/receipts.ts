@@ -8,7 +8,6 @@ import { isBrowser } from '#api/plugins/reply-with-error.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
-import { isId } from '#shared/kernel/ids.ts';
 import { OUTCOMES } from '#shared/kernel/inference.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
@@ -102,8 +101,8 @@ export const receiptAddressRoutes: FastifyPluginAsyncTypebox<ReceiptAddressOptio
   const read = readerOf(options);
   app.setErrorHandler((error, request, reply) => {
     const isRefused = error instanceof Fault && error.code === 'invalid_api_key';
-    const { id } = request.params as { id: string };
-    if (!isBrowser(request) || !isRefused || !isId('rcpt', id)) throw error;
+    const id = receiptIdNamed((request.params as { id: string }).id);
+    if (!isBrowser(request) || !isRefused || id === undefined) throw error;
     return showInBrowser(id, reply);
   });
   app.get(
@@ -219,6 +218,7 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
           'invalid_limit',
           'invalid_after',
           'invalid_from',
+          'invalid_to',
           'invalid_model',
           'invalid_region',
         ],

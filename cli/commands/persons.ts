@@ -1,3 +1,4 @@
+import { forBrowsers } from '#shared/kernel/localhost.ts';
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { named } from '#shared/kernel/plain-text.ts';
@@ -89,7 +90,9 @@ export function register(program: Command): void {
 async function dashboardUrl(): Promise<string> {
   const { dataDir, publicUrl, secrets } = loadToolConfig();
   const dev = secrets.databaseUrl === undefined ? await readDevFile(dataDir) : undefined;
-  return dev?.dashboard_url ?? `${new URL(publicUrl).origin}/dashboard`;
+  return dev === undefined
+    ? `${new URL(publicUrl).origin}/dashboard`
+    : forBrowsers(dev.dashboard_url);
 }
 
 function withPlace(command: Command): Command {

@@ -45,7 +45,10 @@ export function register(program: Command): void {
     .command('show <id>')
     .description('show what is on record of a request: whose, when, its outcome; never its content')
     .option('--json', 'for programs')
-    .addHelpText('after', '\nThe id is that of the request (req_…) or of its receipt (rcpt_…).\n')
+    .addHelpText(
+      'after',
+      '\nThe id is that of the request (req_…), of its answer (chatcmpl-…, cmpl-…, resp_…) or of its receipt\n(rcpt_…, or its address).\n',
+    )
     .action((id: string, options: { json?: boolean }) =>
       asOperator((deps) => show(deps, id, options.json)),
     );

@@ -3,7 +3,7 @@ import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
-import { timeWords } from '#shared/kernel/time.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 import type { PackVerdict } from './judge-pack.ts';
 import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from './said.ts';
 
@@ -137,7 +137,7 @@ function factsOf(seal: SealDocument, holds: boolean): Row {
   const entries = `entries ${count(range.firstIndex)} to ${count(range.lastIndex)}`;
   const claimed: Row = {
     [holds ? 'pack' : 'says it is']: id,
-    'as of': timeWords(seal.validFrom),
+    'as of': dateTime(Date.parse(seal.validFrom)),
     receipts: `${count(range.receipts)}, ${entries} of ${count(checkpoint.size)}`,
     revisions: `${count(range.revisions)} from after the range; ${count(range.superseded)} receipts were revised`,
   };

@@ -1,10 +1,11 @@
 import { encodeBytes, sha256Text } from '#primitives';
 import { leafHash } from '#shared/ledger/hashing.ts';
-import { count, QUALITY_WORDS } from '#shared/methodology/readable.ts';
+import { QUALITY_WORDS } from '#shared/methodology/readable.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
-import { timeWords } from '#shared/kernel/time.ts';
+import { dateTime } from '#shared/kernel/time.ts';
+import { tokenWords } from '#shared/receipts/token-words.ts';
 import type { JudgedReceipt } from './judge-receipt.ts';
 import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from './said.ts';
 
@@ -84,19 +85,16 @@ function shown(found: 'good' | 'intact', { issuer }: ReceiptDocument): string[] 
 /** What the page of a receipt says first, in its words and units. */
 function factsOf(document: ReceiptDocument): Row {
   const { credentialSubject: subject, measurement, explanation } = document;
-  const { inputTokens, outputTokens } = subject;
+  const used = tokenWords(subject);
   return {
     receipt: document.id,
-    issued: timeWords(document.validFrom),
+    issued: dateTime(Date.parse(document.validFrom)),
     tier: document.tier,
     ...(explanation === undefined ? {} : { explanation }),
     model: subject.model,
     region: subject.region,
     outcome: subject.outcome ?? null,
-    tokens:
-      inputTokens === undefined || outputTokens === undefined
-        ? 'not known'
-        : `${count(inputTokens)} in, ${count(outputTokens)} out`,
+    tokens: [used.tokens, used.counted].filter((text) => text !== '').join(', '),
     ...(measurement === undefined ? {} : readableAmounts(measurement.result)),
     ...(measurement === undefined ? {} : { 'quality of data': qualityOf(measurement) }),
     ...(document.wasRevisionOf === undefined ? {} : { revises: document.wasRevisionOf.id }),

@@ -1,3 +1,4 @@
+import { forBrowsers } from '#shared/kernel/localhost.ts';
 import { isatty } from 'node:tty';
 import { readEnvironment } from '#shared/config/config.ts';
 import { collectGarbage } from '#shared/process/collect-garbage.ts';
@@ -91,9 +92,6 @@ ${providersText(providers)}
     -d '${body}'
 `;
 }
-
-/** An address for a browser: passkeys need a name, and take no number. */
-const forBrowsers = (address: string): string => address.replace('//127.0.0.1:', '//localhost:');
 
 /** Whose models are offered beside the sandbox's, by which key, and how far the demo key gets with them. */
 function providersText(providers: readonly ProviderInUse[]): string {

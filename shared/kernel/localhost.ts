@@ -1,6 +1,10 @@
 /** The name of this machine. A program that is given it tries either address, and on one of them another might answer. */
 export const LOCALHOST = 'localhost';
 
+/** The same address for a browser: passkeys need a name, and take no number. */
+export const forBrowsers = (address: string): string =>
+  address.replace('//127.0.0.1:', `//${LOCALHOST}:`);
+
 /** The addresses that a server listens on; of several, those after the first where the machine has them. */
 export function addressesOf(host: string): readonly [string, ...string[]] {
   return host === LOCALHOST ? ['127.0.0.1', '::1'] : [host];

@@ -32,7 +32,10 @@ describe('docket receipts show', () => {
       output_tokens: 13,
       ledger_index: 0,
     });
-    expect((await docket(['receipts', 'show', receiptId])).stdout).toContain(record.requestId);
+    const ulid = receiptId.slice('rcpt_'.length);
+    const address = `https://docket.example/receipts/${receiptId}`;
+    for (const id of [receiptId, `chatcmpl-${ulid}`, `resp_${ulid}`, address])
+      expect((await docket(['receipts', 'show', id])).stdout).toContain(record.requestId);
   });
 
   it('names the screening rule that blocked a request, which no receipt does', async () => {

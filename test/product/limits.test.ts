@@ -264,7 +264,9 @@ describe('the headers of an inference answer', () => {
         return response;
       };
       const fails = chatBody({ sandbox_fault: `id=${org.id}; status=400` });
-      for (const [body, status, isAdmitted] of [
+      const reads = await org.newKey({ scopes: ['service:read'] });
+      for (const [body, status, isAdmitted, given] of [
+        [chatBody(), 403, false, reads],
         ['{', 400, false],
         [chatBody({ temperature: 3 }), 400, false],
         [chatBody({ model: 'nope' }), 400, false],
@@ -272,7 +274,7 @@ describe('the headers of an inference answer', () => {
         [fails, 400, true],
         [{ ...fails, stream: true }, 400, true],
       ] as const) {
-        const { status: found, headers } = await ask(body);
+        const { status: found, headers } = await ask(body, given);
         expect(found, JSON.stringify(body)).toBe(status);
         expect(headers.get('x-request-id')).toMatch(/^req_/);
         expect(headers.get('x-receipt-id')).toBeNull();

@@ -7,13 +7,14 @@ import type { Derivation } from '#shared/methodology/derivation.ts';
 import { count, QUALITY_WORDS, QUANTITY_TITLES } from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import { may } from '#shared/persons/roles.ts';
+import { tokenWords } from '#shared/receipts/token-words.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { ReceiptVerdict } from '#shared/receipts/verify.ts';
 import { derivationSections } from './derivation.ts';
 import { estimateCards } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import { badge, copyable, field, moment, note, shortId, table, told } from './parts.ts';
-import { stateBadge, tokens } from './receipts.ts';
+import { stateBadge } from './receipts.ts';
 
 /** How the numbers came about; or why the page does not say it. */
 export type Explained = Derivation | 'not on the plan' | 'not estimated' | 'not readable';
@@ -100,6 +101,7 @@ function figures({ measurement }: ReceiptDocument): Html | undefined {
 function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
   const subject = document.credentialSubject;
   const more = subject as Partial<Record<string, unknown>>;
+  const used = tokenWords(subject);
   const text = (name: string): string | undefined => {
     const value = more[name];
     if (typeof value === 'number') return count(value);
@@ -133,10 +135,8 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
     ['Operation', html`<code>${subject.route}</code>`],
     [
       'Tokens',
-      html`${tokens(subject.inputTokens)} in, ${tokens(subject.outputTokens)} out
-        <span class="soft"
-          >${cached(subject.cachedInputTokens)} ${counted(subject.usageSource)}</span
-        >`,
+      html`${used.tokens}
+        <span class="soft">${cached(subject.cachedInputTokens)} ${used.counted}</span>`,
     ],
     ['Tier', document.tier],
     [
@@ -174,11 +174,6 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
 
 function cached(number: number | undefined): string {
   return number === undefined || number === 0 ? '' : `${count(number)} of the prompt from a cache;`;
-}
-
-function counted(source: string | undefined): string {
-  if (source === 'upstream') return 'as the upstream counted';
-  return source === 'counted' ? 'as we counted' : '';
 }
 
 function ruleOf(policy: unknown): string | undefined {

@@ -166,7 +166,7 @@ function largestOf(items: readonly ListedReceipt[], quantity: QuantityName): num
 }
 
 /** Missing is not zero. */
-export function tokens(number: number | undefined): Html | string {
+function tokens(number: number | undefined): Html | string {
   return number === undefined ? html`<span class="soft">not known</span>` : count(number);
 }
 

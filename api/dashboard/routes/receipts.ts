@@ -4,7 +4,6 @@ import { recordedFacts } from '#api/routes/lineage.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
-import { isId } from '#shared/kernel/ids.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
@@ -49,9 +48,13 @@ type OfReceipt = { Params: { org: string; id: string } };
 /** Receipts of an organisation: searched, read, downloaded, flagged. */
 export function receiptRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/receipts', SESSION, (request, reply) => list(deps, request, reply));
-  app.get<OfReceipt>('/receipts/:id', SESSION, (request, reply) =>
-    show(deps, [request, reply], doneOf(request, DONE)),
-  );
+  app.get<OfReceipt>('/receipts/:id', SESSION, (request, reply) => {
+    const { id: name } = request.params;
+    const id = receiptIdNamed(name);
+    return id === undefined || id === name
+      ? show(deps, [request, reply], doneOf(request, DONE))
+      : seeOther(reply, `/dashboard/${request.membership.orgId}/receipts/${id}`);
+  });
   downloads(app, deps);
   app.post<OfReceipt>('/receipts/:id/flag', SESSION, async (request, reply) => {
     demandRight(request.membership, 'flag receipts');
@@ -85,8 +88,8 @@ export function receiptRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 export function receiptByAddress(app: FastifyInstance, deps: DashboardDeps): void {
   const { origin } = new URL(deps.publicUrl);
   app.get<{ Params: { id: string } }>('/receipts/:id', SESSION, async (request, reply) => {
-    const { id } = request.params;
-    if (!isId('rcpt', id)) throw notFound();
+    const id = receiptIdNamed(request.params.id);
+    if (id === undefined) throw notFound();
     const signedIn = await (await deps.door()).session(visitorOf(request));
     if (signedIn === null) {
       return sendPage(reply, receiptDoor({ id, origin, hasDashboard: true }), 401);

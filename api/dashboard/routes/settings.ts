@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { REGION_WORDS } from '#api/front/status-page.ts';
 import { type Account, type Allowed, widens } from '#shared/accounts/account.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
@@ -140,7 +141,7 @@ function choicesFor(
           id: code,
           name,
           help: `Grid zone ${zone}`,
-          warning: status === 'decommissioned' ? 'closed' : undefined,
+          warning: status === 'normal' ? undefined : REGION_WORDS[status][1],
         })),
       allowedRegions,
     ),

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { isId } from '#shared/kernel/ids.ts';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 
 /** What support may know of a request: whose it was, when, and what came of it. Never what was said. */
@@ -58,12 +58,13 @@ const FIND = statement(
 );
 
 /**
- * What is on record of a request, by its id (`req_…`, as callers see it in `x-request-id`) or its receipt's (`rcpt_…`).
+ * What is on record of a request, by its id (`req_…`, as callers see it in `x-request-id`), its answer's, its receipt's or
+ * the address of that.
  * Null when nothing is: it was refused before it ran, is not over, or never was. For the role `docket_operator`.
  */
 export async function findRequest(pool: Pool, id: string): Promise<RequestFacts | null> {
-  const receiptId = id.replace(/^req_/, 'rcpt_');
-  if (!isId('rcpt', receiptId)) return null;
+  const receiptId = receiptIdNamed(id);
+  if (receiptId === undefined) return null;
   const [row] = await queryRows(pool, FIND, [receiptId]);
   if (row === undefined) return null;
   return {
