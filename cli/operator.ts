@@ -115,11 +115,12 @@ export function actorFrom({ actor: text, reason }: ActOptions): Actor {
   return { ...actor, address: place, ...(reason === undefined ? {} : { reason }) };
 }
 
-export function withActOptions(command: Command): Command {
-  return command
-    .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
-    .option(...REASON)
-    .option('--json', 'for programs');
+/** @param asksReason for what lets somebody in: that it was done without a word would be all that the audit log has */
+export function withActOptions(command: Command, { asksReason = false } = {}): Command {
+  command.option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent');
+  if (asksReason) command.requiredOption(...REASON);
+  else command.option(...REASON);
+  return command.option('--json', 'for programs');
 }
 
 /**

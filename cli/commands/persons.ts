@@ -62,6 +62,7 @@ export function register(program: Command): void {
       .description(
         'for somebody who has lost app, recovery codes and passkeys; ends their sessions, and a letter tells them',
       ),
+    { asksReason: true },
   ).action((email: string, options: ActOptions) =>
     asOperator(async ({ pool, surroundings }) => {
       await createPersonRegistry(pool, surroundings).removeSecondFactor(email, actorFrom(options));

@@ -91,7 +91,11 @@ describe('docket persons', () => {
           [email],
         );
       }
-      const reset = await persons('reset-second-factor', emails[0]!, ...ACTOR);
+      const act = ['reset-second-factor', emails[0]!, ...ACTOR];
+      const silent = await persons(...act);
+      expect([silent.code, silent.stderr]).toEqual([1, expect.stringContaining('--reason')]);
+      act.push('--reason', 'lost the phone; asked back by telephone');
+      const reset = await persons(...act);
       expect(reset).toMatchObject({ code: 0, stderr: '' });
       const { rows } = await database.pool.query(
         `select p.email, p.two_factor_enabled as "isOn",
@@ -105,7 +109,7 @@ describe('docket persons', () => {
         { email: emails[0], isOn: false, hasSecret: false, hasPasskey: false, hasSession: false },
         { email: emails[1], isOn: true, hasSecret: true, hasPasskey: true, hasSession: true },
       ]);
-      expect((await persons('reset-second-factor', emails[0]!, ...ACTOR)).code).toBe(1);
+      expect((await persons(...act)).code).toBe(1);
     },
   );
 });
