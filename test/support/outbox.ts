@@ -15,22 +15,31 @@ export interface Queued {
   done?: string;
 }
 
+/** What one turn of the event loop queued. */
+interface Turn {
+  messages: Queued[];
+  ofHolders: Queued[];
+}
+
 /**
  * An outbox that writes nowhere and shows what would be written. As in the real one, what is queued in one turn of the
- * event loop is one write, which is what the client's reply and the acknowledgement of its entry must not be torn by.
+ * event loop is one write, which is what the client's reply and the acknowledgement of its entry must not be torn by, and
+ * in which replies that belong to no delivery come before those that do.
  */
 export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
   /** What Redis says of the entry that a write is for: nothing is recorded of a write that it refuses. */
   holding: (delivery: Delivery) => Holding = () => 'held';
   /** What writes wait for besides their turn, where a test holds them up. */
   held: Promise<void> = Promise.resolve();
-  readonly #turns: Queued[][] = [];
-  #turn: Queued[] | undefined;
+  readonly #turns: Turn[] = [];
+  #turn: Turn | undefined;
   #written: Promise<void> = Promise.resolve();
 
   /** What each turn queued, in order. */
   get writes(): Queued[][] {
-    return this.#turns.filter((turn) => turn.length > 0);
+    return this.#turns
+      .map(({ messages, ofHolders }) => [...messages, ...ofHolders])
+      .filter((turn) => turn.length > 0);
   }
 
   /** Everything that was queued, in order. */
@@ -47,16 +56,15 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
   }
 
   send(inbox: string, reply: Reply, payload: string = ''): void {
-    this.#queue({ reply: { ...reply, inbox, payload } });
+    this.#begin().messages.push({ reply: { ...reply, inbox, payload } });
   }
 
   asHolder(delivery: Delivery): HolderWrite {
     const holding = this.holding(delivery);
     const queue = (one: Queued): void => {
-      if (holding === 'held') this.#queue(one);
+      if (holding === 'held') this.#begin().ofHolders.push(one);
     };
-    if (this.#turn === undefined) this.#begin();
-    const turn = this.#turn;
+    const turn = this.#begin();
     const isCurrent = (): boolean => this.#turn === turn;
     return {
       get isOpen() {
@@ -78,13 +86,9 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  #queue(one: Queued): void {
-    this.#begin().push(one);
-  }
-
-  #begin(): Queued[] {
+  #begin(): Turn {
     if (this.#turn !== undefined) return this.#turn;
-    const turn: Queued[] = [];
+    const turn: Turn = { messages: [], ofHolders: [] };
     this.#turn = turn;
     this.#written = new Promise((resolve) => {
       setImmediate(() => {

@@ -18,6 +18,8 @@ const NOTE_MS = 200;
 /** A large answer waits this long for its api process to fetch it. */
 const CLAIMED_REPLY_S = 120;
 
+type FramesReply = Extract<Reply, { kind: 'frames' }>;
+
 export interface RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
   client: Pick<RedisClient, 'exists' | 'set'>;
@@ -64,19 +66,20 @@ export class Replies {
    */
   frames(text: string, relayed: () => Relayed, now: number, chars?: number): void {
     if (this.#lost) return;
-    const { inbox } = this.#entry;
     const reply = this.#framesReply(chars);
     const isDue = now - this.#notedAt >= NOTE_MS;
     if (isDue || (!this.#begun && this.#note?.isOpen !== true)) this.#takeNote(relayed(), now);
-    const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
-    write.send(inbox, reply, text);
+    this.#sendFrames(reply, text);
   }
 
-  /** Asks again what the client has taken; false while there is no process that could say so. */
+  /**
+   * Asks again what the client has taken; false while there is no process that could say so. The question has its number
+   * before the wait: behind what is sent meanwhile it is dropped, while with a later number it would cost the client that.
+   */
   async ask(chars: number): Promise<boolean> {
-    const { inbox } = this.#entry;
-    if ((await this.#deps.client.exists(aliveKey(inbox))) === 0) return false;
-    if (!this.#lost) this.#deps.outbox.send(inbox, this.#framesReply(chars));
+    const reply = this.#framesReply(chars);
+    if ((await this.#deps.client.exists(aliveKey(this.#entry.inbox))) === 0) return false;
+    if (!this.#lost) this.#sendFrames(reply);
     return true;
   }
 
@@ -106,6 +109,12 @@ export class Replies {
     write.send(this.#entry.inbox, { ...this.#head, seq: this.#next(), kind: 'error', error });
   }
 
+  /** With the open note, where there is one: the outbox writes what stands beside notes before them. */
+  #sendFrames(reply: FramesReply, text = ''): void {
+    const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
+    write.send(this.#entry.inbox, reply, text);
+  }
+
   #takeNote(relayed: Relayed, now: number): void {
     this.#notedAt = now;
     const { id, shard, claim, region, orgId, deadlineAt } = this.#entry;
@@ -131,7 +140,7 @@ export class Replies {
     }
   }
 
-  #framesReply(chars: number | undefined): Extract<Reply, { kind: 'frames' }> {
+  #framesReply(chars: number | undefined): FramesReply {
     const reply = { ...this.#head, seq: this.#next(), kind: 'frames' } as const;
     if (chars === undefined) return reply;
     return { ...reply, acknowledge: { to: this.#delivery.consumer, chars } };
