@@ -66,9 +66,9 @@ function connectNode(options: RedisConnectOptions): Redis {
   const open = (more: Partial<WatchOptions>): Redis =>
     new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
       ...optionsFor(options),
-      ...more,
       enableOfflineQueue: queues(options),
       retryStrategy,
+      ...more,
     });
   return options.server?.connect(open) ?? open({});
 }

@@ -40,7 +40,7 @@ export class ServerWatch {
     this.#onChange = onChange;
   }
 
-  /** Opens a connection that is watched. */
+  /** Opens a connection that is watched, as its copies are, which are opened with what is theirs besides: BullMQ parks on them. */
   connect(open: (options: WatchOptions) => Redis): Redis {
     const watched: Watched = { client: undefined, runId: undefined };
     const mayUse = (info: Info): boolean => this.#mayUse(watched, info);
@@ -61,6 +61,7 @@ export class ServerWatch {
         return false;
       },
     });
+    client.duplicate = (override) => this.connect((watch) => open({ ...override, ...watch }));
     watched.client = client;
     this.#connections.add(watched);
     client.once('end', () => this.#connections.delete(watched));
@@ -92,13 +93,13 @@ export class ServerWatch {
   #lose(why: string): void {
     if (this.#lost === undefined) this.#onChange({ kind: 'lost', why });
     this.#lost = why;
+    const now = performance.now();
+    if (now - this.#renewedAt < RENEW_MS) return;
+    this.#renewedAt = now;
     this.#renew(() => true);
   }
 
   #renew(which: (connection: Watched) => boolean): void {
-    const now = performance.now();
-    if (now - this.#renewedAt < RENEW_MS) return;
-    this.#renewedAt = now;
     for (const one of this.#connections)
       if (one.client?.status === 'ready' && which(one)) one.client.disconnect(true);
   }

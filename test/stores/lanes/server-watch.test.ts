@@ -41,14 +41,14 @@ async function startProcess() {
   const name = await startName();
   const changes: ServerChange[] = [];
   const server = new ServerWatch((change) => changes.push(change));
-  const open = (use: 'patient' | 'blocking') => {
+  const open = (use: 'patient' | 'blocking' | 'jobs') => {
     const client = connectRedis({ url: name.url, name: 'test', use, server }) as Redis;
     atFileEnd(() => client.disconnect());
     return client;
   };
   const [writer, reader] = [open('patient'), open('blocking')];
   await Promise.all([writer.ping(), reader.ping()]);
-  return { name, changes, server, writer, reader };
+  return { name, changes, server, writer, reader, open };
 }
 
 const isOn = async (client: Redis, { url }: { url: string }): Promise<boolean> => {
@@ -90,6 +90,42 @@ describe('the server that a process writes to', () => {
       expect(await isOn(writer, second)).toBe(true);
       expect(changes).toEqual([{ kind: 'replaced' }]);
       await server.write(writer, 'p');
+    },
+  );
+
+  it(
+    'the connection of jobs and the copies of it that BullMQ makes follow each other to another server',
+    { tags: ['survives.redis-demoted'] },
+    async () => {
+      const { name, open } = await startProcess();
+      const jobs = open('jobs');
+      const copy = jobs.duplicate({ connectionName: 'copy' });
+      atFileEnd(() => copy.disconnect());
+      await Promise.all([jobs.ping(), copy.ping()]);
+      expect(await copy.client('GETNAME')).toBe('copy');
+      name.port = portOf(second.url);
+      copy.disconnect(true);
+      await until(() => isOn(jobs, second), 'the connection has followed its copy');
+      name.port = portOf(first.url);
+      jobs.disconnect(true);
+      await until(() => isOn(copy, first), 'the copy has followed');
+    },
+  );
+
+  it(
+    'a server that is replaced right after it was lost and found is left by every connection',
+    { tags: ['survives.redis-demoted'] },
+    async () => {
+      const { name, changes, server, writer, reader } = await startProcess();
+      const old = connectTo(first.url);
+      await old.replicaof('127.0.0.1', portOf(second.url));
+      await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
+      await old.replicaof('NO', 'ONE');
+      expect([await isOn(writer, first), await isOn(reader, first)]).toEqual([true, true]);
+      name.port = portOf(second.url);
+      writer.disconnect(true);
+      await until(() => isOn(reader, second), 'the reader has followed');
+      expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found', 'replaced']);
     },
   );
 
