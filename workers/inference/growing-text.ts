@@ -1,5 +1,5 @@
 /** Pieces are made into one text when they have come to so many characters. */
-const LEAF_CHARS = 16 * 1024;
+const LEAF_CHARS = 1_024;
 
 /** A text that comes in small pieces. Added up by `+=` alone, each keeps ten times its size in memory. */
 export class GrowingText {

@@ -68,6 +68,13 @@ export class StreamAccount {
     return chars;
   }
 
+  /** Characters that are in memory until the end: those, and the inputs of calls once more. */
+  get kept(): number {
+    let { chars } = this;
+    for (const calls of this.#calls.values()) chars += calls.chars;
+    return chars;
+  }
+
   /** Every choice that appeared has its finish reason. */
   get isFinished(): boolean {
     return this.#seen.size > 0 && this.#finished.size === this.#seen.size;

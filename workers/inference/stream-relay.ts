@@ -112,7 +112,7 @@ export class StreamRelay implements Relay {
   }
 
   get kept(): number {
-    return this.#account.chars;
+    return this.#account.kept;
   }
 
   get upstreamAnswerId(): string | undefined {

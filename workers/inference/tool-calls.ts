@@ -1,5 +1,7 @@
-import { isObject, type JsonObject, listOf, placeOf, textOf } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject, listOf, placeOf } from '#shared/kernel/json-object.ts';
+import { GrowingText } from './growing-text.ts';
 import { UpstreamError } from './providers/upstream-failure.ts';
+import { calledBy } from './responses/output.ts';
 
 /** What a piece of a call says. */
 interface Piece {
@@ -16,7 +18,7 @@ interface Call {
   given: number | undefined;
   id: string;
   name: string;
-  input: string;
+  input: GrowingText;
   arguments: Arguments;
 }
 
@@ -28,6 +30,11 @@ export class ToolCalls {
   readonly #calls: Call[] = [];
   /** The only call that the last pieces belonged to. */
   #last: Call | undefined;
+
+  /** Characters of their inputs, which are kept to tell calls apart. */
+  get chars(): number {
+    return this.#calls.reduce((sum, { input }) => sum + input.length, 0);
+  }
 
   /**
    * The delta with the index of its call on each piece; the same object where its server has them so.
@@ -49,17 +56,18 @@ export class ToolCalls {
     const call = this.#knownFor(piece, at, count) ?? this.#open(piece);
     if (piece.input.trim() !== '' && call.arguments.areWhole) throw inseparable();
     // Some servers repeat the name of a tool, but without an id that may be another call of it.
-    const isRepeated = piece.name !== '' && call.input !== '' && piece.input !== '';
+    const isRepeated = piece.name !== '' && call.input.length > 0 && piece.input !== '';
     if (piece.isCustom && isRepeated && call.id === '') throw inseparable();
     call.id ||= piece.id;
     call.name ||= piece.name;
-    call.input += piece.input;
+    call.input.add(piece.input);
     if (!piece.isCustom) call.arguments.take(piece.input);
     return call;
   }
 
   #open({ index: given }: Piece): Call {
-    const call: Call = { given, id: '', name: '', input: '', arguments: new Arguments() };
+    const [input, args] = [new GrowingText(), new Arguments()];
+    const call: Call = { given, id: '', name: '', input, arguments: args };
     this.#calls.push(call);
     return call;
   }
@@ -99,7 +107,7 @@ export class ToolCalls {
   /** Where only a name is told: another call, or the last one, of which some servers repeat the name. */
   #ofName(name: string, last: Call): Call | undefined {
     if (name !== last.name || last.arguments.areWhole) return undefined;
-    if (last.input === '') throw inseparable();
+    if (last.input.length === 0) throw inseparable();
     return last;
   }
 
@@ -118,24 +126,18 @@ function begins({ id, name, input }: Piece, known: Call): boolean {
   const { areWhole } = known.arguments;
   if (known.name !== '' && name !== known.name) {
     // Behind an id that is told once, it is the rest of a name.
-    const isRest = id === '' && known.id !== '' && known.input === '';
+    const isRest = id === '' && known.id !== '' && known.input.length === 0;
     if (!areWhole && !isRest) throw inseparable();
     return areWhole;
   }
   if (id !== '' && known.id !== '') return false;
-  return areWhole && input.trim() !== '' && input !== known.input;
+  return areWhole && input.trim() !== '' && input !== String(known.input);
 }
 
 function pieceOf(piece: JsonObject): Piece {
-  const { index, id, function: called, custom } = piece;
-  const { name, arguments: args, input } = (called ?? custom ?? {}) as JsonObject;
-  return {
-    index: placeOf(index),
-    id: textOf(id) ?? '',
-    name: textOf(name) ?? '',
-    input: textOf(args ?? input) ?? '',
-    isCustom: !isObject(called) && isObject(custom),
-  };
+  const { kind, callId: id, name, input } = calledBy(piece);
+  const isCustom = kind === 'custom_tool_call';
+  return { index: placeOf(piece['index']), id, name, input, isCustom };
 }
 
 /**

@@ -13,6 +13,7 @@ import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import { type Prompt, promptsOf } from '#shared/screening/prompt.ts';
 import { hasMedia } from '#shared/screening/texts.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { calledBy } from './responses/output.ts';
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */
 const TOKENS_MAX = 1_000_000_000;
@@ -146,10 +147,9 @@ export function textOfChoice(choice: unknown): string {
 }
 
 function textOfCall(call: unknown): string {
-  const called = isObject(call) ? call['function'] : undefined;
-  if (!isObject(called)) return '';
-  const name = typeof called['name'] === 'string' ? called['name'] : '';
-  return name + (typeof called['arguments'] === 'string' ? called['arguments'] : '');
+  if (!isObject(call)) return '';
+  const { name, input } = calledBy(call);
+  return name + input;
 }
 
 /**

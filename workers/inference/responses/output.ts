@@ -46,14 +46,14 @@ export function calledBy(call: JsonObject): {
   name: string;
   input: string;
 } {
-  const isCustom = isObject(call['custom']);
-  const called = (isCustom ? call['custom'] : call['function']) as JsonObject | undefined;
-  const { name, arguments: args, input } = called ?? {};
+  const { function: called, custom } = call;
+  const isCustom = !isObject(called) && isObject(custom);
+  const { name, arguments: args, input } = (called ?? custom ?? {}) as JsonObject;
   return {
     kind: isCustom ? 'custom_tool_call' : 'function_call',
     callId: textOf(call['id']) ?? '',
     name: textOf(name) ?? '',
-    input: textOf(isCustom ? input : args) ?? '',
+    input: textOf(args ?? input) ?? '',
   };
 }
 

@@ -43,14 +43,14 @@ interface Item {
   callId: string;
   name: string;
   /** Arguments of a function, input of a custom tool. */
-  input: string;
+  input: GrowingText;
   isDone: boolean;
 }
 
 /** What a stream of a chat server says of a call before it has named it. */
 interface Unnamed {
   callId: string;
-  input: string;
+  input: GrowingText;
 }
 
 /**
@@ -94,7 +94,7 @@ export class ResponseWriter {
   end(usage: Usage | UnknownUsage, reasoningTokens: number, isFinished = true): JsonObject {
     for (const call of this.#calls.values())
       if (!('kind' in call))
-        this.#addInput(this.#openCall('function_call', call.callId, ''), call.input);
+        this.#addInput(this.#openCall('function_call', call.callId, ''), String(call.input));
     if (this.#items.length === 0) this.#say('message', 'output_text', '', []);
     const cut = cutShortBy(this.#reason);
     for (const item of this.#items) this.#done(item);
@@ -152,7 +152,9 @@ export class ResponseWriter {
     const { kind, callId, name, input } = calledBy(call);
     const known = this.#calls.get(key);
     if (known !== undefined && 'kind' in known) return this.#addInput(known, input);
-    const unnamed = { callId: known?.callId || callId, input: (known?.input ?? '') + input };
+    const unnamed: Unnamed = known ?? { callId: '', input: new GrowingText() };
+    unnamed.callId ||= callId;
+    unnamed.input.add(input);
     // Its item begins with the name of what is called.
     if (name === '') {
       this.#calls.set(key, unnamed);
@@ -160,7 +162,7 @@ export class ResponseWriter {
     }
     const item = this.#openCall(kind, unnamed.callId, name);
     this.#calls.set(key, item);
-    this.#addInput(item, unnamed.input);
+    this.#addInput(item, String(unnamed.input));
   }
 
   #openCall(kind: 'function_call' | 'custom_tool_call', callId: string, name: string): Item {
@@ -170,7 +172,7 @@ export class ResponseWriter {
 
   #addInput(item: Item, delta: string): void {
     if (delta === '') return;
-    item.input += delta;
+    item.input.add(delta);
     this.#emit(`${INPUT_EVENTS[item.kind]}.delta`, { ...whereIs(item), delta });
   }
 
@@ -184,7 +186,7 @@ export class ResponseWriter {
       parts: [],
       callId: callId === '' ? `call_${id}` : callId,
       name,
-      input: '',
+      input: new GrowingText(),
       isDone: false,
     };
     this.#items.push(item);
@@ -205,7 +207,7 @@ export class ResponseWriter {
     item.isDone = true;
     const part = item.parts.at(-1);
     if (part !== undefined) this.#donePart(item, part);
-    const { input } = item;
+    const input = String(item.input);
     if (item.kind === 'function_call')
       this.#emit('response.function_call_arguments.done', { ...whereIs(item), arguments: input });
     if (item.kind === 'custom_tool_call')
@@ -321,8 +323,9 @@ function toolEcho(tool: JsonObject): JsonObject {
 
 type Status = 'in_progress' | 'completed' | 'incomplete';
 
-function itemOf({ kind, id, parts, callId, name, input }: Item, status: Status): JsonObject {
+function itemOf({ kind, id, parts, callId, name, input: given }: Item, status: Status): JsonObject {
   const content = parts.map(partOf);
+  const input = String(given);
   if (kind === 'reasoning') return { id, type: kind, summary: [], content, status };
   if (kind === 'message') return { id, type: kind, status, role: 'assistant', content };
   const called = kind === 'function_call' ? { arguments: input } : { input };

@@ -55,7 +55,7 @@ export class TranslatedStream implements ResponseStream {
 
   /** The last event repeats all that was said, with the odds of its tokens. */
   get kept(): number {
-    return 2 * this.#account.chars + this.#odds;
+    return this.#account.kept + this.#account.chars + this.#odds;
   }
 
   get upstreamAnswerId(): string | undefined {

@@ -21,7 +21,7 @@ it('a text that comes in pieces is what they are together, halves of characters 
   );
 });
 
-it('a response keeps what was said and the odds of its tokens until its last event, and both are counted', () => {
+function responseRelay(): ResponseRelay {
   const relay = new ResponseRelay({
     body: '{}',
     requestId: 'req_01K5Y0V8Z3M4N5P6Q7R8S9T0AB',
@@ -30,6 +30,11 @@ it('a response keeps what was said and the odds of its tokens until its last eve
     send: () => {},
   });
   relay.readFrom(endpoint('e', ['eu']));
+  return relay;
+}
+
+it('a response keeps what was said and the odds of its tokens until its last event, and both are counted', () => {
+  const relay = responseRelay();
   const say = (logprobs: object | null): number => {
     const chunk = { choices: [{ index: 0, delta: { content: 'word' }, logprobs }] } as JsonObject;
     const given = JSON.stringify(chunk);
@@ -40,4 +45,13 @@ it('a response keeps what was said and the odds of its tokens until its last eve
   expect(relay.kept).toBe(8);
   const chars = say({ content: [{ token: 'word', logprob: -1, bytes: null, top_logprobs: [] }] });
   expect(relay.kept).toBe(16 + chars);
+});
+
+it('a response keeps the arguments of a call three times: as generated, to tell its calls apart, and for its last event', () => {
+  const relay = responseRelay();
+  const called = { name: 'f', arguments: '{"a":1}' };
+  const delta = { tool_calls: [{ index: 0, id: 'a', function: called }] };
+  const chunk = { choices: [{ index: 0, delta }] };
+  relay.accept(JSON.stringify(chunk), chunk);
+  expect(relay.kept).toBe(2 * 'f{"a":1}'.length + '{"a":1}'.length);
 });

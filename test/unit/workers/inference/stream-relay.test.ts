@@ -2,12 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { frameOf } from '#shared/kernel/event-stream.ts';
 import { StreamRelay } from '#workers/inference/stream-relay.ts';
+import { textOfChoice } from '#workers/inference/usage.ts';
 
 const USAGE = { inputTokens: 3, cachedInputTokens: 0, outputTokens: 2, source: 'counted' as const };
 
 interface Chunk {
   id: string;
-  choices: { index: number; delta: { content?: string }; finish_reason: string | null }[];
+  choices: {
+    index: number;
+    delta: { content?: string; tool_calls?: object[] };
+    finish_reason: string | null;
+  }[];
   usage?: object | null;
 }
 
@@ -33,6 +38,22 @@ const choice = (content: string | null, finish: string | null = null, index = 0)
 const chunk = (...choices: Chunk['choices']): Chunk => ({ id: 'c', choices });
 
 describe('a stream relay', () => {
+  it.each([
+    ['arguments of a function', { function: { name: 'run', arguments: '{"a":1}' } }],
+    ['input of a custom tool', { custom: { name: 'run', input: '{"a":1}' } }],
+  ])('name and %s are generated text; the latter is kept a second time', (_, called) => {
+    const call = { index: 0, id: 'call_1', ...called };
+    const message = { role: 'assistant', content: null, tool_calls: [call] };
+    expect(textOfChoice({ index: 0, message, finish_reason: 'stop' })).toBe('run{"a":1}');
+    const { one } = relay(false, [
+      chunk({ index: 0, delta: { tool_calls: [call] }, finish_reason: null }),
+      chunk(choice(null, 'stop')),
+    ]);
+    expect(one.texts).toEqual(['run{"a":1}']);
+    expect(one.kept).toBe(10 + 7);
+    expect(one.sentTokens).toBe(1);
+  });
+
   it('a stream relay holds back only the chunk with the last finish reason', () => {
     const chunks = [chunk(choice('a')), chunk(choice('b')), chunk(choice(null, 'stop'))];
     const { sent, one } = relay(false, chunks);
