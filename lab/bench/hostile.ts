@@ -87,7 +87,7 @@ try {
       residentBytes(api.pid),
     );
     const added = addedBeyond(outcome, ofControl);
-    if (added > ADDED_MS_MAX) process.exitCode = 1;
+    if (!(added <= ADDED_MS_MAX)) process.exitCode = 1;
     const cells = [
       name,
       ...(['chat', 'read', 'health', 'page', 'sign-in'] as const).map((kind) =>
@@ -151,8 +151,14 @@ async function turn(callers: ChildProcess, one: Turn): Promise<Waits> {
   return waits;
 }
 
-/** Milliseconds that an attack adds to the p99 of what programs ask, beyond what it adds to that of the control. */
+/**
+ * Milliseconds that an attack adds to the p99 of what programs ask, beyond what it adds to that of the control; NaN where
+ * callers were refused before the attack or by the control, of which nothing can be said.
+ */
 function addedBeyond(outcome: Outcome, ofControl: Outcome): number {
+  const { alone: quiet } = outcome;
+  const known = [quiet.chat, quiet.read, ofControl.alone.chat, ofControl.beside.chat];
+  if (!known.every((waits) => Number.isFinite(at(waits, 0.99)))) return NaN;
   const added = ({ alone, beside: during }: Outcome, kind: 'chat' | 'read'): number =>
     at(during[kind], 0.99) - at(alone[kind], 0.99);
   const most = Math.max(added(outcome, 'chat'), added(outcome, 'read'));
