@@ -82,7 +82,7 @@ export default defineConfig({
           include: ['test/{pipeline,faults}/**/*.test.ts'],
           exclude: ALONE,
           testTimeout: 120_000,
-          // Each file starts six processes or more, and waits for them. They come first, and what is lighter fills what they leave.
+          // Each file starts six processes or more, and waits for them: lighter ones fill what they leave (LongestFirst says which begin).
           sequence: { groupOrder: 1 },
         },
       },
