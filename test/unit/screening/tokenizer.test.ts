@@ -199,6 +199,13 @@ describe('countTokens', () => {
     expect(estimated).toBeGreaterThan(0);
   });
 
+  it('estimates the tokens of prose beyond the bound from its beginning', async () => {
+    const bounded = createTokenCounter(8_192);
+    const { tokens, lower, upper } = await bounded.countTokens(book, 'o200k_base');
+    expect(lower).toBeLessThan(upper);
+    expect(Math.abs(tokens / o200k(book) - 1)).toBeLessThan(0.01);
+  });
+
   it('approximates an unknown family by o200k_base', async () => {
     expect(await counted('hello world', 'spm-unknown')).toBe(2);
     expect(await counted('hello world', undefined)).toBe(2);
