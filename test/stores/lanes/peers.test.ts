@@ -78,11 +78,12 @@ describe('processes that use the same lanes', () => {
       vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
       const client = connectTo((await startTestRedis()).url);
       const lines: string[] = [];
+      const registry = createRegistry('api', false);
       const peers = keepPeers(
         {
           config: { shards: 1 } as ProcessContext['config'],
           log: pino({}, { write: (line) => void lines.push(line) }),
-          registry: createRegistry('api', false),
+          registry,
           processId: 'api-1',
         },
         client,
@@ -103,9 +104,18 @@ describe('processes that use the same lanes', () => {
         await until(async () => (await isReady()) === ready, `it has looked: ready is ${ready}`);
       };
       await looks(false);
-      await looks(false);
+      // That the second look is over is seen by what else it found.
+      await client.hset(PEERS_KEY, 'api-3', JSON.stringify({ ...other, catalogue: 'c2' }));
+      await client.set(aliveKey('api-3'), '1');
+      vi.advanceTimersByTime(60_000);
+      await until(
+        async () =>
+          /^docket_peers_differing\{.*of="catalogue".*\} 1$/m.test(await registry.metrics()),
+        'it has looked twice',
+      );
+      expect(await isReady()).toBe(false);
       expect(lines.filter((line) => line.includes('writes format 2'))).toHaveLength(1);
-      await client.del(aliveKey('api-2'));
+      await client.del(aliveKey('api-2'), aliveKey('api-3'));
       await looks(true);
       await peers.leave();
     },
