@@ -5,6 +5,8 @@ import { admissionRequest, admissionsOn, connectTo } from '#test/support/lanes.t
 import { startTestRedis } from '#test/support/redis.ts';
 
 const RATE = { requestsPerSecond: 1, burst: 20 };
+/** Requests a second, so few that nothing is refilled while a test runs. */
+const SLOWLY = 0.001;
 const callerOf = (orgId: string, keyId = 'key_1', keyLimit: Caller['keyLimit'] = null): Caller => ({
   orgId,
   keyId,
@@ -49,13 +51,13 @@ it(
     const { url } = await startTestRedis();
     const client = connectTo(url);
     const buckets = new Buckets(defineLaneScripts(client), 1);
-    const limited = callerOf('org_a', 'key_slow', { requestsPerSecond: 1, burst: 2 });
+    const limited = callerOf('org_a', 'key_slow', { requestsPerSecond: SLOWLY, burst: 2 });
     const rate = { requestsPerSecond: 1_000_000, burst: 1_000_000 };
     const answers = [1, 2, 3].map(() => buckets.take(limited, 'reads', rate));
     expect(await Promise.all(answers)).toMatchObject([
-      { waitMs: 0, perSecond: 1, remaining: 1 },
-      { waitMs: 0, perSecond: 1, remaining: 0 },
-      { waitMs: expect.toSatisfy((wait: number) => wait > 0), perSecond: 1, remaining: 0 },
+      { waitMs: 0, perSecond: SLOWLY, remaining: 1 },
+      { waitMs: 0, perSecond: SLOWLY, remaining: 0 },
+      { waitMs: expect.toSatisfy((wait: number) => wait > 0), perSecond: SLOWLY, remaining: 0 },
     ]);
     const free = await buckets.take(callerOf('org_a', 'key_free'), 'reads', rate);
     expect(free).toMatchObject({ waitMs: 0, perSecond: 1_000_000 });
@@ -70,13 +72,18 @@ it(
     const { url } = await startTestRedis();
     const client = connectTo(url);
     const buckets = new Buckets(defineLaneScripts(client), 1);
-    const limits = { ...RATE, requestsPerDay: 5, concurrentStreams: 1 };
-    const keyLimit = { requestsPerSecond: 1, burst: 2 };
+    const limits = {
+      requestsPerSecond: SLOWLY,
+      burst: 20,
+      requestsPerDay: 5,
+      concurrentStreams: 1,
+    };
+    const keyLimit = { requestsPerSecond: SLOWLY, burst: 2 };
     const [free, slow] = [callerOf('org_a'), callerOf('org_a', 'key_slow', keyLimit)];
     const admit = () =>
       admissionsOn(client).admit(admissionRequest({ keyId: 'key_slow' }, { limits, keyLimit }));
     expect(await buckets.look({ ...free, limits })).toEqual({
-      perSecond: 1,
+      perSecond: SLOWLY,
       remaining: 20,
       resetMs: 0,
       remainingToday: 5,
@@ -89,6 +96,36 @@ it(
         remainingToday: 4,
       });
     }
+    client.disconnect();
+  },
+);
+
+it(
+  'revoking has a bucket that nothing else empties, of an organisation and of a key with a limit of its own',
+  { tags: ['limits.reads', 'limits.per-key'] },
+  async () => {
+    const { url } = await startTestRedis();
+    const client = connectTo(url);
+    const buckets = new Buckets(defineLaneScripts(client), 1);
+    const rate = { requestsPerSecond: SLOWLY, burst: 2 };
+    const keyLimit = { requestsPerSecond: SLOWLY, burst: 1 };
+    const [free, slow] = [callerOf('org_a'), callerOf('org_a', 'key_slow', keyLimit)];
+    for (const name of ['reads', 'changes']) {
+      for (const caller of [slow, free]) await buckets.take(caller, name, rate);
+      for (const caller of [slow, free])
+        expect((await buckets.take(caller, name, rate)).waitMs).toBeGreaterThan(0);
+    }
+    const limits = { ...rate, requestsPerDay: 1, concurrentStreams: 1 };
+    for (let i = 0; i < 2; i += 1)
+      await admissionsOn(client).admit(
+        admissionRequest({ keyId: 'key_slow' }, { limits, keyLimit }),
+      );
+    expect(await buckets.look({ ...slow, limits })).toMatchObject({
+      remaining: 0,
+      remainingToday: 0,
+    });
+    expect(await buckets.take(slow, 'revocations', rate)).toMatchObject({ waitMs: 0 });
+    expect(await buckets.take(free, 'revocations', rate)).toMatchObject({ waitMs: 0 });
     client.disconnect();
   },
 );
