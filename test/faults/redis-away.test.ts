@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { tookMs } from '#test/support/control.ts';
 import { post } from '#test/support/http.ts';
 import { connectTo } from '#test/support/lanes.ts';
@@ -114,10 +114,12 @@ describe('Redis', () => {
           }),
         );
       const redis = connectTo(system.redis.url);
+      const promote = () => redis.replicaof('NO', 'ONE');
+      onTestFinished(async () => void (await promote()));
       await redis.replicaof('127.0.0.1', 1);
       await until(async () => !(await areReady()).includes(true), 'no process is ready');
       await expectFastFailure();
-      await redis.replicaof('NO', 'ONE');
+      await promote();
       await expectRecovery();
       await until(async () => !(await areReady()).includes(false), 'all are ready');
       for (const one of processes) {

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Redis } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { type ServerChange, ServerWatch } from '#shared/lanes/redis/server-watch.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
@@ -56,6 +56,15 @@ const isOn = async (client: Redis, { url }: { url: string }): Promise<boolean> =
   return Number(port) === portOf(url);
 };
 
+/** Makes the first server a replica of the second, for as long as the test runs; returns what promotes it before. */
+async function demoteFirst(): Promise<() => Promise<unknown>> {
+  const client = connectTo(first.url);
+  const promote = () => client.replicaof('NO', 'ONE');
+  onTestFinished(async () => void (await promote()));
+  await client.replicaof('127.0.0.1', portOf(second.url));
+  return promote;
+}
+
 describe('the server that a process writes to', () => {
   it(
     'a demoted server is left by every connection, for the one that the name leads to, and it is said once',
@@ -63,8 +72,7 @@ describe('the server that a process writes to', () => {
     async () => {
       const { name, changes, server, writer, reader } = await startProcess();
       await server.write(writer, 'p');
-      const old = connectTo(first.url);
-      await old.replicaof('127.0.0.1', portOf(second.url));
+      await demoteFirst();
       await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
       await expect(server.write(writer, 'p')).rejects.toThrow();
       expect(changes).toEqual([{ kind: 'lost', why: 'READONLY' }]);
@@ -74,7 +82,6 @@ describe('the server that a process writes to', () => {
       await server.write(writer, 'p');
       await until(() => isOn(reader, second), 'the reader has found it too');
       expect(changes).toHaveLength(2);
-      await old.replicaof('NO', 'ONE');
     },
   );
 
@@ -133,8 +140,7 @@ describe('the server that a process writes to', () => {
     'a server that is a replica when a process starts is not written to until it is promoted',
     { tags: ['survives.redis-demoted'] },
     async () => {
-      const old = connectTo(first.url);
-      await old.replicaof('127.0.0.1', portOf(second.url));
+      const promote = await demoteFirst();
       const changes: ServerChange[] = [];
       const server = new ServerWatch((change) => changes.push(change));
       const client = connectRedis({
@@ -146,7 +152,7 @@ describe('the server that a process writes to', () => {
       atFileEnd(() => client.disconnect());
       await until(() => changes.length === 1, 'it is said');
       await expect(server.write(client, 'p')).rejects.toThrow('its role is slave');
-      await old.replicaof('NO', 'ONE');
+      await promote();
       await client.set('a', '1');
       expect(changes).toEqual([{ kind: 'lost', why: 'its role is slave' }, { kind: 'found' }]);
     },
