@@ -230,13 +230,16 @@ describe('an end in a stream', () => {
       fc.constantFrom('', 'a', 'b '),
       fc.constantFrom(null, null, 'stop', 'length'),
     );
+    let complete = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(anyPart, { minLength: 1, maxLength: 12 }), async (parts) => {
         const chunks = parts.map(([index, content, finish]) => ({
           id: 'c',
           choices: [{ index, delta: { content }, finish_reason: finish }],
         }));
-        const { got } = await streamed(chunks);
+        const { got, record } = await streamed(chunks);
+        const isComplete = record!.outcome === 'complete';
+        if (isComplete) complete += 1;
         const ofChoice = Map.groupBy(got, ({ choices }) => choices[0]!.index);
         for (const [index, all] of Map.groupBy(parts, ([one]) => one)) {
           const told = ofChoice.get(index)!.flatMap(({ choices }) => choices);
@@ -245,10 +248,12 @@ describe('an end in a stream', () => {
           );
           const ends = told.map(({ finish_reason: reason }) => reason);
           expect(ends.slice(0, -1).every((reason) => reason === null)).toBe(true);
+          if (isComplete) expect(ends.at(-1)).not.toBeNull();
         }
       }),
       { numRuns: runs(300) },
     );
+    expect(complete).toBeGreaterThan(0);
   });
 });
 
