@@ -121,6 +121,20 @@ describe('a request for a whole answer', () => {
     }
   });
 
+  it.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, { prompt_tokens: 9 }])(
+    'a caller is told no usage where the receipt says that it is not known, whatever its server says (%j)',
+    async (theirs) => {
+      const notKnown = { source: 'unknown', reason: 'not_counted' } as const;
+      const { run, outbox, handed } = workerWith(
+        new ScriptedProvider(answers(completion(theirs))),
+        { countUsage: () => Promise.resolve(notKnown) },
+      );
+      await run(delivery());
+      expect(handed()[0]!.record.usage).toEqual(notKnown);
+      expect(JSON.parse(outbox.replies.at(-1)!.payload)).toMatchObject({ usage: null });
+    },
+  );
+
   it('the upstream gets its own name for the model, and otherwise the body as it came', async () => {
     const provider = new ScriptedProvider(answers(ANSWER));
     await workerWith(provider).run(delivery({}, { body: '{ "a":1.0, "model": "m" }' }));
@@ -764,20 +778,6 @@ describe('a cancelled request', () => {
       inputTokens: COUNTED.inputTokens,
     });
   });
-
-  it.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, { prompt_tokens: 9 }])(
-    'a caller is told no usage where the receipt says that it is not known, whatever its server says (%j)',
-    async (theirs) => {
-      const notKnown = { source: 'unknown', reason: 'not_counted' } as const;
-      const { run, outbox, handed } = workerWith(
-        new ScriptedProvider(answers(completion(theirs))),
-        { countUsage: () => Promise.resolve(notKnown) },
-      );
-      await run(delivery());
-      expect(handed()[0]!.record.usage).toEqual(notKnown);
-      expect(JSON.parse(outbox.replies.at(-1)!.payload)).toMatchObject({ usage: null });
-    },
-  );
 
   it('a cancelled request makes no further call', async () => {
     const provider = new ScriptedProvider(fails(UNAVAILABLE));
