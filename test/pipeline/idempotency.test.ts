@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { idempotencyKey, keptKey } from '#shared/lanes/keys.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
@@ -292,7 +293,7 @@ describe('a large stored stream', () => {
     let length = 0;
     for await (const chunk of slow.body!) {
       length += chunk.length;
-      await new Promise((resolve) => setImmediate(resolve));
+      await turn();
     }
     expect(length).toBe(Buffer.byteLength(text));
   });

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { Departure } from '#api/departure.ts';
 
@@ -45,7 +46,7 @@ it('a connection that came while the process was held up is answered, though it 
   onTestFinished(() => server.closeAllConnections());
 
   const left = departure.leave(LAME_DUCK_MS);
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await turn();
   const answer = asked(server);
   // It connects in this turn of the loop; the next one begins with timers, and ends with what came in.
   await new Promise<void>((resolve) => process.nextTick(resolve));
@@ -70,7 +71,7 @@ it('a connection that came while the last turn was held up is answered', async (
   await new Promise((resolve) => server.once('connection', resolve));
 
   const left = departure.leave(LAME_DUCK_MS);
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await turn();
   client.write(REQUEST);
   // The next turn begins with the end of the lame-duck time, and then reads this request.
   await new Promise<void>((resolve) => process.nextTick(resolve));

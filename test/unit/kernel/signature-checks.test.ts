@@ -1,4 +1,5 @@
 /** Where WebCrypto checks signatures, which answers later, nothing that rests on a signature which does not hold is believed. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
 import { signatureHolds, withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
 
@@ -13,7 +14,7 @@ function refuseSignaturesOf(byte: number): () => Promise<unknown> {
     if (!holds) refused.resolve();
     return holds;
   });
-  return () => refused.promise.then(() => new Promise((resolve) => setImmediate(resolve)));
+  return () => refused.promise.then(() => turn());
 }
 
 const holds = (byte: number): boolean =>

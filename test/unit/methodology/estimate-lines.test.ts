@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { answerTo, profiles } from '#cli/commands/estimate.ts';
@@ -157,7 +158,7 @@ describe('the stream', () => {
       write: (_, __, done) => void waiting.push(done),
     });
     const done = answerLines(input, output, () => ({}));
-    for (let i = 0; i < 100; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 100; i += 1) await turn();
     expect(asked).toBeLessThan(200);
     output.destroy(Object.assign(new Error('the reader has gone'), { code: 'EPIPE' }));
     await done;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CredentialCache } from '#api/auth/credential-cache.ts';
@@ -9,7 +10,6 @@ import { credential, HeldSource, silent } from '#test/support/held-credentials.t
 
 const token = generateKey(randomBytes);
 const hash = hashKey(token);
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the credential cache', () => {
   it(

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CredentialCache } from '#api/auth/credential-cache.ts';
 import { generateKey, hashKey } from '#shared/keys/format.ts';
@@ -17,7 +18,6 @@ beforeEach(() => {
   cache = new CredentialCache({ source, observer: silent, monotonicNow: () => clock });
 });
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 /** Enough turns for a batch to be sent and answered. */
 const settle = async (): Promise<void> => {
   for (let i = 0; i < 5; i += 1) await turn();

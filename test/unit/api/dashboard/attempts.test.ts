@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { AttemptCounter } from '#api/dashboard/attempts.ts';
 
@@ -17,14 +18,13 @@ it(
       },
       () => now,
     );
-    const settled = () => new Promise((resolve) => setImmediate(resolve));
     const flood = Array.from({ length: 20 }, () => counter.take('flood', RATE));
     const honest = counter.take('honest', RATE);
     expect(asked).toEqual(['flood', 'honest']);
     answers[1]!(0);
     expect(await honest).toBe(0);
     answers[0]!(0);
-    await settled();
+    await turn();
     answers[2]!(30_000);
     expect(await Promise.all(flood)).toEqual([0, ...Array<number>(19).fill(30_000)]);
     expect(asked).toEqual(['flood', 'honest', 'flood']);

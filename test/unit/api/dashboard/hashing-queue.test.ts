@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { HashingQueue, WAITING_MAX } from '#api/dashboard/hashing-queue.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
@@ -15,12 +16,11 @@ function openQueue() {
       })
       .catch(({ status }: Fault) => refused!.push(`${address} ${status}`));
   };
-  const settled = () => new Promise((resolve) => setImmediate(resolve));
   const next = async (): Promise<void> => {
     running.shift()?.();
-    await settled();
+    await turn();
   };
-  return { ask, next, settled, begun: begun!, refused: refused!, running };
+  return { ask, next, begun: begun!, refused: refused!, running };
 }
 
 describe('passwords that are hashed', () => {
@@ -44,13 +44,13 @@ describe('passwords that are hashed', () => {
     'what does not fit is refused at once with 503; an address that waits with most gives way to one that has fewer',
     { tags: ['dashboard.brute-force'] },
     async () => {
-      const { ask, settled, next, begun, refused } = openQueue();
+      const { ask, next, begun, refused } = openQueue();
       for (let i = 0; i <= WAITING_MAX; i += 1) ask('flood');
       ask('flood');
-      await settled();
+      await turn();
       expect(refused).toEqual(['flood 503']);
       ask('honest');
-      await settled();
+      await turn();
       expect(refused).toEqual(['flood 503', 'flood 503']);
       await next();
       await next();

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PageBounds } from '#api/dashboard/page-bounds.ts';
@@ -40,8 +41,7 @@ async function openPages(perAddress = AMPLE, { waits = false } = {}) {
     for (let i = 0; i < count; i += 1) statuses.push(await open(cookie, where));
     return statuses;
   };
-  const settled = () => new Promise((resolve) => setImmediate(resolve));
-  return { open, openMany, lookedUp, drawn, finishing, settled };
+  return { open, openMany, lookedUp, drawn, finishing };
 }
 
 const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
@@ -84,20 +84,20 @@ describe('how many pages are drawn at once', () => {
     'an address has four drawn at once and thirty-two that wait in order; more are refused, and another address does not wait',
     { tags: ['limits.pages'] },
     async () => {
-      const { open, drawn, finishing, settled } = await openPages(AMPLE, { waits: true });
+      const { open, drawn, finishing } = await openPages(AMPLE, { waits: true });
       const statuses: number[] = [];
       const all = Array.from({ length: 38 }, () =>
         open('').then((status) => statuses.push(status)),
       );
-      while (statuses.length < 2) await settled();
+      while (statuses.length < 2) await turn();
       expect(statuses).toEqual([429, 429]);
       expect(drawn).toEqual(times(4, 1).map(() => '192.0.2.1'));
       const other = open('', { address: '192.0.2.2' });
-      while (drawn.length < 5) await settled();
+      while (drawn.length < 5) await turn();
       expect(drawn.at(-1)).toBe('192.0.2.2');
       while (finishing.length > 0 || drawn.length < 37) {
         finishing.shift()?.();
-        await settled();
+        await turn();
       }
       await Promise.all([...all, other]);
       expect(statuses.toSorted((a, b) => a - b)).toEqual([...times(36, 200), 429, 429]);
@@ -108,18 +108,18 @@ describe('how many pages are drawn at once', () => {
     'a person has two drawn at once, from wherever they are opened',
     { tags: ['limits.pages'] },
     async () => {
-      const { open, drawn, finishing, settled } = await openPages(AMPLE, { waits: true });
+      const { open, drawn, finishing } = await openPages(AMPLE, { waits: true });
       const first = open('a');
-      while (finishing.length < 1) await settled();
+      while (finishing.length < 1) await turn();
       finishing.shift()!();
       await first;
       const all = Array.from({ length: 6 }, (_, at) => open('a', { address: `192.0.2.${at}` }));
-      while (drawn.length < 3) await settled();
-      for (let i = 0; i < 5; i += 1) await settled();
+      while (drawn.length < 3) await turn();
+      for (let i = 0; i < 5; i += 1) await turn();
       expect(drawn).toHaveLength(3);
       while (finishing.length > 0 || drawn.length < 7) {
         finishing.shift()?.();
-        await settled();
+        await turn();
       }
       expect(await Promise.all(all)).toEqual(times(6, 200));
     },

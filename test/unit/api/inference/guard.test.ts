@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ReaderHere } from '#api/inference/body-reader.ts';
 import { guard } from '#api/inference/guard.ts';
@@ -254,7 +255,7 @@ describe('what is asked before the second stage', () => {
     const judging = new Turnstile(3, 2);
     const all = Array.from({ length: 3 }, () => bring({ moderator, judging }).verdict);
     await vi.waitFor(() => expect(answers).toHaveLength(2));
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
     expect(answers).toHaveLength(2);
     answers[0]!({ outcome: 'passed' });
     await vi.waitFor(() => expect(answers).toHaveLength(3));

@@ -1,9 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import type { KeptAnswer } from '#api/inference/idempotency.ts';
 import { Replays } from '#api/inference/replays.ts';
 
 const KEPT: KeptAnswer = { answer: { frames: '', last: '{}' }, receipt: '{}' };
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Replays whose stored answers are all large but those of claims named `small`; who is being read, and who has been. */
 function open() {
@@ -27,11 +27,11 @@ it(
     const first = replays.read('a1', 'a');
     const second = replays.read('a2', 'a');
     const other = replays.read('b1', 'b');
-    await settled();
+    await turn();
     expect(inside).toEqual(['a1', 'b1']);
     expect(await replays.read('small', 'a')).toBe(KEPT);
     endNext();
-    await settled();
+    await turn();
     expect(inside).toEqual(['a1', 'b1', 'a2']);
     endNext();
     endNext();
@@ -50,10 +50,10 @@ it('a large stored answer whose turn does not come in time is refused, and never
     await Promise.all(refused);
     // The first is still in memory, so that the next of this organisation waits for it.
     const third = replays.read('a3', 'a');
-    await settled();
+    await turn();
     expect(inside).toEqual(['a1']);
     endNext();
-    await settled();
+    await turn();
     expect(inside).toEqual(['a1', 'a3']);
     endNext();
     expect(await third).toBe(KEPT);
