@@ -1,13 +1,9 @@
-import { networkInterfaces } from 'node:os';
 import Fastify from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
 import { Departure } from '#api/departure.ts';
 import { listen } from '#api/listen.ts';
 import { isMissing } from '#shared/kernel/localhost.ts';
-
-const HAS_IPV6 = Object.values(networkInterfaces())
-  .flat()
-  .some((address) => address?.address === '::1');
+import { HAS_IPV6 } from '#test/support/localhost.ts';
 
 it('localhost is this machine’s address of either family, where it has both, and both are left together', async () => {
   const app = Fastify();

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { afterEach, expect, it } from 'vitest';
 import { claimPort } from '#embedded/ports.ts';
+import { HAS_IPV6 } from '#test/support/localhost.ts';
 
 const HOST = '127.0.0.1';
 
@@ -45,10 +45,6 @@ it('says what to do about a port that was asked for and is taken', async () => {
     `Port ${taken} on ${HOST} is in use; stop what uses it, or choose another with PORT=…`,
   );
 });
-
-const HAS_IPV6 = Object.values(networkInterfaces())
-  .flat()
-  .some((address) => address?.address === '::1');
 
 it('a port is free for localhost where it is by both families: a browser may take either', async () => {
   const taken = await hold(await claimPort('localhost', 0), HAS_IPV6 ? '::1' : HOST);
