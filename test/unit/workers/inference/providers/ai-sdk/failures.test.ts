@@ -1,5 +1,5 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { closes, resets, startSayingServer } from '#test/support/saying-server.ts';
 import { faultOf } from '#workers/inference/providers/upstream-failure.ts';
 import { chunksOf, joined, speakNatively } from './speak.ts';
 
@@ -91,29 +91,20 @@ describe('the end of a stream', () => {
   };
 
   it.each([
-    ['google', 'a close of a body without a length', (one: Socket) => one.end(), true],
-    ['google', 'no reset', (one: Socket) => one.resetAndDestroy(), false],
-    ['anthropic', 'no close before its last event', (one: Socket) => one.end(), false],
-    ['anthropic', 'no reset', (one: Socket) => one.resetAndDestroy(), false],
+    ['google', 'a close of a body without a length', closes, true],
+    ['google', 'no reset', resets, false],
+    ['anthropic', 'no close before its last event', closes, false],
+    ['anthropic', 'no reset', resets, false],
   ] as const)('of %s is %s', async (native, _how, then, isWhole) => {
     const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n';
     const body = events[native].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => {
-      sockets.push(socket);
-      socket.on('error', () => {});
-      socket.once('data', () => socket.write(head + body));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const server = await startSayingServer(head + body);
     const outcome = await call(
       native,
       { stream: true },
-      {
-        baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-        onPayload: () => sockets.splice(0).forEach(then),
-      },
+      { baseUrl: server.url, onPayload: () => server.withEach(then) },
     );
-    await new Promise((resolve) => server.close(resolve));
+    await server.close();
     const ends = chunksOf(outcome).flatMap(({ choices }) => choices[0]?.finish_reason ?? []);
     expect(joined(chunksOf(outcome), 'content')).toBe('Hi');
     expect([outcome.clean === true, ends]).toEqual(isWhole ? [true, ['stop']] : [false, []]);

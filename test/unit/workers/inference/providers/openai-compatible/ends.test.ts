@@ -1,5 +1,6 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { closes, resets, startSayingServer, staysOpen } from '#test/support/saying-server.ts';
 import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';
 import { OpenAiCompatibleProvider } from '#workers/inference/providers/openai-compatible/provider.ts';
 import { chunk, completion, delivery, workerWith } from '../../doubles.ts';
@@ -12,26 +13,15 @@ const CHUNKED = 'transfer-encoding: chunked';
 const CLOSE = 'connection: close';
 const inChunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-const resets = (socket: Socket): unknown => socket.resetAndDestroy();
-const closes = (socket: Socket): unknown => socket.end();
-const staysOpen = (): void => {};
-
 /** The receipt's outcome of a request whose upstream sends these bytes and then does this with the connection. */
 async function outcomeOf(
   bytes: string,
   then: (socket: Socket) => unknown,
 ): Promise<string | undefined> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.once('data', () => socket.write(bytes));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => sockets.add(socket));
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const server = await startSayingServer(bytes);
+  const baseUrl = `${server.url}/v1`;
   const provider = new OpenAiCompatibleProvider(() => undefined);
   const { run, handed } = workerWith({
-    // What was sent has arrived when the connection is ended: a reset may overtake it.
     call: (request, sink) =>
       provider.call(
         { ...request, endpoint: endpoint('first', ['eu-west'], { baseUrl }) },
@@ -39,7 +29,7 @@ async function outcomeOf(
           ...sink,
           onPayload: (text) => {
             sink.onPayload(text);
-            for (const socket of sockets) then(socket);
+            server.withEach(then);
           },
         },
       ),
@@ -48,8 +38,7 @@ async function outcomeOf(
   });
   await run(delivery({ stream: true }));
   await provider.close();
-  for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => server.close(resolve));
+  await server.close();
   return handed()[0]?.record.outcome;
 }
 
