@@ -1,4 +1,4 @@
-/** Each page of an organisation and of who is not signed in, from every side. */
+/** Each page of an organisation and of who is not signed in, in light and wide and in dark and narrow. */
 import OpenAI from 'openai';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import {
   openPages,
   overBudget,
   signInWith,
+  startPages,
   violationsOn,
 } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
@@ -16,12 +17,7 @@ import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
-// Its sessions are for an address without TLS.
-const { port } = await product.start('api', {
-  SESSION_SECRET: 'a secret of this test, and of no other place',
-  PUBLIC_URL: 'http://127.0.0.1',
-});
-const root = `http://127.0.0.1:${port}`;
+const root = await startPages(product);
 const { orgId, database } = product;
 const registries = createRegistries(database.pool);
 const browser = await launchBrowser();
@@ -59,7 +55,6 @@ const PAGES = [
 
 it(
   'axe finds nothing on any page, in light and in dark, wide and narrow, none is wider than its window, moves after it was drawn, or is over its budget of bytes and requests',
-  // Each page is looked at from four sides.
   { tags: ['dashboard.browser', 'dashboard.budget'], timeout: 240_000 },
   async () => {
     await database.pool.query(

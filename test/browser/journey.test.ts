@@ -7,7 +7,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import { createRegistries } from '#test/support/accounts.ts';
-import { launchBrowser, openPages, problemsOf, signInWith } from '#test/support/browser.ts';
+import {
+  launchBrowser,
+  openPages,
+  PAGES_ENV,
+  problemsOf,
+  signInWith,
+} from '#test/support/browser.ts';
+import { statusWith } from '#test/support/calls.ts';
 import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { decodeLetter, startSmtpServer } from '#test/support/smtp.ts';
@@ -17,11 +24,7 @@ import { until } from '#test/support/until.ts';
 const mail = await startSmtpServer();
 afterAll(() => mail.close());
 const system = await startSystem({
-  env: {
-    SESSION_SECRET: 'a secret of this test, and of no other place',
-    PUBLIC_URL: 'http://127.0.0.1',
-    SMTP_URL: mail.url,
-  },
+  env: { ...PAGES_ENV, SMTP_URL: mail.url },
 });
 const { root } = system;
 const registries = createRegistries(system.database.pool);
@@ -35,13 +38,6 @@ const HELLO: OpenAI.ChatCompletionCreateParamsNonStreaming = {
   model: 'llama-3.1-8b',
   messages: [{ role: 'user', content: 'Hello' }],
 };
-
-/** The status that a call with a key gets. */
-async function statusWith(key: string): Promise<number> {
-  const reply = await fetch(`${root}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
-  await reply.arrayBuffer();
-  return reply.status;
-}
 
 const LEGAL_NAME = 'Bäckerei Newcomer und Töchter Gesellschaft mbH';
 
@@ -186,7 +182,9 @@ async function rotate(
   await page.getByRole('link', { name: 'I have stored it' }).click();
   await page.locator('[aria-current=step]', { hasText: 'Deploy' }).waitFor();
   // Only now, or the page might have heard of it before it was looked at.
-  expect(await Promise.all([secret, successor].map(statusWith))).toEqual([200, 200]);
+  expect(await Promise.all([secret, successor].map((key) => statusWith(root, key)))).toEqual([
+    200, 200,
+  ]);
   await system.database.pool.query(
     'update api_key set last_used_at = now() where org_id = $1 and (id = $2 or predecessor_id = $2)',
     [whose, keyId],
@@ -206,9 +204,9 @@ async function rotate(
   await page.getByRole('link', { name: 'Keys' }).first().click();
   await page.locator(`a[href$="${keyId}?do=revoke"]`).click();
   await page.getByRole('button', { name: 'Revoke key' }).click();
-  await until(async () => (await statusWith(secret)) === 401);
+  await until(async () => (await statusWith(root, secret)) === 401);
   await page.getByText('The key is revoked').waitFor();
-  expect(await statusWith(successor)).toBe(200);
+  expect(await statusWith(root, successor)).toBe(200);
 }
 
 it(

@@ -4,19 +4,15 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
-import { launchBrowser, openPages, signInWith } from '#test/support/browser.ts';
+import { launchBrowser, openPages, signInWith, startPages } from '#test/support/browser.ts';
+import { statusWith } from '#test/support/calls.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { formTokenOf, newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
-// Its sessions are for an address without TLS.
-const { port } = await product.start('api', {
-  SESSION_SECRET: 'a secret of this test, and of no other place',
-  PUBLIC_URL: 'http://127.0.0.1',
-});
-const root = `http://127.0.0.1:${port}`;
+const root = await startPages(product);
 const browser = await launchBrowser();
 let owner: Person;
 beforeAll(async () => {
@@ -49,13 +45,6 @@ async function keyFlow(page: Page, name: string): Promise<{ secret: string; id: 
   return { secret, id };
 }
 
-/** The status that a call with a key gets. */
-async function statusWith(key: string): Promise<number> {
-  const reply = await fetch(`${root}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
-  await reply.arrayBuffer();
-  return reply.status;
-}
-
 it(
   'the commands beside a new key work when they are pasted',
   { tags: ['dashboard.browser', 'dashboard.keys'] },
@@ -81,7 +70,7 @@ it(
     const page = await open({ javaScriptEnabled: false });
     await signIn(page);
     const { secret } = await keyFlow(page, 'Without JavaScript');
-    expect(await statusWith(secret)).toBe(200);
+    expect(await statusWith(root, secret)).toBe(200);
     expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
     await page.getByText('Revoke…').click();
     await page.getByRole('button', { name: 'Revoke key' }).click();
@@ -161,7 +150,7 @@ it(
     await until(async () => (await waiting()).rows.length > 0);
     expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
     // A key that nobody has used yet is looked up.
-    expect(await statusWith(key)).toBe(200);
+    expect(await statusWith(root, key)).toBe(200);
     await holder.query('rollback');
     holder.release();
     expect((await signingIn).status).toBe(303);

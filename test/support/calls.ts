@@ -43,6 +43,13 @@ export function payloadsIn(text: string): string[] {
     .map((frame) => frame.slice(6).replaceAll('\ndata: ', '\n'));
 }
 
+/** The status that a call with a key gets from the api at `root`. */
+export async function statusWith(root: string, key: string): Promise<number> {
+  const reply = await fetch(`${root}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await reply.arrayBuffer();
+  return reply.status;
+}
+
 /** A call as the sandbox remembers it. */
 export interface SandboxCall {
   id: string | null;
