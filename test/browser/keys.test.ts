@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { launchBrowser, openPages, signInWith, startPages } from '#test/support/browser.ts';
 import { statusWith } from '#test/support/calls.ts';
@@ -23,7 +23,8 @@ beforeAll(async () => {
   );
 });
 
-const { open } = openPages(browser, root);
+const { open, problems } = openPages(browser, root);
+afterEach(() => expect(problems).toEqual([]));
 
 const signIn = (page: Page): Promise<void> => signInWith(page, owner);
 
@@ -138,21 +139,27 @@ it(
     });
     const headers = { origin: root, cookie: page.headers.getSetCookie()[0]!.split(';')[0]! };
     const key = await (await newOrganisation(product)).newKey();
-    const holder = await pool.connect();
-    await holder.query('begin');
-    await holder.query('lock table persons.rate in access exclusive mode');
     const address = `${root}/dashboard/sign-in`;
-    const signingIn = fetch(address, { method: 'POST', redirect: 'manual', headers, body });
     const waiting = () =>
       pool.query<{ by: string }>(
-        "select distinct application_name as by from pg_stat_activity where wait_event_type = 'Lock' and query like '%rate%'",
+        `select distinct application_name as by from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock' and query like '%"persons"."rate"%'`,
       );
-    await until(async () => (await waiting()).rows.length > 0);
-    expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
-    // A key that nobody has used yet is looked up.
-    expect(await statusWith(root, key)).toBe(200);
-    await holder.query('rollback');
-    holder.release();
+    const holder = await pool.connect();
+    let signingIn: Promise<Response>;
+    try {
+      await holder.query('begin');
+      await holder.query('lock table persons.rate in access exclusive mode');
+      signingIn = fetch(address, { method: 'POST', redirect: 'manual', headers, body });
+      await until(async () => (await waiting()).rows.length > 0);
+      expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
+      // A key that nobody has used yet is looked up.
+      expect(await statusWith(root, key)).toBe(200);
+    } finally {
+      // Others sign in to the same product.
+      await holder.query('rollback');
+      holder.release();
+    }
     expect((await signingIn).status).toBe(303);
   },
 );
