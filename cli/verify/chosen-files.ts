@@ -69,7 +69,7 @@ export async function filesJudgement(
 }
 
 /** @throws CannotJudge where an answer or a request would be passed over without a word */
-export function demandNothingBeside({
+function demandNothingBeside({
   answer,
   request,
 }: Pick<ReceiptOptions, 'answer' | 'request'>): void {

@@ -21,7 +21,7 @@ function countedBy(subject: Subject): string {
   if (usageSource === 'upstream') return 'as the upstream counted';
   if (usageSource !== 'counted') return '';
   const between = 'tokenInterval' in subject ? subject.tokenInterval : undefined;
-  const isPart = 'extrapolated' in subject && subject.extrapolated === true;
+  const isPart = 'extrapolated' in subject && subject.extrapolated;
   const how = isPart ? 'as we counted a part and estimated the rest' : 'as we counted';
   if (between === undefined) return how;
   const { inputLower, inputUpper, outputLower, outputUpper } = between;
