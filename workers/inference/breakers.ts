@@ -20,6 +20,14 @@ const REMEMBERED_MAX = 32;
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
 /** What no request provokes: it counts as often as it happens, whoever asked. */
 const OF_THE_ENDPOINT = new Set<UpstreamFailure['kind']>(['connection', 'timeout']);
+/** A request is wrong, or one of too many, or asks for too much; or its client leaves, or reads too slowly. */
+const OF_THE_CALLER = new Set<UpstreamFailure['kind']>([
+  'rejected',
+  'aborted',
+  'too_large',
+  'slow_client',
+  'rate_limited',
+]);
 
 /** Whose call it was. */
 export interface Caller {
@@ -154,10 +162,9 @@ export class Breakers {
   }
 }
 
-/** A request that was wrong or asked for too much, or whose caller left, says nothing about the endpoint. */
+/** What a caller provokes says nothing about the endpoint. */
 function mayBeTheEndpoint({ kind, status }: UpstreamFailure): boolean {
-  if (kind === 'rejected' || kind === 'aborted' || kind === 'too_large') return false;
-  return kind !== 'rate_limited' && (status === undefined || !ABOUT_THE_REQUEST.has(status));
+  return !OF_THE_CALLER.has(kind) && (status === undefined || !ABOUT_THE_REQUEST.has(status));
 }
 
 /** Whether a failure tells more than those before it. */

@@ -73,6 +73,10 @@ export function inferenceEvents(log: Logger, registry: Registry) {
         reason: inWords(failure, endpoint, model),
       });
     },
+    /** We have ended a stream whose upstream did nothing wrong. */
+    streamCut: ({ id: requestId, model, region }: InferenceEntry, reason: string): void => {
+      log.warn({ event: 'stream_cut', requestId, model, region, reason });
+    },
     entryUnreadable: ({ lane, entryId }: Delivery, error: unknown): void => {
       metrics.crashes.inc();
       log.error({ event: 'entry_unreadable', lane, entry: entryId, err: error });

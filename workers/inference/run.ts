@@ -38,7 +38,7 @@ import { type CountUsage, readUsage, textOfChoice, toldUsage, unknownUsage } fro
 /** What a run needs of its process. */
 export interface RunDeps {
   breakers: Breakers;
-  events: Pick<InferenceEvents, 'runCrashed' | 'upstreamFailed'>;
+  events: Pick<InferenceEvents, 'runCrashed' | 'streamCut' | 'upstreamFailed'>;
   /** The catalogue as it is now. */
   catalogue: () => Catalogue;
   providerOf: (endpoint: Endpoint) => Provider;
@@ -60,7 +60,7 @@ const TOO_MUCH: UpstreamFailure = {
   detail: 'the streams of this worker have generated more than it keeps, and this one the most',
 };
 const TOO_LONG: UpstreamFailure = {
-  kind: 'too_large',
+  kind: 'slow_client',
   detail: 'the client reads so slowly that the stream would take more than an hour',
 };
 const UNFINISHED: UpstreamFailure = {
@@ -283,7 +283,8 @@ export class Run {
   async #breakStream(relay: Relay, target: Target, failure: UpstreamFailure): Promise<void> {
     const isGone = failure.kind === 'aborted';
     if (!isGone) {
-      this.#brokeOff(target, failure);
+      if (failure === this.#cut) this.#deps.events.streamCut(this.#entry, failure.detail);
+      else this.#brokeOff(target, failure);
       relay.release();
     }
     const usage = await this.#usageOfBroken(relay, isGone ? 'caller_left' : 'upstream_cut');

@@ -50,7 +50,12 @@ const NO_ENDPOINT: UpstreamFailure = {
 };
 
 /** No further call would end otherwise. */
-const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set(['rejected', 'aborted', 'too_large']);
+const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set([
+  'rejected',
+  'aborted',
+  'too_large',
+  'slow_client',
+]);
 /** Whether another call, elsewhere, might not fail in the same way. */
 export function mayEndOtherwise({ kind }: UpstreamFailure): boolean {
   return !FINAL.has(kind);

@@ -5,8 +5,8 @@ import { type ErrorBody, readErrorBody } from './error-body.ts';
 
 /**
  * Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's.
- * `unfinished`: it said that the stream is over, and not that the answer is. `cut_off`: no call was made, because every
- * circuit is open.
+ * `unfinished`: it said that the stream is over, and not that the answer is. `slow_client`: its reader made the stream last
+ * too long. `cut_off`: no call was made, because every circuit is open.
  */
 export interface UpstreamFailure {
   kind:
@@ -19,6 +19,7 @@ export interface UpstreamFailure {
     | 'malformed'
     | 'unfinished'
     | 'too_large'
+    | 'slow_client'
     | 'cut_off'
     | 'aborted';
   /** What happened, in our own words. */
@@ -117,6 +118,9 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
   unfinished: upstreamError('The upstream provider did not finish its answer. Try again shortly.'),
   too_large: upstreamError(
     'The answer of the upstream provider is too large. Ask for less at once.',
+  ),
+  slow_client: upstreamError(
+    'The answer was read so slowly that its stream took more than an hour.',
   ),
   cut_off: new Fault('region_degraded', { values: { where: 'The region' } }),
   aborted: upstreamError('The request was cancelled.'),

@@ -135,6 +135,7 @@ describe('the breakers of a worker', () => {
     { kind: 'rejected' },
     { kind: 'aborted' },
     { kind: 'too_large' },
+    { kind: 'slow_client' },
     { kind: 'rate_limited', status: 429 },
     { kind: 'misconfigured', status: 404 },
     { kind: 'misconfigured', status: 403 },

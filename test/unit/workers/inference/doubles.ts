@@ -132,6 +132,7 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
           void events.push(`outcomeStale ${holding}`),
         runCrashed: note('runCrashed'),
         upstreamFailed: note('upstreamFailed'),
+        streamCut: note('streamCut'),
         entryUnreadable: note('entryUnreadable'),
         breakerChanged: note('breakerChanged'),
         storeFailed: note('storeFailed'),

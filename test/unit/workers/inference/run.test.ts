@@ -680,9 +680,9 @@ describe('a stream that is ahead of its client', () => {
     await over;
   });
 
-  it('a stream that its client has made last more than an hour ends with an error and a receipt', async () => {
+  it('a stream that its client has made last more than an hour ends with an error that says so and a receipt, and its upstream is not blamed', async () => {
     const provider = new ScriptedProvider((sink) => sink.onPayload(LONG));
-    const { worker, run, outbox, handed, clock } = workerWith(provider);
+    const { worker, run, outbox, handed, clock, events } = workerWith(provider);
     const one = delivery({ stream: true, acknowledges: true });
     const over = run(one);
     await until(() => outbox.replies.length === 1);
@@ -690,8 +690,14 @@ describe('a stream that is ahead of its client', () => {
     worker.hear({ kind: 'taken', id: one.entry.id, chars: 1 });
     await over;
     expect(provider.aborts).toBe(1);
-    expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'upstream_error' } });
+    expect(outbox.replies.at(-1)).toMatchObject({
+      error: {
+        code: 'upstream_error',
+        message: 'The answer was read so slowly that its stream took more than an hour.',
+      },
+    });
     expect(handed()[0]!.record.outcome).toBe('truncated');
+    expect(events).toEqual(['streamCut', 'runFinished']);
   });
 
   it('a stream of an api process that says nothing of its clients is read as fast as it comes', async () => {
@@ -718,10 +724,11 @@ describe('a stream that is ahead of its client', () => {
       const provider = new ScriptedProvider((sink) => {
         for (let i = 0; i < 3; i += 1) sink.onPayload(LONG);
       });
-      const { run, outbox, handed } = workerWith(provider, { streams: bounds });
+      const { run, outbox, handed, events } = workerWith(provider, { streams: bounds });
       await run(delivery({ stream: true }));
       expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'upstream_error' } });
       expect(handed()[0]!.record.outcome).toBe('truncated');
+      expect(events).toEqual(['streamCut', 'runFinished']);
       expect(bounds.texts.chars).toBe(0);
     },
   );
