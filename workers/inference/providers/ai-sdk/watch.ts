@@ -58,7 +58,8 @@ export class CallWatch implements UpstreamCall {
     this.#begunAt += performance.now() - pausedAt;
     const { betweenBytesMs, totalMs } = this.#timeouts;
     this.#silence = this.#bound('silent for', betweenBytesMs);
-    this.#whole = this.#bound('not finished in', totalMs - (performance.now() - this.#begunAt));
+    const leftMs = totalMs - (performance.now() - this.#begunAt);
+    this.#whole = this.#bound('not finished in', totalMs, leftMs);
   }
 
   abort(): void {
@@ -81,8 +82,8 @@ export class CallWatch implements UpstreamCall {
     if (this.#finish()) this.#sink.onFailure(failure);
   }
 
-  #bound(words: string, ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.fail({ kind: 'timeout', detail: `${words} ${ms} ms` }), ms);
+  #bound(words: string, ms: number, leftMs = ms): NodeJS.Timeout {
+    return setTimeout(() => this.fail({ kind: 'timeout', detail: `${words} ${ms} ms` }), leftMs);
   }
 
   #finish(): boolean {
