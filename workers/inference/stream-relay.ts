@@ -207,7 +207,7 @@ export class StreamRelay implements Relay {
     this.#options.send(text);
   }
 
-  /** A chunk that has what all chunks of an answer share, which some servers leave out of some, and usage in one place. */
+  /** A chunk that says of its answer what all chunks do, where it says it at all, and has usage in one place. */
   #ours(given: string, chunk: JsonObject): string {
     let ours = this.#named(given, chunk);
     const { x_groq: groq } = chunk;
