@@ -127,11 +127,11 @@ export class StreamAccount {
 
   /** Some servers write a piece of an answer as a message, and some send the whole as one behind its pieces. */
   #withDelta(choice: JsonObject, index: number): JsonObject {
-    const { message, ...rest } = choice;
     if (isObject(choice['delta'])) this.#withDeltas.add(index);
-    else if (isObject(message)) {
-      const soFar = String(this.#textOf(index));
-      const isRepeated = this.#withDeltas.has(index) && textOfChoice({ message }) === soFar;
+    else if (isObject(choice['message'])) {
+      const { message, ...rest } = choice;
+      const isRepeated =
+        this.#withDeltas.has(index) && textOfChoice({ message }) === String(this.#textOf(index));
       return { ...rest, delta: isRepeated ? {} : message };
     }
     return choice;
@@ -165,8 +165,7 @@ export class StreamAccount {
    * same object where its server has it so.
    */
   #readable(choice: JsonObject, index: number): JsonObject {
-    const { usage, ...rest } = choice;
-    let readable = usage === undefined ? choice : rest;
+    let readable = choice['usage'] === undefined ? choice : withoutUsage(choice);
     if (choice['index'] !== index) readable = { ...readable, index };
     const said = choice[this.#member];
     if (this.#member === 'text')
@@ -180,6 +179,11 @@ export class StreamAccount {
     if (calls === undefined) this.#calls.set(index, (calls = new ToolCalls()));
     return calls;
   }
+}
+
+function withoutUsage(choice: JsonObject): JsonObject {
+  const { usage: _, ...rest } = choice;
+  return rest;
 }
 
 /** Whether a text or a delta holds nothing that was generated. */

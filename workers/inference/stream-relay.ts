@@ -213,10 +213,12 @@ export class StreamRelay implements Relay {
     const { x_groq: groq } = chunk;
     if (isObject(groq) && groq['usage'] !== undefined)
       ours = setMember(ours, 'x_groq', JSON.stringify({ ...groq, usage: undefined }));
-    const shared = { object: this.#options.object, created: this.#account.first?.['created'] };
-    for (const [key, value] of Object.entries(shared))
-      if (chunk[key] !== undefined && value !== undefined && chunk[key] !== value)
-        ours = setMember(ours, key, JSON.stringify(value));
+    const { object } = this.#options;
+    if (chunk['object'] !== undefined && chunk['object'] !== object)
+      ours = setMember(ours, 'object', JSON.stringify(object));
+    const created = this.#account.first?.['created'];
+    if (chunk['created'] !== undefined && created !== undefined && chunk['created'] !== created)
+      ours = setMember(ours, 'created', JSON.stringify(created));
     return ours;
   }
 

@@ -41,6 +41,7 @@ export class ToolCalls {
    * @throws UpstreamError where a piece may belong to one call or to another: a merged call would be run
    */
   indexed(given: JsonObject): JsonObject {
+    if (!Array.isArray(given['tool_calls'])) return given;
     const delta = withArgumentsAsText(given);
     const pieces = listOf(delta['tool_calls']).filter(isObject);
     if (pieces.length === 0) return delta;

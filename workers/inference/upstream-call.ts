@@ -171,12 +171,12 @@ interface ReadObject {
  * harm, and an error of nothing, on which they throw.
  */
 function withoutDecoys(read: ReadObject): ReadObject {
-  const { receipt, error, ...rest } = read.parsed;
-  if (isObject(error) && !isErrorBody(read.parsed))
-    return { text: dropMembers(read.text, ['receipt', 'error']), parsed: rest };
-  if (receipt === undefined) return read;
-  const parsed = Object.hasOwn(read.parsed, 'error') ? { ...rest, error } : rest;
-  return { text: dropMembers(read.text, ['receipt']), parsed };
+  const isErrorOfNothing = isObject(read.parsed['error']) && !isErrorBody(read.parsed);
+  if (read.parsed['receipt'] === undefined && !isErrorOfNothing) return read;
+  const decoys = isErrorOfNothing ? ['receipt', 'error'] : ['receipt'];
+  const parsed = { ...read.parsed };
+  for (const decoy of decoys) delete parsed[decoy];
+  return { text: dropMembers(read.text, decoys), parsed };
 }
 
 function parseObject(text: string): ReadObject | undefined {
