@@ -227,7 +227,7 @@ const Inference = node(
     upstreamMs: Type.Optional(
       wholeNumber(
         'docket:upstreamMs',
-        'milliseconds from that call to the last byte of its answer: the time on the hardware',
+        'milliseconds from that call to the last byte of its answer, waits for a client that reads slowly included: the longest that the hardware worked on it',
       ),
     ),
     usageReason: Type.Optional(
