@@ -1,3 +1,4 @@
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { type AnswerIdentity, chatDeltas, type ChatRequest, readChatRequest } from './chat.ts';
 import type { Delta, DeltaEnd } from './deltas.ts';
 import { EventStream } from './event-stream.ts';
@@ -6,11 +7,7 @@ import type { TextModel } from './ngram.ts';
 import type { Reply } from './reply.ts';
 import { usageOf } from './usage.ts';
 
-type Json = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const objectsIn = (value: unknown): JsonObject[] => listOf(value).filter(isObject);
 
 /** State that a server of responses keeps for its clients, and this one does not. */
 const STORED = ['previous_response_id', 'conversation', 'prompt', 'background'];
@@ -48,7 +45,14 @@ export function readResponseRequest({ body }: Input): ChatRequest {
   );
 }
 
-function messageOf({ type = 'message', role, content, name, output, ...rest }: Json): Json[] {
+function messageOf({
+  type = 'message',
+  role,
+  content,
+  name,
+  output,
+  ...rest
+}: JsonObject): JsonObject[] {
   if (type === 'message') return [{ role, content }];
   if (type === 'function_call') {
     const call = { function: { name, arguments: rest['arguments'] } };
@@ -59,16 +63,16 @@ function messageOf({ type = 'message', role, content, name, output, ...rest }: J
 
 /** The items that a response has so far, and what each addition to them is called. */
 class Output {
-  readonly items: Json[] = [];
+  readonly items: JsonObject[] = [];
   readonly #id: string;
-  #finishLast: () => Json[] = () => [];
+  #finishLast: () => JsonObject[] = () => [];
 
   constructor(id: string) {
     this.#id = id;
   }
 
   /** The events by which a delta of the answer is told. */
-  add(delta: Delta): Json[] {
+  add(delta: Delta): JsonObject[] {
     const opening =
       delta.kind === 'tool' || this.items.length === 0
         ? [...this.finish(), ...this.#open(delta)]
@@ -87,24 +91,24 @@ class Output {
   }
 
   /** The events that end the last item. */
-  finish(): Json[] {
+  finish(): JsonObject[] {
     const events = this.#finishLast();
     this.#finishLast = () => [];
     return events;
   }
 
-  #open(delta: Delta): Json[] {
+  #open(delta: Delta): JsonObject[] {
     const index = this.items.length;
     const isCall = delta.kind === 'tool';
     const id = `${isCall ? 'fc' : 'msg'}_${this.#id}_${index}`;
-    const item: Json = isCall
+    const item: JsonObject = isCall
       ? { type: 'function_call', call_id: delta.call.id, name: delta.call.name, arguments: '' }
       : { type: 'message', role: 'assistant', content: [] };
     Object.assign(item, { id, status: 'in_progress' });
     this.items.push(item);
     const place = { item_id: id, output_index: index };
     const added = { type: 'response.output_item.added', output_index: index, item: { ...item } };
-    const done = (): Json => {
+    const done = (): JsonObject => {
       item['status'] = 'completed';
       return { type: 'response.output_item.done', output_index: index, item };
     };
@@ -132,8 +136,8 @@ function responseOf(
   input: Input,
   { id, created }: AnswerIdentity,
   status: string,
-  output: readonly Json[],
-): Json {
+  output: readonly JsonObject[],
+): JsonObject {
   const { instructions, max_output_tokens: maxTokens, tools, tool_choice: choice } = input.body;
   return {
     id,
@@ -160,7 +164,11 @@ function responseOf(
 }
 
 /** The usage object of responses. */
-function responseUsage(request: ChatRequest, fault: Reply['fault'], tokens: number): Json | null {
+function responseUsage(
+  request: ChatRequest,
+  fault: Reply['fault'],
+  tokens: number,
+): JsonObject | null {
   const used = usageOf(fault, request.promptTokens, tokens);
   if (used === undefined) return null;
   const {
@@ -172,7 +180,7 @@ function responseUsage(request: ChatRequest, fault: Reply['fault'], tokens: numb
   } = used;
   return {
     input_tokens: input,
-    input_tokens_details: { ...(ofInput as Json), cache_write_tokens: 0 },
+    input_tokens_details: { ...(ofInput as JsonObject), cache_write_tokens: 0 },
     output_tokens: generated,
     output_tokens_details: ofOutput,
     ...rest,
@@ -186,7 +194,7 @@ function ended(
   output: Output,
   { finish, tokens }: DeltaEnd,
   fault: Reply['fault'],
-): Json {
+): JsonObject {
   const status = finish === 'length' ? 'incomplete' : 'completed';
   const stated = fault['no-finish'] === true ? 'in_progress' : status;
   if (finish === 'length' && output.items.length > 0) output.items.at(-1)!['status'] = status;
@@ -207,7 +215,7 @@ export async function streamResponse(
   const { fault } = reply;
   const stream = new EventStream(reply);
   let number = 0;
-  const send = (event: Json): Promise<void> | undefined => {
+  const send = (event: JsonObject): Promise<void> | undefined => {
     const { type, ...rest } = event;
     const json = JSON.stringify({ type, sequence_number: number, ...rest });
     number += 1;
@@ -240,7 +248,7 @@ export function wholeResponse(
   model: TextModel,
   identity: AnswerIdentity,
   fault: Reply['fault'],
-): Json {
+): JsonObject {
   const output = new Output(identity.id);
   const deltas = chatDeltas(request, 0, model, fault.say);
   let next = deltas.next();

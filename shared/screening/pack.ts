@@ -1,3 +1,4 @@
+import { isObject } from '#shared/kernel/json-object.ts';
 import { parseTerm } from './terms.ts';
 
 /** The error codes of blocked requests. */
@@ -117,7 +118,7 @@ export function validatePack(data: unknown, digest: string): Pack {
 }
 
 function groupsOf(data: unknown): Record<string, readonly string[]> {
-  if (!isRecord(data)) throw new PackError('groups', 'must be an object');
+  if (!isObject(data)) throw new PackError('groups', 'must be an object');
   const groups: Record<string, readonly string[]> = Object.create(null) as Record<
     string,
     readonly string[]
@@ -193,17 +194,13 @@ function patternOf(data: unknown, path: string, known: KnownGroup): Pattern {
   };
 }
 
-function isRecord(data: unknown): data is Record<string, unknown> {
-  return typeof data === 'object' && data !== null && !Array.isArray(data);
-}
-
 function record(
   data: unknown,
   path: string,
   required: readonly string[],
   optional: readonly string[],
 ): Record<string, unknown> {
-  if (!isRecord(data)) throw new PackError(path, 'must be an object');
+  if (!isObject(data)) throw new PackError(path, 'must be an object');
   const at = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of Object.keys(data)) {
     if (!required.includes(name) && !optional.includes(name))

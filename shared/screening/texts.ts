@@ -1,6 +1,6 @@
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
 export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
@@ -48,8 +48,8 @@ export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Tex
  * order: what an assistant refused stands behind all that it said in a message.
  */
 export function translatedTextsOf({ instructions, input }: JsonObject): Texts | undefined {
-  const refuses = elements(input).some(
-    (item) => isObject(item) && elements(item['content']).some(isRefusal),
+  const refuses = listOf(input).some(
+    (item) => isObject(item) && listOf(item['content']).some(isRefusal),
   );
   if (!refuses) return undefined;
   const { messages } = chatRequestOf({ instructions, input });
@@ -93,12 +93,12 @@ const TEXT_DATA = /^data:text\/[^,]*;base64,/i;
 /** Whether messages or input items hold images, audio, video or files: what a model makes of these has no texts to be counted. */
 export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>): boolean {
   return [messages, input]
-    .flatMap(elements)
+    .flatMap(listOf)
     .some(
       (message) =>
         isObject(message) &&
         [message['content'], message['output']]
-          .flatMap(elements)
+          .flatMap(listOf)
           .some((part) => isObject(part) && mediumOf(part) !== undefined),
     );
 }
@@ -106,10 +106,6 @@ export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>)
 function mediumOf({ type }: JsonObject): (typeof MEDIA)[string] | undefined {
   if (type === 'text') return undefined;
   return typeof type === 'string' && Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined;
-}
-
-function elements(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 type Reader = (body: JsonObject, into: Reading, decode: DecodeTokens | undefined) => void;

@@ -1,3 +1,5 @@
+import { isObject, type Json } from '#shared/kernel/json-object.ts';
+
 /** What an upstream said of a request that it did not answer; untrusted, and bounded here. */
 export interface ErrorBody {
   /** For the caller, where the request is at fault. */
@@ -81,11 +83,6 @@ const FAULT_OF_TYPE: ReadonlyMap<string, NonNullable<ErrorBody['fault']>> = new 
   ['rate_limit_exceeded', 'rate_limited'],
   ['RESOURCE_EXHAUSTED', 'rate_limited'],
 ]);
-
-type Json = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Whether a parsed body or stream payload tells of an error instead of answering: in OpenAI's shape (`error`), in that of
