@@ -14,7 +14,7 @@ import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/r
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
-import type { Rate } from '#shared/lanes/redis/buckets.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
 import type { DescriptionOptions } from '#api/docs/document.ts';

@@ -11,7 +11,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
-import type { Rate } from '#shared/lanes/redis/buckets.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { openResources } from '#api/routes/deps.ts';

@@ -5,7 +5,7 @@ import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { refusal } from '#api/plugins/rates.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Rate } from '#shared/lanes/redis/buckets.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 
 /**
  * A page costs what many public documents do. Of the rate of an address, an address and an organisation have a fifth for

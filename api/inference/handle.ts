@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
-import type { Rate } from '#shared/lanes/redis/buckets.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { type BodyReader, ReaderHere } from './body-reader.ts';

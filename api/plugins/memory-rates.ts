@@ -1,5 +1,5 @@
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
-import type { Rate } from '#shared/lanes/redis/buckets.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 
 /** About 10 MB of names. */
 const NAMES_MAX = 50_000;

@@ -2,12 +2,16 @@
 export const PLANS = ['audit', 'audit_plus', 'enterprise'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** The limits of an organisation (or of one key), in numbers. */
-export interface Limits {
+/** So many at once, then so many a second. */
+export interface Rate {
   /** Sustained requests per second. */
   requestsPerSecond: number;
   /** Size of the bucket: how many requests may come at once. */
   burst: number;
+}
+
+/** The limits of an organisation, in numbers. */
+export interface Limits extends Rate {
   /** Requests per UTC day. */
   requestsPerDay: number;
   /** Streams open at the same time. */

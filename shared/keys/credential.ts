@@ -1,5 +1,5 @@
 import type { AccountState } from '#shared/accounts/account.ts';
-import type { Limits, Plan } from '#shared/kernel/plan.ts';
+import type { Limits, Plan, Rate } from '#shared/kernel/plan.ts';
 
 export const SCOPES = [
   'inference:read',
@@ -38,7 +38,7 @@ export interface Credential {
   /** The organisation's limits (negotiated numbers already applied). */
   limits: Limits;
   /** A sub-limit of this key alone; null when it has none. */
-  keyLimit: { requestsPerSecond: number; burst: number } | null;
+  keyLimit: Rate | null;
   /** Codes of the regions that the organisation has chosen, and ids of the models; null for all that are offered. */
   allowedRegions: readonly string[] | null;
   allowedModels: readonly string[] | null;

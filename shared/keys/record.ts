@@ -1,11 +1,6 @@
+import type { Rate } from '#shared/kernel/plan.ts';
 import type { KeyState, Scope } from './credential.ts';
 import type { KeyDisplay } from './format.ts';
-
-/** A sub-limit of one key, within its organisation's limits. */
-export interface KeyLimit {
-  requestsPerSecond: number;
-  burst: number;
-}
 
 /** An API key as it is kept: everything but the key. */
 export interface KeyRecord {
@@ -15,7 +10,8 @@ export interface KeyRecord {
   display: KeyDisplay;
   state: KeyState;
   scopes: readonly Scope[];
-  limit: KeyLimit | null;
+  /** Of its own, within its organisation's limits. */
+  limit: Rate | null;
   /** Shared by a key and all its rotation successors; the first key's id. */
   lineageId: string;
   /** The key this one succeeds, null for the first of a lineage. */

@@ -1,10 +1,10 @@
 import type { AccountState } from '#shared/accounts/account.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
-import { planCovers, type Limits, type Plan } from '#shared/kernel/plan.ts';
+import { planCovers, type Limits, type Plan, type Rate } from '#shared/kernel/plan.ts';
 import { DEFAULT_SCOPES, isScope, SCOPES, type Scope } from './credential.ts';
 import { requireRotatable } from './lifecycle.ts';
-import type { KeyLimit, KeyRecord } from './record.ts';
+import type { KeyRecord } from './record.ts';
 
 /** The scopes that each plan may grant (specification, section Scopes). */
 const LOWEST_PLAN: Readonly<Record<Scope, Plan>> = {
@@ -41,7 +41,7 @@ export interface KeyGrant {
   name: string;
   scopes: readonly Scope[];
   expiresAt: number | null;
-  limit: KeyLimit | null;
+  limit: Rate | null;
 }
 
 /** The kind of granter: a key with `admin:keys` may not make another administrator, people and operators may. */
@@ -212,7 +212,7 @@ function checkExpiry(expiresAt: number | null, terms: GrantTerms): number | null
 function checkLimit(
   limit: NonNullable<KeyRequest['limit']> | null,
   organisation: Limits,
-): KeyLimit | null {
+): Rate | null {
   if (limit === null) return null;
   const { requestsPerSecond } = limit;
   const burst = limit.burst ?? Math.min(requestsPerSecond * BURST_SECONDS, organisation.burst);

@@ -13,7 +13,7 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openResources } from '#api/routes/deps.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import type { Rate } from '#shared/lanes/redis/buckets.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { movableClock, OPERATOR } from './accounts.ts';

@@ -8,6 +8,7 @@ import { queueKeyMail } from '#shared/accounts/postgres/mail.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -17,7 +18,7 @@ import { isScope } from '../credential.ts';
 import { auditDetailsOf, displayText } from '../describe.ts';
 import { displayOf, generateKey, hashKey, withoutKeys } from '../format.ts';
 import { restorableUntil, restore, revoke } from '../lifecycle.ts';
-import type { KeyLimit, KeyRecord } from '../record.ts';
+import type { KeyRecord } from '../record.ts';
 import {
   ACTIVE_KEYS_MAX,
   checkLeakRestorer,
@@ -350,10 +351,7 @@ export function keyOf(row: KeyRow): KeyRecord {
 }
 
 /** The two limit columns of a key, or null when it has none of its own. */
-export function keyLimitOf(
-  requestsPerSecond: number | null,
-  burst: number | null,
-): KeyLimit | null {
+export function keyLimitOf(requestsPerSecond: number | null, burst: number | null): Rate | null {
   return requestsPerSecond === null || burst === null ? null : { requestsPerSecond, burst };
 }
 

@@ -1,5 +1,5 @@
 import { PATIENCE } from '#patience';
-import type { Limits } from '#shared/kernel/plan.ts';
+import type { Limits, Rate } from '#shared/kernel/plan.ts';
 import {
   bodyKey,
   heldKey,
@@ -33,15 +33,13 @@ export const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
 export const AFTERLIFE_S = 60;
 
-/** A limit of a key's own, below its organisation's; null when it has none. */
-type KeyLimit = { requestsPerSecond: number; burst: number } | null;
-
 export interface AdmissionRequest {
   entry: InferenceEntry;
   /** The body that the upstream is to get: JSON text, or its UTF-8. */
   body: string | Uint8Array;
   limits: Limits;
-  keyLimit: KeyLimit;
+  /** The key's own, below its organisation's; null when it has none. */
+  keyLimit: Rate | null;
   /** Requests waiting or running in the region before it is saturated. */
   regionCapacity: number;
   /** The same for the requests of this organisation alone. */
@@ -305,9 +303,7 @@ export function intervalUsOf(requestsPerSecond: number): number {
 }
 
 /** A rate as scripts take it: microseconds per request, and how many at once; zeros where there is none. */
-export function rateArguments(
-  rate: Pick<Limits, 'requestsPerSecond' | 'burst'> | null,
-): [intervalUs: number, burst: number] {
+export function rateArguments(rate: Rate | null): [intervalUs: number, burst: number] {
   return rate === null ? [0, 0] : [intervalUsOf(rate.requestsPerSecond), rate.burst];
 }
 
@@ -316,7 +312,7 @@ export function readRateState(
   remaining: number,
   resetUs: number,
   whose: Whose,
-  { limits, keyLimit }: { limits: Pick<Limits, 'requestsPerSecond'>; keyLimit: KeyLimit },
+  { limits, keyLimit }: { limits: Pick<Rate, 'requestsPerSecond'>; keyLimit: Rate | null },
 ): RateState {
   const { requestsPerSecond } = whose === 'key' ? keyLimit! : limits;
   return { perSecond: requestsPerSecond, remaining, resetMs: Math.ceil(resetUs / 1_000) };

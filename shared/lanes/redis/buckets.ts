@@ -1,4 +1,4 @@
-import type { Limits } from '#shared/kernel/plan.ts';
+import type { Limits, Rate } from '#shared/kernel/plan.ts';
 import { bucketKey, limitsKey, shardOf } from '../keys.ts';
 import {
   type LimitState,
@@ -8,9 +8,6 @@ import {
   type Whose,
 } from './admission.ts';
 import type { LaneScripts } from './scripts.ts';
-
-/** A rate: so many at once, then so many a second. */
-export type Rate = Pick<Limits, 'requestsPerSecond' | 'burst'>;
 
 /** An organisation's key, and the limit of its own that it may have. */
 export interface Caller {
