@@ -53,12 +53,9 @@ export function createTokenCounter(stepsMax = COUNTING_STEPS_MAX) {
     promptFits,
     vocabularyOf,
     /**
-     * Tokens of a text, for usage that an upstream did not report; for an unknown family what `o200k_base` would make of
-     * it. Other work has its turns meanwhile.
+     * Tokens of all prompts of a request, or of an answer, with what a chat adds around its messages; for an unknown family
+     * what `o200k_base` would make of them. They are counted like one text, and other work has its turns meanwhile.
      */
-    countTokens: (text: string, family: string | undefined): Promise<TokenCount> =>
-      countTexts([text], family, stepsMax),
-    /** Tokens of all prompts of a request, with what a chat adds around its messages. They are counted like one text. */
     async countPrompts(
       prompts: readonly Prompt[],
       family: string | undefined,

@@ -60,7 +60,7 @@ describe('wordsOf', () => {
 
 /** Tokens of a text that is counted whole. */
 async function counted(text: string, family: string | undefined): Promise<number> {
-  const { tokens, lower, upper } = await counter.countTokens(text, family);
+  const { tokens, lower, upper } = await counter.countPrompts([prompt([text])], family);
   expect([lower, upper]).toEqual([tokens, tokens]);
   return tokens;
 }
@@ -68,7 +68,7 @@ async function counted(text: string, family: string | undefined): Promise<number
 /** Without the two characters that are white space in JavaScript's expressions and not in Rust's, or the other way around. */
 const comparable = (text: string): string => text.replaceAll(/[\u0085\ufeff]/g, '');
 
-describe('countTokens', () => {
+describe('countPrompts of a text', () => {
   it('counts prose exactly as in one piece', async () => {
     expect(await counted(book, 'o200k_base')).toBe(o200k(book));
     expect(await counted(book, 'cl100k_base')).toBe(cl100k(book));
@@ -153,7 +153,7 @@ describe('countTokens', () => {
 
   it('says between what the count lies of a text with a word that no writing has', async () => {
     const text = `${'灯'.repeat(1_100_000)} and the rest`;
-    const { tokens, lower, upper } = await counter.countTokens(text, 'o200k_base');
+    const { tokens, lower, upper } = await counter.countPrompts([prompt([text])], 'o200k_base');
     expect(lower).toBeLessThanOrEqual(tokens);
     expect(tokens).toBeLessThanOrEqual(upper);
     // Each of these characters is a token of its own, or less.
@@ -185,7 +185,7 @@ describe('countTokens', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(passage, { minLength: 1, maxLength: 5 }), async (passages) => {
         const text = passages.map(([one, times]) => one.repeat(times)).join('');
-        const { tokens, lower, upper } = await bounded.countTokens(text, 'o200k_base');
+        const { tokens, lower, upper } = await bounded.countPrompts([prompt([text])], 'o200k_base');
         expect(lower).toBeLessThanOrEqual(tokens);
         expect(tokens).toBeLessThanOrEqual(upper);
         if (lower === upper) return;
@@ -201,7 +201,7 @@ describe('countTokens', () => {
 
   it('estimates the tokens of prose beyond the bound from its beginning', async () => {
     const bounded = createTokenCounter(8_192);
-    const { tokens, lower, upper } = await bounded.countTokens(book, 'o200k_base');
+    const { tokens, lower, upper } = await bounded.countPrompts([prompt([book])], 'o200k_base');
     expect(lower).toBeLessThan(upper);
     expect(Math.abs(tokens / o200k(book) - 1)).toBeLessThan(0.01);
   });
@@ -212,7 +212,7 @@ describe('countTokens', () => {
   });
 });
 
-describe('countPrompts', () => {
+describe('countPrompts of a request', () => {
   it('adds what the chat format puts around each message', async () => {
     const [chat] = promptsOf('chat.completions', {
       messages: [{ role: 'user', content: 'hello world' }],
