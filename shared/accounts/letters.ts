@@ -167,6 +167,11 @@ export interface KeyOfLetter extends NamedKey {
   restorableUntil: number | null;
 }
 
+/** Whether a letter says that a key leaked: when it is marked so, and not when it expires afterwards. */
+export function tellsOfLeak({ leaked }: Pick<KeyOfLetter, 'leaked'>, action: string): boolean {
+  return leaked && action !== 'key.expired';
+}
+
 /** The letter to the technical contact about a key; null where none is needed. It never holds more than its shown characters. */
 export function draftOfKeyAct(
   key: KeyOfLetter,
@@ -177,8 +182,7 @@ export function draftOfKeyAct(
   if (event === undefined) return null;
   const shown = `The API key ${named(key.name)} (${key.display})`;
   const by = `By: ${named(actor)}. If you did not expect this, write to us at once.`;
-  // That it leaked was told when it was marked so, with where it was found.
-  if (key.leaked && action !== 'key.expired') {
+  if (tellsOfLeak(key, action)) {
     return draft(`API key ${named(key.name)} leaked`, [
       `${shown} ${event}: others have it, or may have. Requests with it are refused.`,
       `Where it was found: ${reason === undefined ? 'that was not said' : quoted(reason)}.`,

@@ -15,6 +15,7 @@ import {
   LetterRefused,
   membersLine,
   supportLines,
+  tellsOfLeak,
   waitAfterFailure,
   type Letter,
   type Mailer,
@@ -42,11 +43,15 @@ export async function queueAccountMail(
   const owners = isOwn ? [] : await ownersOf(client, account.id);
   const contacts = [account.billing.email, account.technical.email, ...before];
   const readers = await readersAmong(client, account.id, contacts);
-  const once = new Map([...owners, ...readers].map((email) => [email.toLowerCase(), email]));
-  for (const to of once.values()) {
+  for (const to of onceEach([...owners, ...readers])) {
     const about = { orgId: account.id, owed: !isOwn };
     await queueLetter(client, surroundings, { to, ...draft }, about);
   }
+}
+
+/** An address once, however it is written. */
+function onceEach(addresses: readonly string[]): Iterable<string> {
+  return new Map(addresses.map((email) => [email.toLowerCase(), email])).values();
 }
 
 interface KeyLetter {
@@ -56,7 +61,10 @@ interface KeyLetter {
   reason: string | undefined;
 }
 
-/** Tells the technical contact what happened to a key, within the transaction in which it happens. */
+/**
+ * Tells the technical contact what happened to a key, and the owners as well that it leaked, within the transaction in
+ * which it happens. A key leaks once, unless support restores it, so letters of that are under no bound.
+ */
 export async function queueKeyMail(
   client: Queryable,
   surroundings: Surroundings,
@@ -70,10 +78,11 @@ export async function queueKeyMail(
     .select('technical_email')
     .where('id', '=', key.orgId)
     .executeTakeFirstOrThrow();
-  const isOfService = actor.kind === 'operator' || actor.kind === 'support';
-  const about = { orgId: key.orgId, owed: key.leaked && isOfService };
-  for (const to of await readersAmong(client, key.orgId, [contact.technical_email])) {
-    await queueLetter(client, surroundings, { to, ...draft }, about);
+  const owed = tellsOfLeak(key, action);
+  const owners = owed ? await ownersOf(client, key.orgId) : [];
+  const readers = await readersAmong(client, key.orgId, [contact.technical_email]);
+  for (const to of onceEach([...owners, ...readers])) {
+    await queueLetter(client, surroundings, { to, ...draft }, { orgId: key.orgId, owed });
   }
 }
 

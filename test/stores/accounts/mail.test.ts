@@ -241,6 +241,37 @@ describe('letters about keys', () => {
   );
 });
 
+describe('letters of a leak', () => {
+  const registries = createRegistries(database.pool, clock);
+
+  it(
+    'go to contact and owners once for each key, also where it is reported by a key of a customer whose letters of the hour are used up',
+    { tags: ['dashboard.letters'] },
+    async () => {
+      clock.advance(3_600_000);
+      const { id } = await activeAccount(registries, 'audit');
+      const owner = await newPerson(database.pool, [{ kind: 'organisation', orgId: id, role: 'owner' }]);
+      const keys: string[] = [];
+      for (let i = 0; i < 65; i += 1) {
+        const { key } = await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
+        keys.push(key.id);
+      }
+      const [own, ...leaked] = keys;
+      const actor: Actor = { kind: 'key', id: own! };
+      for (const key of leaked) {
+        await registries.keys.revoke(id, key, actor, { leaked: true });
+        const again = registries.keys.revoke(id, key, actor, { leaked: true });
+        await expect(again).rejects.toMatchObject({ code: 'key_state_conflict' });
+      }
+      const text = `select recipient, count(*)::int as n from mail_outbox where org_id = $1 and subject like '%leaked' group by 1 order by 1`;
+      const { rows } = await database.pool.query<{ recipient: string; n: number }>(text, [id]);
+      expect(rows).toHaveLength(2);
+      expect(rows).toContainEqual({ recipient: owner.email, n: leaked.length });
+      expect(new Set(rows.map(({ n }) => n))).toEqual(new Set([leaked.length]));
+    },
+  );
+});
+
 describe('letters to strangers', () => {
   const api = createRegistries(database.poolAs('docket_api'), clock);
   const housekeeping = createRegistries(pool, clock);
