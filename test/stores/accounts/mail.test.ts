@@ -250,7 +250,9 @@ describe('letters of a leak', () => {
     async () => {
       clock.advance(3_600_000);
       const { id } = await activeAccount(registries, 'audit');
-      const owner = await newPerson(database.pool, [{ kind: 'organisation', orgId: id, role: 'owner' }]);
+      const owner = await newPerson(database.pool, [
+        { kind: 'organisation', orgId: id, role: 'owner' },
+      ]);
       const keys: string[] = [];
       for (let i = 0; i < 65; i += 1) {
         const { key } = await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
