@@ -23,6 +23,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'lab/bench/*.ts',
     'lab/bench/gateway/*.ts',
     'lab/bench/hostile/static-server.ts',
+    'lab/bench/hostile/upstream.ts',
     'test/**/*-process.ts',
     'lab/package/consumer.ts',
     'lab/languages/typescript/*.ts',

@@ -3,12 +3,12 @@
  * in a process of their own, ask small questions, read a receipt, open a page and sign in, and the api is asked whether it
  * is well. Each attack has its control: the same attacker, against a server that answers everything alike. Prints how long
  * the others wait at p99, alone and beside, what is added beyond the control, the most processor time that the event
- * loops of the api and of the inference worker spent without looking up, and the memory of the api; ends with 1 when
- * more than is promised is added. Usage: npm run bench hostile [--seconds <per phase>] [--attacks <name>,<name>…]
+ * loops of the api and of the inference worker spent without looking up, and the memory of both; ends with 1 when more
+ * than is promised is added. Models are answered by an upstream that costs nothing, in a process of its own. Usage: npm run bench hostile [--seconds <per phase>] [--attacks <name>,<name>…]
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -41,10 +41,11 @@ const dataDir = mkdtempSync(join(tmpdir(), 'docket-hostile-'));
 const loopDir = mkdtempSync(join(tmpdir(), 'docket-loops-'));
 const children = new Children();
 try {
+  const upstreamPort = await firstLine(children.fork(inFolder('upstream.ts'), [], {}));
   const gateway = children.fork(join(import.meta.dirname, '../../cli/docket.ts'), ['up'], {
     PORT: '0',
     DOCKET_DATA_DIR: dataDir,
-    SANDBOX_TOKENS_PER_SECOND: '0',
+    CATALOGUE: writeCatalogue(`http://127.0.0.1:${upstreamPort}/v1`),
     LOOP_CPU_DIR: loopDir,
     NODE_OPTIONS: `--import=${join(import.meta.dirname, 'gateway/loop-cpu.ts')}`,
   });
@@ -76,16 +77,15 @@ try {
   await turn(callers, { seconds: WARM_S, signIns: false });
 
   process.stdout.write(
-    '| attack | chats | reads | health | pages | sign-ins | control | added | loops | api | answers |\n' +
+    '| attack | chats | reads | health | pages | sign-ins | control | added | loops | api, worker | answers |\n' +
       '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n',
   );
   for (const [index, name] of names.entries()) {
     const network = index + 1;
     const ofControl = await beside(controlCallers, { name, origin: control, means, network });
     const begun = Date.now();
-    const outcome = await beside(callers, { name, origin, means, network }, () =>
-      residentBytes(api.pid),
-    );
+    const watched = [api, worker].map(({ pid }) => pid);
+    const outcome = await beside(callers, { name, origin, means, network }, watched);
     const added = addedBeyond(outcome, ofControl);
     if (!(added <= ADDED_MS_MAX)) process.exitCode = 1;
     const cells = [
@@ -95,8 +95,8 @@ try {
       ),
       change(ofControl, 'chat'),
       ms(added),
-      [api, worker].map(({ pid }) => mostAtOnce(pid, begun)).join(', '),
-      `${Math.round(outcome.memory / MIB)} MiB`,
+      watched.map((pid) => mostAtOnce(pid, begun)).join(', '),
+      outcome.memory.map((bytes) => `${Math.round(bytes / MIB)} MiB`).join(', '),
       `\`${JSON.stringify(outcome.answers)}\``,
     ];
     process.stdout.write(`| ${cells.join(' | ')} |\n`);
@@ -104,6 +104,14 @@ try {
 } finally {
   await children.stop();
   for (const one of [dataDir, loopDir]) rmSync(one, { recursive: true, force: true });
+}
+
+/** The catalogue as it is shipped, in front of this upstream. */
+function writeCatalogue(baseUrl: string): string {
+  const shipped = join(import.meta.dirname, '../../shared/catalogue/default.yaml');
+  const path = join(dataDir, 'hostile.yaml');
+  writeFileSync(path, readFileSync(shipped, 'utf8').replaceAll('${SANDBOX_URL}', baseUrl));
+  return path;
 }
 
 function inFolder(file: string): string {
@@ -115,13 +123,14 @@ interface Outcome {
   alone: Waits;
   beside: Waits;
   answers: Record<number, number>;
-  memory: number;
+  /** The most that each of the watched processes had. */
+  memory: number[];
 }
 
 async function beside(
   callers: ChildProcess,
   orders: Orders,
-  memoryNow: () => number = () => 0,
+  watched: readonly number[] = [],
 ): Promise<Outcome> {
   const { signIns = false } = ATTACKS[orders.name]!;
   const alone = await turn(callers, { seconds, signIns });
@@ -130,8 +139,10 @@ async function beside(
   await once(attacker, 'message');
   attacker.send({ seconds } satisfies Start);
   const told = once(attacker, 'message') as Promise<[Record<number, number>]>;
-  let memory = 0;
-  const looking = setInterval(() => (memory = Math.max(memory, memoryNow())), 50);
+  let memory = watched.map(() => 0);
+  const looking = setInterval(() => {
+    memory = watched.map((pid, i) => Math.max(memory[i]!, residentBytes(pid)));
+  }, 50);
   const during = await turn(callers, { seconds, signIns });
   const [answers] = await told;
   clearInterval(looking);

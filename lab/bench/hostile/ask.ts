@@ -1,22 +1,43 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Sent } from './attacks.ts';
 
 /** A caller with an address of this machine, and with as many connections as it likes. */
 export const callerAt = (address: string): Agent => new Agent({ localAddress: address });
 
-/** The status of an answer that was read whole; 0 when there was none. */
+/** How slowly an answer is read, and when its client leaves. */
+export interface Slowness {
+  bytesPerSecond: number;
+  /** Epoch milliseconds. */
+  until: number;
+}
+
+/** The status of an answer that was read whole, or slowly until it was time to leave; 0 when there was none. */
 export async function ask(
   origin: string,
   { method, path, headers, body }: Sent,
   dispatcher: Agent,
+  slowness?: Slowness,
 ): Promise<number> {
   try {
     // Forms are taken from pages of the service alone.
     const sent = { method, headers: { origin, ...headers }, body: body ?? null, dispatcher };
     const answer = await request(origin + path, sent);
-    await answer.body.dump({ limit: Infinity });
+    if (slowness === undefined) await answer.body.dump({ limit: Infinity });
+    else await readSlowly(answer.body, slowness);
     return answer.statusCode;
   } catch {
     return 0;
+  }
+}
+
+async function readSlowly(
+  body: AsyncIterable<Buffer>,
+  { bytesPerSecond, until }: Slowness,
+): Promise<void> {
+  for await (const { length } of body) {
+    const waitMs = Math.min((length / bytesPerSecond) * 1_000, until - Date.now());
+    if (waitMs > 0) await sleep(waitMs);
+    if (Date.now() >= until) return;
   }
 }

@@ -24,15 +24,16 @@ export interface Start {
 process.once('message', ({ name, origin, means, network }: Orders) => {
   // It would have a machine of its own, so here it gets what the gateway leaves.
   setPriority(19);
-  const { pace, addresses = 1, open } = ATTACKS[name]!;
+  const { pace, addresses = 1, bytesPerSecond, open } = ATTACKS[name]!;
   const sent = open(means);
   const statuses: Record<number, number> = {};
   let count = 0;
   const attackFrom = (address: string, until: number): Promise<void> => {
     const caller = callerAt(address);
+    const slowness = bytesPerSecond === undefined ? undefined : { bytesPerSecond, until };
     return keepPace(pace, until, async () => {
       count += 1;
-      const status = await ask(origin, sent(count), caller);
+      const status = await ask(origin, sent(count), caller, slowness);
       statuses[status] = (statuses[status] ?? 0) + 1;
     });
   };

@@ -4,6 +4,8 @@ export interface Attack {
   pace: { atOnce: number } | { first: number; perSecond: number };
   /** 1 when absent. */
   addresses?: number;
+  /** How slowly it reads its answers, and that it leaves when it is time; as fast as it can when absent. */
+  bytesPerSecond?: number;
   /** Whether honest persons sign in meanwhile. */
   signIns?: boolean;
   /** Made once for each process: a large body takes a while. */
@@ -37,6 +39,8 @@ const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
 const MEDIUM_BYTES = 60_000;
 /** So many vectors of 1,024 numbers are 19 MB of JSON. */
 const STORED_INPUTS = 850;
+/** As many streams as the plan of the larger key has open at once. */
+const SLOW_READERS = 100;
 
 export const chatOf = (content: string): string =>
   `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"${content}"}]}`;
@@ -112,6 +116,16 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     open: ({ largerKey }) => {
       const bytes = Buffer.from(chatOf(filled('a bomb of words ', MEDIUM_BYTES)));
       return () => ({ ...withKey(largerKey), path: '/v1/chat/completions', body: bytes });
+    },
+  },
+  // Streams that the upstream would send without end, as fast as they are taken.
+  'slow readers': {
+    pace: { atOnce: SLOW_READERS },
+    bytesPerSecond: 4_096,
+    open: ({ largerKey }) => {
+      const asked = JSON.parse(chatOf('Without end.')) as object;
+      const asking = JSON.stringify({ stream: true, ...asked });
+      return () => ({ ...withKey(largerKey), path: '/v1/chat/completions', body: asking });
     },
   },
   'pages of a person': {

@@ -1,0 +1,59 @@
+/**
+ * The upstream of the gateway: it answers at once and costs as little as it can, since a model server has a machine of its
+ * own; a stream it sends without end, as fast as it is read. Prints its port.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+/** The length of a number as model servers write it. */
+const VECTOR = `[${Array<string>(1_024).fill('0.01234567890123456789').join(',')}]`;
+const FRAME_TEXT = 'As fast as it is read. '.repeat(700);
+
+const COMMON = { id: 'chatcmpl-hostile', created: 1_760_000_000, model: 'hostile' };
+const ANSWER = JSON.stringify({
+  ...COMMON,
+  object: 'chat.completion',
+  usage: { prompt_tokens: 8, completion_tokens: 8, total_tokens: 16 },
+  choices: [
+    { index: 0, message: { role: 'assistant', content: 'It scatters.' }, finish_reason: 'stop' },
+  ],
+});
+const FRAME = `data: ${JSON.stringify({
+  ...COMMON,
+  object: 'chat.completion.chunk',
+  choices: [{ index: 0, delta: { content: FRAME_TEXT }, finish_reason: null }],
+})}\n\n`;
+
+function* withoutEnd(): Generator<string> {
+  for (;;) yield FRAME;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await buffer(request);
+  if (request.url?.endsWith('/embeddings') === true) {
+    const { input } = JSON.parse(body.toString()) as { input: unknown };
+    const data = [input]
+      .flat()
+      .map((_, at) => `{"object":"embedding","index":${at},"embedding":${VECTOR}}`);
+    const usage = JSON.stringify({ prompt_tokens: data.length, total_tokens: data.length });
+    response.writeHead(200, JSON_TYPE);
+    response.end(`{"object":"list","model":"hostile","data":[${data.join(',')}],"usage":${usage}}`);
+  } else if (body.includes('"stream":true')) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    pipeline(Readable.from(withoutEnd()), response, () => {});
+  } else {
+    response.writeHead(200, JSON_TYPE).end(ANSWER);
+  }
+}
+
+const server = createServer((request, response) => {
+  // A gateway that leaves takes its connection with it.
+  answer(request, response).catch(() => response.destroy());
+});
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`${(server.address() as AddressInfo).port}\n`),
+);
+process.on('disconnect', () => process.exit());
