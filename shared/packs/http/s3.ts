@@ -16,8 +16,8 @@ export interface S3StoreOptions extends S3Bucket {
 
 /** S3 takes at most 10,000 parts; a pack may come out larger than was estimated. */
 const PARTS_AIMED_AT = 6_000;
-/** Above S3's least size of 5 MiB, and small enough that two of them do not matter. */
-const PART_BYTES_MIN = 16 * 1_048_576;
+/** S3 takes no smaller ones but the last. Two of them are in memory, and a pack is made more slowly than they are sent. */
+const PART_BYTES_MIN = 5 * 1_048_576;
 
 type Send = (wanted: S3Request) => Promise<S3Answer>;
 

@@ -47,8 +47,8 @@ async function put(store: ExportStore, key: string, content: Buffer): Promise<vo
 
 describe.each(Object.entries(STORES))('%s', (_name, store) => {
   it('a store of packs gives back what was put, whole and in parts, small and large', async () => {
-    // Several parts of 16 MiB, and one byte more.
-    for (const size of [1, 1_000, 2 * 16 * 1_048_576, 40 * 1_048_576 + 1]) {
+    // Several parts of 5 MiB, and one byte more.
+    for (const size of [1, 1_000, 2 * 5 * 1_048_576, 12 * 1_048_576 + 1]) {
       const content = randomBytes(size);
       await put(store, `exp_${size}`, content);
       expect(await store.size(`exp_${size}`)).toBe(size);
@@ -61,7 +61,7 @@ describe.each(Object.entries(STORES))('%s', (_name, store) => {
 
   it('a store shows nothing of a pack before it is committed', async () => {
     const upload = await store.create('exp_open', 50_000_000);
-    await upload.write(randomBytes(20_000_000));
+    await upload.write(randomBytes(7_000_000));
     expect(await store.size('exp_open')).toBeNull();
     expect(await store.read('exp_open', { start: 0, end: 9 })).toBeNull();
     await upload.abort();
@@ -71,7 +71,7 @@ describe.each(Object.entries(STORES))('%s', (_name, store) => {
   it('a store throws away what a dead run has left when the pack is begun again, or deleted', async () => {
     for (const finish of ['create', 'delete'] as const) {
       const dead = await store.create('exp_dead', 50_000_000);
-      await dead.write(randomBytes(20_000_000));
+      await dead.write(randomBytes(7_000_000));
       if (finish === 'create') await put(store, 'exp_dead', Buffer.from('whole'));
       else await store.delete('exp_dead');
       expect(s3.uploads.size).toBe(0);

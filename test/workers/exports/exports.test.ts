@@ -22,7 +22,7 @@ const lab = new PackLab(database.pool, directory);
 const registry = createExportRegistry(database.poolAs('docket_operator'), systemSurroundings);
 const actor = { kind: 'operator', id: 'test' } as const;
 /** Two parts of an upload and some: a builder whose first part is held up stops in the midst of them. */
-const RECEIPTS = 12_000;
+const RECEIPTS = 3_500;
 
 const env = {
   DATABASE_URL: database.url,
