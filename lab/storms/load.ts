@@ -34,19 +34,29 @@ export interface Target {
   apiKey: string;
 }
 
+interface LoadOptions {
+  /** Stands in its questions and keys: those of another load on the same instance are others. */
+  name: string;
+  random: Random;
+  /** That send at the same time. */
+  clients: number;
+}
+
 /** Sends plain, streamed and idempotent requests, the latter with retries, until it is told to stop. */
 export class Load {
   readonly attempts: Attempt[] = [];
   readonly #target: Target;
+  readonly #name: string;
   readonly #random: Random;
   readonly #senders: Promise<void>[];
   #stopped = false;
   #calls = 0;
 
-  constructor(target: Target, random: Random, concurrency: number) {
+  constructor(target: Target, { name, random, clients }: LoadOptions) {
     this.#target = target;
+    this.#name = name;
     this.#random = random;
-    this.#senders = Array.from({ length: concurrency }, () => this.#send());
+    this.#senders = Array.from({ length: clients }, () => this.#send());
   }
 
   get calls(): number {
@@ -66,13 +76,18 @@ export class Load {
       const stream = number % 2 === 1;
       const body = JSON.stringify({
         model: 'llama-3.1-8b',
-        messages: [{ role: 'user', content: `Tell me about lighthouse ${number}.` }],
+        messages: [
+          {
+            role: 'user',
+            content: `What does lighthouse ${number} do in a storm of the kind ${this.#name}?`,
+          },
+        ],
         max_tokens: this.#random.of(TOKENS),
         ignore_eos: true,
         stream,
         sandbox_fault: `pace=${Math.round(this.#random.between(20, 60))}`,
       });
-      const idempotencyKey = number % 4 < 2 ? null : `storm-${number}`;
+      const idempotencyKey = number % 4 < 2 ? null : `${this.#name}-${number}`;
       for (let retry = 0; retry < RETRIES_MAX; retry += 1) {
         const { attempt, retryMs } = await sendOne(this.#target, { body, stream, idempotencyKey });
         this.attempts.push(attempt);

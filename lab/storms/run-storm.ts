@@ -19,6 +19,8 @@ export interface StormOptions {
   /** Clients that send at the same time; 12 when absent. */
   clients?: number;
   say: (line: string) => void;
+  /** What it rages on, which stays as it is left; one of its own when absent. */
+  instance?: Instance;
   /** Rejects when somebody has seen enough: what was started is stopped first. */
   stopped?: Promise<never>;
 }
@@ -35,6 +37,7 @@ export interface StormReport extends Verdict {
 export async function runStorm(options: StormOptions): Promise<StormReport> {
   const { name, stopped } = options;
   const storm: Storm = STORMS[name]!;
+  if (options.instance !== undefined) return rage(options, options.instance, null);
   const cluster = storm.onCluster === true ? await RedisCluster.start() : null;
   const instance = await Instance.start({
     env: { ...storm.env, ...cluster?.env },
@@ -63,7 +66,7 @@ async function rage(
   await healed(target);
   say('load begins');
   const { list, excused } = excuses();
-  const load = new Load(target, random, clients);
+  const load = new Load(target, { name, random, clients });
   await delay(CALM_MS);
   const endsAt = Date.now() + seconds * 1_000;
   await storm.run({ instance, cluster, random, endsAt, say, excused });

@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Instance } from '#lab/storms/instance.ts';
 import { runStorm, type StormReport } from '#lab/storms/run-storm.ts';
+import { STORMS } from '#lab/storms/storms.ts';
 import { isDeep, SEED } from '#test/support/depth.ts';
 
 /** A start, a storm and a verdict, on a machine that does much else. */
@@ -10,8 +12,14 @@ const SECONDS = isDeep ? 60 : 1;
 const CLIENTS = isDeep ? 12 : 4;
 const KEPT = { lost: 0, doubled: 0, mismatched: 0, bare: 0, sound: true };
 
+let instance: Instance;
+beforeAll(async () => {
+  instance = await Instance.start(STORMS['restart']);
+});
+afterAll(() => instance.remove());
+
 const rage = (name: string): Promise<StormReport> =>
-  runStorm({ name, seed: SEED, seconds: SECONDS, clients: CLIENTS, say: () => {} });
+  runStorm({ name, instance, seed: SEED, seconds: SECONDS, clients: CLIENTS, say: () => {} });
 
 it(
   'no answer loses its receipt, gets two or gets another one when a process of each role is killed',
