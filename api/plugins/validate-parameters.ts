@@ -3,9 +3,16 @@ import type { FastifyInstance, preValidationHookHandler } from 'fastify';
 
 /**
  * Keywords that only describe are ours to use; `useDefaults` is what makes a missing `limit` 20. `verbose` gives a refusal
- * the schema that was not met, of which its words are made.
+ * the schema that was not met, of which its words are made. That schemas are ones is tested with the description of the API,
+ * and takes a start more time than compiling them.
  */
-const OPTIONS: Options = { useDefaults: true, strict: false, verbose: true };
+const OPTIONS: Options = {
+  useDefaults: true,
+  strict: false,
+  verbose: true,
+  validateSchema: false,
+  code: { optimize: false },
+};
 
 /**
  * Validates what routes declare. A query and a path are text, so their numbers are read out of it. A body is taken at its
