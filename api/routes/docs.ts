@@ -2,7 +2,6 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { describeApi, type DescriptionOptions } from '#api/docs/document.ts';
 import { type DeclaredOperation, exact } from '#api/docs/operation.ts';
 import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
-import type { PageFile } from '#api/docs/page/files.ts';
 import { docsPage } from '#api/docs/page/page.ts';
 import { CompressedText } from '#api/docs/compressed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -26,27 +25,32 @@ export interface DocsRoutesOptions {
   hasDashboard: boolean;
 }
 
-/** The description of the API for programs and for people. Made once, when every route is known. */
+/** The description of the API for programs and for people. Made once, when every route is known and the first asks, or can ask. */
 export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
   { operations, description, hasDashboard },
 ) => {
-  let text: CompressedText;
-  let page: CompressedText;
-  let files: ReadonlyMap<string, Pick<PageFile, 'type'> & { text: CompressedText }>;
-  app.addHook('onReady', async () => {
+  const make = async () => {
     const document = describeApi(operations, description);
     const made = docsPage(document, hasDashboard);
-    text = await CompressedText.of(JSON.stringify(document));
-    page = await CompressedText.of(made.page);
     const compressed = made.files.map(
-      async ({ path, type, text: whole }) =>
-        [path, { type, text: await CompressedText.of(whole) }] as const,
+      async ({ path, type, text }) =>
+        [path, { type, text: await CompressedText.of(text) }] as const,
     );
-    files = new Map(await Promise.all(compressed));
+    return {
+      text: await CompressedText.of(JSON.stringify(document)),
+      page: await CompressedText.of(made.page),
+      files: new Map(await Promise.all(compressed)),
+    };
+  };
+  let made: ReturnType<typeof make> | undefined;
+  const docs = () => (made ??= make());
+  // Making them holds the event loop for some 50 ms, so before the process is ready.
+  app.addHook('onListen', async () => {
+    await docs();
   });
-  const sendDescription = (request: FastifyRequest, reply: FastifyReply) =>
-    text.send(
+  const sendDescription = async (request: FastifyRequest, reply: FastifyReply) =>
+    (await docs()).text.send(
       request,
       reply
         .type('application/json; charset=utf-8')
@@ -73,8 +77,8 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
     },
     sendDescription,
   );
-  app.get('/docs', HIDDEN, (request, reply) =>
-    page.send(
+  app.get('/docs', HIDDEN, async (request, reply) =>
+    (await docs()).page.send(
       request,
       reply.type('text/html; charset=utf-8').headers({
         ...PAGE_HEADERS,
@@ -84,8 +88,8 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
       }),
     ),
   );
-  app.get<{ Params: { file: string } }>('/docs/:file', HIDDEN, (request, reply) => {
-    const file = files.get(`/docs/${request.params.file}`);
+  app.get<{ Params: { file: string } }>('/docs/:file', HIDDEN, async (request, reply) => {
+    const file = (await docs()).files.get(`/docs/${request.params.file}`);
     if (file === undefined) throw new Fault('route_not_found');
     return file.text.send(
       request,
