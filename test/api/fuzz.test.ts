@@ -20,7 +20,7 @@ let system: System;
 let api: ApiDescription;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { BODY_BYTES_MAX: String(256 * 1024) } });
+  system = await startSystem({ replicas: {}, env: { BODY_BYTES_MAX: String(256 * 1024) } });
   api = await ApiDescription.of(system.root);
 });
 

@@ -113,7 +113,7 @@ let costs: Costs;
 let doneAt = 0;
 
 beforeAll(async () => {
-  system = await startSystem({ redis: { durable: true } });
+  system = await startSystem({ replicas: {}, redis: { durable: true } });
   await system.database.pool.query('create extension pg_walinspect');
   costs = costsOf(MAIN_ROLES);
   // What a process does at its first requests only.

@@ -41,7 +41,11 @@ beforeAll(async () => {
   cluster = await RedisCluster.start();
   // One node is named, by which the others are found.
   const { REDIS_URL: redisUrl, ...env } = cluster.env;
-  system = await startSystem({ redisUrl: redisUrl!, env: { ...env, SHARDS: `${SHARDS}` } });
+  system = await startSystem({
+    replicas: {},
+    redisUrl: redisUrl!,
+    env: { ...env, SHARDS: `${SHARDS}` },
+  });
   await system.start('housekeeping');
 }, START_MS);
 afterAll(() => cluster?.stop());

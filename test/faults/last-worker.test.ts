@@ -12,7 +12,7 @@ const SLACK_MS = KNOWN_DEAD_MS - 11_000;
 let system: System;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await startSystem({ replicas: {} });
 });
 
 it(

@@ -19,7 +19,7 @@ let system: System;
 let laneKeys: string;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await startSystem({ replicas: {} });
   laneKeys = join(dirname(system.signingKeysDir), 'lane-keys');
 });
 

@@ -11,7 +11,7 @@ it(
   'a request that Redis has lost is refused within seconds, as one that can be sent again',
   { tags: ['survives.empty-redis'] },
   async () => {
-    const system = await startSystem({ env: { SHARDS: `${SHARDS}` } });
+    const system = await startSystem({ replicas: {}, env: { SHARDS: `${SHARDS}` } });
     const ask = (): Promise<Response> => post(system, '/chat/completions', chatBody());
     expect((await ask()).status).toBe(200);
     const [worker] = system.processes('inference');

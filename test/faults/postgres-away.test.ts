@@ -32,6 +32,7 @@ describe('PostgreSQL away under load', () => {
         await rm(dataDir, { recursive: true, force: true });
       });
       const system = await startSystem({
+        replicas: {},
         database: { url: first.url, pool },
         env: { RECEIPT_WAIT_MS: '300' },
       });

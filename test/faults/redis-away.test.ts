@@ -28,7 +28,7 @@ let system: System;
 beforeAll(async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'docket-redis-'));
   atFileEnd(() => rm(dataDir, { recursive: true, force: true }));
-  system = await startSystem({ redis: { dataDir, durable: true } });
+  system = await startSystem({ replicas: {}, redis: { dataDir, durable: true } });
   await sendLoad(system, { requests: 10, concurrency: 2 });
 });
 

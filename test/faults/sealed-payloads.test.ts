@@ -83,6 +83,7 @@ it('no prompt and no answer rests in clear: not in the files of Redis or Postgre
     rmSync(home, { recursive: true, force: true });
   });
   const system = await startSystem({
+    replicas: {},
     database: { url: postgres.url, pool },
     redis: { dataDir: redisDir },
     env: { LOG_LEVEL: 'trace' },

@@ -24,7 +24,7 @@ interface Pace {
 }
 
 beforeAll(async () => {
-  system = await startSystem({ database });
+  system = await startSystem({ replicas: {}, database });
 });
 
 describe('what the product promises in seconds', () => {

@@ -16,7 +16,7 @@ const MARKER = 'zwetschgenknoedel-4711';
 let system: System;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { LOG_LEVEL: 'trace' } });
+  system = await startSystem({ replicas: {}, env: { LOG_LEVEL: 'trace' } });
   for (const role of ['housekeeping', 'purge'] as const) await system.start(role);
 });
 

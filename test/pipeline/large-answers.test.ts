@@ -33,7 +33,7 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   const { port } = upstream.address() as AddressInfo;
-  system = await startSystem({ upstreamUrl: `http://127.0.0.1:${port}` });
+  system = await startSystem({ replicas: {}, upstreamUrl: `http://127.0.0.1:${port}` });
 });
 afterAll(() => upstream.close());
 

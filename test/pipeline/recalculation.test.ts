@@ -20,7 +20,7 @@ const cataloguePath = join(directory, 'catalogue.yaml');
 
 beforeAll(async () => {
   writeFileSync(cataloguePath, UNSIZED);
-  system = await startSystem({ env: { CATALOGUE: cataloguePath } });
+  system = await startSystem({ replicas: {}, env: { CATALOGUE: cataloguePath } });
   worker = await system.start('recalculation', { CATALOGUE: cataloguePath });
 });
 

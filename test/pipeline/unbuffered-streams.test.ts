@@ -45,7 +45,7 @@ const upstream = new ToldUpstream();
 let system: System;
 
 beforeAll(async () => {
-  system = await startSystem({ upstreamUrl: await upstream.listen() });
+  system = await startSystem({ replicas: {}, upstreamUrl: await upstream.listen() });
 });
 afterAll(() => upstream.close());
 

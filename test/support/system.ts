@@ -14,9 +14,10 @@ import { atFileEnd } from './file-end.ts';
 
 /** The processes that one answer with its receipt goes through. */
 export const MAIN_ROLES: readonly Role[] = ['receipts', 'ledger', 'inference', 'api'];
+const JOINED = 'test/support/joined-workers-process.ts';
 
 export interface SystemOptions {
-  /** Number of processes of each role; one of each on the main path when absent. */
+  /** Number of processes of each role on the main path, one of each that is not named: for tests that strike or watch them. */
   replicas?: Partial<Record<Role, number>>;
   env?: Environment;
   redis?: RedisServerOptions;
@@ -57,6 +58,7 @@ export interface System extends Product {
   sandbox: StartedProcess;
   /** The environment of its processes. */
   env: Environment;
+  /** Those of a role; of workers that share a process, as they do without `replicas`, there are none. */
   processes(role: Role): StartedProcess[];
   /** Stops the file's Redis and starts another on the same port and files. */
   restartRedis(port: number): Promise<void>;
@@ -105,11 +107,14 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     started.set(role, [...(started.get(role) ?? []), one]);
     return one;
   };
-  await Promise.all(
-    MAIN_ROLES.flatMap((role) =>
-      Array.from({ length: options.replicas?.[role] ?? 1 }, () => start(role)),
-    ),
-  );
+  const { replicas } = options;
+  await (replicas === undefined
+    ? Promise.all([start('api'), startProcess({ role: 'inference', entry: JOINED, env })])
+    : Promise.all(
+        MAIN_ROLES.flatMap((role) =>
+          Array.from({ length: replicas[role] ?? 1 }, () => start(role)),
+        ),
+      ));
   const baseUrls = started.get('api')!.map(({ port }) => `http://127.0.0.1:${port}/v1`);
   return {
     baseUrls,
