@@ -10,7 +10,7 @@ const stores = {
   isolate: false,
   setupFiles: ['test/support/set-up.ts', 'test/support/each-file.ts'],
   // Only a hang takes this long, on any machine: where others use it too, files took twice what they take alone.
-  testTimeout: 90_000,
+  testTimeout: 120_000,
   hookTimeout: 120_000,
   // Here, and in the processes that tests start, the product waits longer for its stores: see test/support/patience.ts.
   alias: { '#patience': `${import.meta.dirname}/test/support/patience.ts` },
@@ -51,7 +51,10 @@ export default defineConfig({
         test: {
           ...stores,
           name: 'stores',
-          include: ['test/{stores,workers,api,cli,embedded}/**/*.test.ts'],
+          include: ['test/{stores,workers,api,cli,embedded,packs,pipeline,faults}/**/*.test.ts'],
+          exclude: ALONE,
+          globalSetup: [...stores.globalSetup, 'test/support/pack-tools.ts'],
+          // Those that start the product wait for its processes: lighter ones fill what they leave (LongestFirst says which begin).
           sequence: { groupOrder: 1 },
         },
       },
@@ -69,26 +72,6 @@ export default defineConfig({
       {
         test: {
           ...stores,
-          name: 'packs',
-          include: ['test/packs/**/*.test.ts'],
-          globalSetup: [...stores.globalSetup, 'test/support/pack-tools.ts'],
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...stores,
-          name: 'systems',
-          include: ['test/{pipeline,faults}/**/*.test.ts'],
-          exclude: ALONE,
-          testTimeout: 120_000,
-          // Each file starts six processes or more, and waits for them: lighter ones fill what they leave (LongestFirst says which begin).
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...stores,
           name: 'alone',
           include: ALONE,
           // What they hold and count is that of the product as it is shipped.
@@ -96,7 +79,6 @@ export default defineConfig({
           alias: {},
           // They wait for most of their time. Each measures the machine beside what it holds in seconds.
           maxWorkers: 3,
-          testTimeout: 120_000,
           sequence: { groupOrder: 3 },
         },
       },
@@ -106,7 +88,6 @@ export default defineConfig({
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
           globalSetup: ['test/support/shared-product.ts', 'test/support/chromium.ts'],
-          testTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
       },
