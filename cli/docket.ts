@@ -1,50 +1,5 @@
 #!/usr/bin/env node
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { Command, Help } from 'commander';
-import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
-
-/** Each file of this folder is one command, named like it, and exports `register(program)`. */
-const COMMANDS = new URL('./commands/', import.meta.url);
-
-interface CommandFile {
-  register: (program: Command) => void;
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
-
-/** Only the command that was asked for is loaded, and none for the version; for help, and for a word that is none, all are. */
-async function load(program: Command, word: string | undefined): Promise<void> {
-  if (word === '-V' || word === '--version') return;
-  const wanted = word !== undefined && /^[a-z][a-z-]*$/.test(word) ? [`${word}.ts`] : [];
-  const known = wanted.filter((name) => existsSync(new URL(name, COMMANDS)));
-  const files =
-    known.length > 0 ? known : readdirSync(COMMANDS).filter((name) => name.endsWith('.ts'));
-  for (const name of files.toSorted()) {
-    const file = (await import(new URL(name, COMMANDS).href)) as CommandFile;
-    file.register(program);
-  }
-}
-
-const program = new Command('docket')
-  .description(
-    'OpenAI-compatible inference gateway that returns a signed, verifiable receipt with every answer',
-  )
-  .version(version(), '-V, --version')
-  .showHelpAfterError('(add --help for what is possible)')
-  .configureHelp({
-    sortSubcommands: true,
-    // An option that is missing is named one at a time, and the usage says "[options]" of all of them.
-    optionDescription: (option) =>
-      `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
-  })
-  // Arguments are often text of others: a script passes on what it was sent.
-  .configureOutput({
-    outputError: (text, write) => write(text.split('\n').map(plain).join('\n')),
-  })
-  .enablePositionalOptions();
+import { runProgram } from './program.ts';
 
 // Whoever reads (`| head`) has seen enough; the exit code stays what it is.
 for (const output of [process.stdout, process.stderr]) {
@@ -53,10 +8,4 @@ for (const output of [process.stdout, process.stderr]) {
     process.exit();
   });
 }
-await load(program, process.argv[2]);
-try {
-  await program.parseAsync();
-} catch (error) {
-  process.stderr.write(`docket: ${reasonOf(error)}\n`);
-  process.exitCode = 1;
-}
+await runProgram(process.argv.slice(2));

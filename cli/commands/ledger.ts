@@ -19,7 +19,7 @@ import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { signatureCheck } from '#cli/signature-check.ts';
 
-/** 0: sound, 1 (set by docket.ts): could not be examined. */
+/** 0: sound, 1 (set by program.ts): could not be examined. */
 const EXIT_DAMAGE = 2;
 const EXIT_ATTENTION = 3;
 /** A ledger that is wrong from one end to the other need not be printed from one end to the other. */

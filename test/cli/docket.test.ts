@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '#cli/doctor/examine.ts';
 import { ensureDatabaseLogins } from '#embedded/stores/database-logins.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { runDocket } from '#test/support/docket-cli.ts';
+import { runDocket, spawnDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 
@@ -41,7 +41,7 @@ describe('docket', () => {
 it.each(['api', 'ledger', 'sandbox'])(
   'docket run %s runs it: it says what it lacks, as when its main file is started',
   async (role) => {
-    const { code, stderr } = await runDocket(['run', role], { PORT: '-1' });
+    const { code, stderr } = await spawnDocket(['run', role], { PORT: '-1' });
     expect(code).toBeGreaterThan(0);
     expect(stderr).toMatch(
       role === 'sandbox' ? /PORT must be a number/ : /DATABASE_URL is not set/,

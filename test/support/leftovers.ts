@@ -25,8 +25,8 @@ export async function findLeftovers(directory: string, runId: string): Promise<L
       environment.includes(`DOCKET_TEST_RUN=${runId}`) ||
       cwd.startsWith(directory) ||
       commandLine.includes(directory);
-    // Vitest ends its own workers after this look, and the bundler's service with itself.
-    const theirs = /vitest|esbuild|rolldown/.test(commandLine);
+    // Vitest ends its own workers after this look, and with them their hosts of commands; the bundler's service with itself.
+    const theirs = /vitest|esbuild|rolldown|command-host-process/.test(commandLine);
     if (ours && !theirs && pid !== process.pid && commandLine !== '') {
       found.push({ pid, command: commandLine.replaceAll('\0', ' ').trim() });
     }
