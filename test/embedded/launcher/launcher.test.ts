@@ -1,38 +1,19 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PROVIDERS } from '#embedded/providers/table.ts';
-import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
-import { migrateToLatest } from '#migrations/migrate.ts';
 import { gone, START_MS, startLauncher, stopLaunchers } from './start-launcher.ts';
 
-afterEach(stopLaunchers);
-
+/** Of every start: the first begins with nothing, as a first start does, and the others with what it has left, or what a kill has. */
 let dataDir: string;
-beforeEach(async () => {
+beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'docket-launcher-'));
 });
-/** A database of an earlier start, stopped: making one takes longer than all else that a start does. */
-let earlier: string;
-beforeAll(async () => {
-  earlier = await mkdtemp(join(tmpdir(), 'docket-launcher-earlier-'));
-  const postgres = await startEmbeddedPostgres({ dataDir: earlier, durable: false });
-  await migrateToLatest(postgres.url);
-  await postgres.stop();
-});
-afterAll(() => rm(earlier, { recursive: true, force: true, maxRetries: 5 }));
-/** For tests of what comes after that. The first test begins with nothing, as a first start does. */
-async function beginWithDatabase(): Promise<void> {
-  // A thousand files; in JavaScript this takes a second of a core.
-  await promisify(execFile)('cp', ['-R', earlier, join(dataDir, 'postgres')]);
-}
-afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+afterAll(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
 /** Every process of the instance that the launcher has started, the stores included. */
 async function allPids(launcher: ReturnType<typeof startLauncher>): Promise<number[]> {
@@ -56,6 +37,27 @@ async function descendants(pid: number): Promise<number[]> {
 }
 
 describe('docket up', { timeout: 3 * START_MS }, () => {
+  const keyNames = [...PROVIDERS.flatMap(({ keyVariable }) => keyVariable ?? []), 'OWN_KEY'];
+  /** One for all that is asked of an instance that runs, until the last of these tests kills it. */
+  let launcher: ReturnType<typeof startLauncher> | undefined;
+  async function running(): Promise<ReturnType<typeof startLauncher>> {
+    if (launcher !== undefined) return launcher;
+    const catalogue = join(dataDir, 'catalogue.yaml');
+    await writeFile(
+      catalogue,
+      `version: 1
+regions: [{ code: eu, zone: FRA }]
+endpoints: [{ name: e, adapter: openai-compatible, base_url: 'http://127.0.0.1:9/v1', api_key_env: OWN_KEY, regions: [eu] }]
+models: [{ id: m, kinds: [chat], context_window: 100, footprint: {}, endpoints: [{ name: e, model: m }] }]
+`,
+    );
+    const keys = Object.fromEntries(keyNames.map((name) => [name, `hush-${name}`]));
+    launcher = startLauncher(dataDir, { ...keys, CATALOGUE: catalogue, LOG_LEVEL: 'warn' });
+    await launcher.said(/curl http/);
+    return launcher;
+  }
+  afterAll(stopLaunchers);
+
   it('starts everything, says where it is, stops it in reverse order, and keeps keys and data', async () => {
     const first = startLauncher(dataDir, { REPLICAS: 'api=2' });
     await first.said(/curl http/);
@@ -115,9 +117,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     expect(order[2]).toBe('inference');
     expect(order).toHaveLength(9);
 
-    const second = startLauncher(dataDir);
-    await second.said(/curl http/);
-    const again = await second.devFile();
+    const again = await (await running()).devFile();
     expect(again.keys).toEqual(info.keys);
     expect(again.org_id).toBe(info.org_id);
     for (const who of ['owner', 'operator', 'reviewer', 'second_reviewer'] as const) {
@@ -126,57 +126,47 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
   });
 
   it('becomes ready without a line in any log: it asks each process, and reads nothing', async () => {
-    await beginWithDatabase();
-    const launcher = startLauncher(dataDir, { LOG_LEVEL: 'warn' });
-    await launcher.said(/curl http/);
-    expect(launcher.output()).not.toContain('event=');
-    expect((await launcher.devFile()).processes).toHaveLength(8);
+    const { output, devFile } = await running();
+    expect(output()).not.toContain('event=');
+    expect((await devFile()).processes).toHaveLength(8);
   });
 
   it('hands the key of a provider to no process but inference workers, also one that the catalogue does not name', async () => {
-    await beginWithDatabase();
-    const catalogue = join(dataDir, 'catalogue.yaml');
-    await writeFile(
-      catalogue,
-      `version: 1
-regions: [{ code: eu, zone: FRA }]
-endpoints: [{ name: e, adapter: openai-compatible, base_url: 'http://127.0.0.1:9/v1', api_key_env: OWN_KEY, regions: [eu] }]
-models: [{ id: m, kinds: [chat], context_window: 100, footprint: {}, endpoints: [{ name: e, model: m }] }]
-`,
-    );
-    const names = [...PROVIDERS.flatMap(({ keyVariable }) => keyVariable ?? []), 'OWN_KEY'];
-    const keys = Object.fromEntries(names.map((name) => [name, `hush-${name}`]));
-    const launcher = startLauncher(dataDir, { ...keys, CATALOGUE: catalogue });
-    await launcher.said(/curl http/);
-    const { processes } = await launcher.devFile();
-    const pids = await descendants(launcher.pid);
+    const { pid: launcherPid, devFile } = await running();
+    const { processes } = await devFile();
+    const pids = await descendants(launcherPid);
     // The stores, what stops them when the launcher dies, and the sandbox, besides the roles.
     expect(pids.length).toBe(processes.length + 4);
     for (const pid of pids) {
       const role = processes.find((one) => one.pid === pid)?.role ?? '';
       const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
-      const held = names.filter((name) => environment.includes(`${name}=hush-${name}`));
-      expect([role, held]).toEqual([role, role === 'inference' ? names : []]);
+      const held = keyNames.filter((name) => environment.includes(`${name}=hush-${name}`));
+      expect([role, held]).toEqual([role, role === 'inference' ? keyNames : []]);
     }
   });
 
+  it('names who holds the data directory, and does not start beside it', async () => {
+    const { pid } = await running();
+    const second = startLauncher(dataDir);
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toContain(`in use by process ${pid}`);
+  });
+
   it('starts again what dies, a role or a store', async () => {
-    await beginWithDatabase();
-    const launcher = startLauncher(dataDir);
-    await launcher.said(/curl http/);
-    const before = await launcher.devFile();
+    const { said, devFile } = await running();
+    const before = await devFile();
     const ledger = before.processes.find(({ role }) => role === 'ledger')!;
     process.kill(ledger.pid, 'SIGKILL');
-    await launcher.said(/ledger ended \(exit SIGKILL\)/);
-    await launcher.said(/ledger is back/);
+    await said(/ledger ended \(exit SIGKILL\)/);
+    await said(/ledger is back/);
     await vi.waitFor(async () => {
-      const now = (await launcher.devFile()).processes.find(({ role }) => role === 'ledger')!;
+      const now = (await devFile()).processes.find(({ role }) => role === 'ledger')!;
       expect(now.pid).not.toBe(ledger.pid);
     });
 
     const postmaster = await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8');
     process.kill(Number.parseInt(postmaster, 10), 'SIGKILL');
-    await launcher.said(/postgres is back/);
+    await said(/postgres is back/);
     const client = new Client({ connectionString: before.database_url });
     await client.connect();
     expect((await client.query('select count(*)::int as n from account')).rows).toEqual([{ n: 3 }]);
@@ -187,41 +177,40 @@ models: [{ id: m, kinds: [chat], context_window: 100, footprint: {}, endpoints: 
     'leaves nothing behind when it is killed itself',
     { tags: ['survives.launcher'] },
     async () => {
-      await beginWithDatabase();
-      const launcher = startLauncher(dataDir);
-      await launcher.said(/curl http/);
-      const pids = await allPids(launcher);
+      const { kill, exited } = await running();
+      const pids = await allPids(await running());
       expect(pids.length).toBeGreaterThanOrEqual(12);
-      launcher.kill('SIGKILL');
+      kill('SIGKILL');
+      await exited;
       await gone(pids);
     },
   );
-
-  it('stops cleanly in the middle of its start', async () => {
-    const launcher = startLauncher(dataDir);
-    await launcher.said(/starting PostgreSQL/);
-    launcher.kill('SIGTERM');
-    expect(await launcher.exited).toBe(0);
-    await expect(readFile(join(dataDir, 'postgres/data/postmaster.pid'))).rejects.toThrow();
-  });
-
-  it('kills what is left at the second signal', async () => {
-    await beginWithDatabase();
-    const launcher = startLauncher(dataDir);
-    await launcher.said(/curl http/);
-    const pids = await allPids(launcher);
-    launcher.kill('SIGINT');
-    launcher.kill('SIGINT');
-    launcher.kill('SIGTERM');
-    expect([0, 130, 143]).toContain(await launcher.exited);
-    await gone(pids);
-  });
 });
 
-describe('roles that no request waits for', { timeout: 3 * START_MS }, () => {
-  it('share one process, which comes back with all of them when it dies; those that REPLICAS names are processes of their own', async () => {
-    const launcher = startLauncher(dataDir, { REPLICAS: 'purge=1' }, { realRoles: true });
-    await launcher.said(/curl http/);
+describe('docket up with the roles of the product', { timeout: 3 * START_MS }, () => {
+  const write = (model: string): Promise<void> =>
+    writeFile(
+      join(dataDir, 'catalogue.yaml'),
+      `version: 1
+regions: [{ code: eu, zone: FRA }]
+endpoints: [{ name: e, adapter: openai-compatible, base_url: '\${SANDBOX_URL}', regions: [eu] }]
+models: [{ id: ${model}, kinds: [chat], context_window: 100, footprint: {}, endpoints: [{ name: e, model: m }] }]
+`,
+    );
+  /** One for both tests, until the second stops it. */
+  let started: ReturnType<typeof startLauncher> | undefined;
+  async function running(): Promise<ReturnType<typeof startLauncher>> {
+    if (started !== undefined) return started;
+    await write('before');
+    const env = { CATALOGUE: join(dataDir, 'catalogue.yaml'), REPLICAS: 'purge=1' };
+    started = startLauncher(dataDir, env, { realRoles: true });
+    await started.said(/curl http/);
+    return started;
+  }
+  afterAll(stopLaunchers);
+
+  it('roles that no request waits for share one process, which comes back with all of them when it dies; those that REPLICAS names are processes of their own', async () => {
+    const launcher = await running();
     const { processes } = await launcher.devFile();
     const pidsOf = (roles: readonly string[]): Set<number> =>
       new Set(processes.filter(({ role }) => roles.includes(role)).map(({ pid }) => pid));
@@ -243,27 +232,10 @@ describe('roles that no request waits for', { timeout: 3 * START_MS }, () => {
       const metrics = await reply.text();
       for (const role of ['ledger', 'exports']) expect(metrics).toContain(`role="${role}"`);
     }, 20_000);
-    launcher.kill('SIGTERM');
-    expect(await launcher.exited).toBe(0);
   });
-});
 
-describe('SIGHUP to docket up', { timeout: 3 * START_MS }, () => {
-  it('reloads the catalogue in every process; one that is bad is refused in one place, and the old one stays', async () => {
-    const catalogue = join(dataDir, 'catalogue.yaml');
-    const write = (model: string): Promise<void> =>
-      writeFile(
-        catalogue,
-        `version: 1
-regions: [{ code: eu, zone: FRA }]
-endpoints: [{ name: e, adapter: openai-compatible, base_url: '\${SANDBOX_URL}', regions: [eu] }]
-models: [{ id: ${model}, kinds: [chat], context_window: 100, footprint: {}, endpoints: [{ name: e, model: m }] }]
-`,
-      );
-    await write('before');
-    await beginWithDatabase();
-    const launcher = startLauncher(dataDir, { CATALOGUE: catalogue }, { realRoles: true });
-    await launcher.said(/curl http/);
+  it('SIGHUP reloads the catalogue in every process; one that is bad is refused in one place, and the old one stays', async () => {
+    const launcher = await running();
     const info = await launcher.devFile();
     const offered = async (): Promise<string[]> => {
       const headers = { authorization: `Bearer ${info.api_key}` };
@@ -290,7 +262,7 @@ models: [{ id: ${model}, kinds: [chat], context_window: 100, footprint: {}, endp
     );
     expect(await offered()).toEqual(['after']);
 
-    await writeFile(catalogue, 'version: 1\nmodles: []\n');
+    await writeFile(join(dataDir, 'catalogue.yaml'), 'version: 1\nmodles: []\n');
     launcher.kill('SIGHUP');
     await launcher.said(/the catalogue is not reloaded/);
     await launcher.said(/catalogue\.yaml:2: modles: unknown field/);
@@ -301,9 +273,32 @@ models: [{ id: ${model}, kinds: [chat], context_window: 100, footprint: {}, endp
     launcher.kill('SIGTERM');
     expect(await launcher.exited).toBe(0);
   });
+});
 
-  it('stops everything when it is the terminal that was closed', async () => {
-    await beginWithDatabase();
+describe('signals to docket up', { timeout: 3 * START_MS }, () => {
+  afterEach(stopLaunchers);
+
+  it('stops cleanly in the middle of its start', async () => {
+    const first = join(dataDir, 'first');
+    const launcher = startLauncher(first);
+    await launcher.said(/starting PostgreSQL/);
+    launcher.kill('SIGTERM');
+    expect(await launcher.exited).toBe(0);
+    await expect(readFile(join(first, 'postgres/data/postmaster.pid'))).rejects.toThrow();
+  });
+
+  it('kills what is left at the second signal', async () => {
+    const launcher = startLauncher(dataDir);
+    await launcher.said(/curl http/);
+    const pids = await allPids(launcher);
+    launcher.kill('SIGINT');
+    launcher.kill('SIGINT');
+    launcher.kill('SIGTERM');
+    expect([0, 130, 143]).toContain(await launcher.exited);
+    await gone(pids);
+  });
+
+  it('SIGHUP stops everything when it is the terminal that was closed', async () => {
     const launcher = startLauncher(dataDir, {}, { terminal: true });
     await launcher.said(/curl http/);
     const owner = Number.parseInt(await readFile(join(dataDir, 'owner'), 'utf8'), 10);
@@ -318,6 +313,8 @@ models: [{ id: ${model}, kinds: [chat], context_window: 100, footprint: {}, endp
 });
 
 describe('docket up that cannot start', { timeout: 2 * START_MS }, () => {
+  afterEach(stopLaunchers);
+
   it('names the port that is taken', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => squatter.once('listening', resolve));
@@ -340,19 +337,9 @@ describe('docket up that cannot start', { timeout: 2 * START_MS }, () => {
   });
 
   it('gives up on a role that refuses its settings, and stops the others', async () => {
-    await beginWithDatabase();
     const launcher = startLauncher(dataDir, { FIXTURE_EXIT: '78' });
     expect(await launcher.exited).toBe(1);
     expect(launcher.output()).toContain('this role cannot start');
     expect(launcher.output()).not.toContain('starting it again');
-  });
-
-  it('names who holds the data directory', async () => {
-    await beginWithDatabase();
-    const holder = startLauncher(dataDir);
-    await holder.said(/starting PostgreSQL/);
-    const second = startLauncher(dataDir);
-    expect(await second.exited).toBe(1);
-    expect(second.output()).toContain(`in use by process ${holder.pid}`);
   });
 });
