@@ -54,8 +54,10 @@ it.each([
   mkdirSync(cache);
   chmodSync(cache, modes.cache);
   chmodSync(directory, modes.around);
-  const env = { DOCKET_DATA_DIR: directory, PORT: '-1' };
-  const child = spawn(process.execPath, ['cli/start.js', 'up'], { env, stdio: 'ignore' });
+  const env = { DOCKET_DATA_DIR: directory };
+  // Refused before the launcher is loaded; what reads arguments is compiled by then.
+  const args = ['cli/start.js', 'up', '--no-such-option'];
+  const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
   expect(await once(child, 'exit')).not.toEqual([0, null]);
   expect(filesIn(cache).length > 0).toBe(modes.used);
 });
