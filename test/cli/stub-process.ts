@@ -1,5 +1,5 @@
 /** A program of commands that do what none of `docket` should, run by a host of commands. */
-export async function runProgram([command, ...args]: readonly string[]): Promise<void> {
+export async function runProgram([command = '', ...args]: readonly string[]): Promise<void> {
   switch (command) {
     case 'show': {
       let input = '';

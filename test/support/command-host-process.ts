@@ -31,10 +31,12 @@ async function run({ args, env, input }: HostedCommand): Promise<void> {
     end({ code: code ?? EXIT_UNSETTLED });
   });
   await runProgram(args);
-  code = Number(process.exitCode ?? 0);
+  code = exitCode();
   late = setTimeout(() => end({ open: [...openHandles().keys()] }), Number(settlingMs));
   late.unref();
 }
+
+const exitCode = (): number => Number(process.exitCode ?? 0);
 
 function end(how: CommandEnd): void {
   process.stdout.write(END_OF_COMMAND);
