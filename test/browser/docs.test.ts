@@ -1,11 +1,11 @@
 /** The documentation in a browser, found by keyboard and tried with one's own key; and a receipt at its address. */
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, problemsOf, violationsOn, withoutThese } from '#test/support/browser.ts';
+import { openBrowser, problemsOf, violationsOn, withoutThese } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
 
 const system = await joinProduct();
-const browser = await launchBrowser();
+const browser = await openBrowser();
 const violations: string[] = [];
 /** What the page has asked for, of whomever. */
 const asked: string[] = [];

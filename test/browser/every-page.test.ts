@@ -5,7 +5,7 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import {
-  launchBrowser,
+  openBrowser,
   openPages,
   overBudget,
   signInWith,
@@ -20,7 +20,7 @@ const product = await joinProduct();
 const root = await startPages(product);
 const { orgId, database } = product;
 const registries = createRegistries(database.pool);
-const browser = await launchBrowser();
+const browser = await openBrowser();
 let owner: Person;
 beforeAll(async () => {
   owner = await newPerson(

@@ -14,7 +14,7 @@ import {
   referApplicant,
 } from '#test/support/accounts.ts';
 import { buildTestApp } from '#test/support/app.ts';
-import { launchBrowser, listenLocally, signInWith, STILL } from '#test/support/browser.ts';
+import { openBrowser, listenLocally, signInWith, STILL } from '#test/support/browser.ts';
 import { newPerson, openDashboardEdge, PASSWORD, routesOf } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { isDeep } from '#test/support/depth.ts';
@@ -88,7 +88,7 @@ const front = await listenLocally(
     },
   }),
 );
-const browser = await launchBrowser();
+const browser = await openBrowser();
 const { get, post } = await routesOf(dashboard);
 
 let orgId = '';

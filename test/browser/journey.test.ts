@@ -1,14 +1,16 @@
 /** The product as those meet it who come in by its pages: all processes, and a Chromium. */
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
 import { createRegistries } from '#test/support/accounts.ts';
 import {
-  launchBrowser,
+  openBrowser,
   openPages,
   PAGES_ENV,
   problemsOf,
@@ -28,7 +30,7 @@ const system = await startSystem({
 });
 const { root } = system;
 const registries = createRegistries(system.database.pool);
-const browser = await launchBrowser();
+const browser = await openBrowser();
 
 beforeAll(() => system.start('exports'));
 
@@ -127,7 +129,9 @@ async function download(page: Page): Promise<string> {
     page.waitForEvent('download'),
     page.getByRole('link', { name: 'Download', exact: true }).first().click(),
   ]);
-  return file.path();
+  const path = join(tmpdir(), `${newId('exp')}-${file.suggestedFilename()}`);
+  await file.saveAs(path);
+  return path;
 }
 
 /** Drops receipts and a pack into the verifier, which judges them and sends nothing. */

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
-import { launchBrowser, openPages, signInWith, startPages } from '#test/support/browser.ts';
+import { openBrowser, openPages, signInWith, startPages } from '#test/support/browser.ts';
 import { statusWith } from '#test/support/calls.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { formTokenOf, newPerson, PASSWORD } from '#test/support/dashboard.ts';
@@ -13,7 +13,7 @@ import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
 const root = await startPages(product);
-const browser = await launchBrowser();
+const browser = await openBrowser();
 let owner: Person;
 beforeAll(async () => {
   owner = await newPerson(

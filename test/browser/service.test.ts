@@ -14,7 +14,7 @@ import { newId } from '#shared/kernel/system/new-id.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import { catalogue, region } from '#test/unit/catalogue/routed-catalogue.ts';
 import {
-  launchBrowser,
+  openBrowser,
   listenLocally,
   problemsOf,
   signInWith,
@@ -43,7 +43,7 @@ const { app } = await openDashboardEdge(database, 'http://127.0.0.1', {
   },
 });
 const root = await listenLocally(app);
-const browser = await launchBrowser();
+const browser = await openBrowser();
 
 /** An applicant whose screening has found a good deal; returns its review. */
 async function findings(name: string): Promise<string> {

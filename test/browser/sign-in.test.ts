@@ -3,7 +3,7 @@ import type { CDPSession, Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import {
-  launchBrowser,
+  openBrowser,
   listenLocally,
   problemsHere,
   problemsOf,
@@ -21,7 +21,7 @@ const { app, errors, dashboard } = await openDashboardEdge(database, 'http://loc
   insideIssuers: [issuer.issuer],
 });
 const root = (await listenLocally(app)).replace('127.0.0.1', 'localhost');
-const browser = await launchBrowser();
+const browser = await openBrowser();
 const registries = createRegistries(database.pool);
 const { id: orgId } = await activeAccount(registries);
 // With a key the way in leads to the overview.

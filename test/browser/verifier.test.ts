@@ -9,7 +9,7 @@ import { startTamperLab } from '#test/packs/tamper-lab.ts';
 import { forgeRow } from '#test/packs/forge-row.ts';
 import { tamperings } from '#test/packs/tamper-rows.ts';
 import { ForgedPack } from '#test/packs/tampering.ts';
-import { launchBrowser } from '#test/support/browser.ts';
+import { openBrowser } from '#test/support/browser.ts';
 import { chatBody, post } from '#test/support/calls.ts';
 import { sample } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
@@ -19,7 +19,7 @@ import { until } from '#test/support/until.ts';
 const [system, lab, browser] = await Promise.all([
   joinProduct(),
   startTamperLab(),
-  launchBrowser(),
+  openBrowser(),
 ]);
 const didJson = readFileSync(lab.trust, 'utf8');
 /** As the command calls keys that were named for a receipt, and for a pack. */

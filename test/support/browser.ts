@@ -2,21 +2,17 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { inject } from 'vitest';
 import type { Environment } from '#shared/config/config.ts';
 import type { Person } from '#shared/persons/roles.ts';
-import { findChromium } from './chromium.ts';
 import { PASSWORD } from './dashboard.ts';
 import { signInAs } from './sign-in.ts';
 import { atFileEnd } from './file-end.ts';
 import type { Product } from './system.ts';
 
-/** A Chromium that ends with the file's tests. */
-export async function launchBrowser(): Promise<Browser> {
-  const browser = await chromium.launch({
-    executablePath: (await findChromium())!,
-    // Its sandbox needs rights that a container has not; the only pages are our own.
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-  });
+/** The Chromium of the run, with contexts of the file's own, which end with its tests. */
+export async function openBrowser(): Promise<Browser> {
+  const browser = await chromium.connect(inject('chromiumUrl'));
   atFileEnd(() => browser.close());
   return browser;
 }

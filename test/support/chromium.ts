@@ -1,10 +1,42 @@
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { type BrowserServer, chromium } from 'playwright-core';
+import type { TestProject } from 'vitest/node';
 import { apt, canInstall } from '#embedded/stores/redis-binary.ts';
 import { readEnvironment } from '#shared/config/config.ts';
 
-/** Where a Chromium may be when it is not on the PATH. */
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the Chromium of the run takes orders; tests take `openBrowser` instead. */
+    chromiumUrl: string;
+  }
+}
+
+/** The first is a Chromium without windows, menus and an address field, which takes half the work for a page. */
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
+
+const ARGS = [
+  // Its sandbox needs rights that a container has not; the only pages are our own.
+  '--no-sandbox',
+  '--disable-dev-shm-usage',
+];
+
+/**
+ * What a whole Chromium does beside the page: its suggestions for an address are two more processes for each window, and
+ * some of it asks the network. They stand in the place of Playwright's own list, which lacks the first three.
+ */
+const OWN_FEATURES = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'PreloadTopChromeWebUI',
+  'AimEnabled',
+  'HttpsUpgrades',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+];
 
 /** Path of the browser that the page tests drive, or undefined. */
 export async function findChromium(): Promise<string | undefined> {
@@ -21,13 +53,30 @@ export async function findChromium(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Vitest's global set-up of the browser tests: installs Chromium where it may, says what to do where not. */
-export default async function ensureChromium(): Promise<void> {
+/** Vitest's global set-up of the browser tests: one Chromium for all of them. */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startChromium();
+  project.provide('chromiumUrl', server.wsEndpoint());
+  return () => server.close();
+}
+
+async function startChromium(): Promise<BrowserServer> {
+  await ensureChromium();
+  return chromium.launchServer({
+    executablePath: (await findChromium())!,
+    host: '127.0.0.1',
+    args: [...ARGS, `--disable-features=${OWN_FEATURES.join(',')}`],
+  });
+}
+
+/** Installs Chromium where it may, says what to do where not. */
+async function ensureChromium(): Promise<void> {
   if ((await findChromium()) !== undefined) return;
+  const name = NAMES[0]!;
   if (!(await canInstall())) {
-    throw new Error('Chromium is missing: install it (Debian, Ubuntu: apt-get install chromium)');
+    throw new Error(`Chromium is missing: install it (Debian: apt-get install ${name})`);
   }
-  process.stderr.write('Chromium is missing: installing the package chromium with apt-get\n');
+  process.stderr.write(`Chromium is missing: installing the package ${name} with apt-get\n`);
   await apt(['update', '-q']);
-  await apt(['install', '-q', '-y', '--no-install-recommends', 'chromium']);
+  await apt(['install', '-q', '-y', '--no-install-recommends', name]);
 }
