@@ -1,7 +1,7 @@
 /** Each page of an organisation and of who is not signed in, in light and wide and in dark and narrow. */
 import OpenAI from 'openai';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import {
@@ -9,7 +9,6 @@ import {
   openPages,
   overBudget,
   signInWith,
-  startPages,
   violationsOn,
 } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
@@ -17,7 +16,7 @@ import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
-const root = await startPages(product);
+const { pagesUrl: root } = inject('product');
 const { orgId, database } = product;
 const registries = createRegistries(database.pool);
 const browser = await openBrowser();

@@ -9,16 +9,11 @@ import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { createRegistries } from '#test/support/accounts.ts';
-import {
-  openBrowser,
-  openPages,
-  PAGES_ENV,
-  problemsOf,
-  signInWith,
-} from '#test/support/browser.ts';
+import { openBrowser, openPages, problemsOf, signInWith } from '#test/support/browser.ts';
 import { statusWith } from '#test/support/calls.ts';
 import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
+import { PAGES_ENV } from '#test/support/pages-env.ts';
 import { decodeLetter, startSmtpServer } from '#test/support/smtp.ts';
 import { startSystem } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';

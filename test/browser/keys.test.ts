@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
-import { openBrowser, openPages, signInWith, startPages } from '#test/support/browser.ts';
+import { openBrowser, openPages, signInWith } from '#test/support/browser.ts';
 import { statusWith } from '#test/support/calls.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { formTokenOf, newPerson, PASSWORD } from '#test/support/dashboard.ts';
@@ -12,7 +12,7 @@ import { newOrganisation } from '#test/support/organisations.ts';
 import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
-const root = await startPages(product);
+const { pagesUrl: root } = inject('product');
 const browser = await openBrowser();
 let owner: Person;
 beforeAll(async () => {

@@ -11,16 +11,13 @@ import { tamperings } from '#test/packs/tamper-rows.ts';
 import { ForgedPack } from '#test/packs/tampering.ts';
 import { openBrowser } from '#test/support/browser.ts';
 import { chatBody, post } from '#test/support/calls.ts';
+import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
 import { sample } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { until } from '#test/support/until.ts';
 
-const [system, lab, browser] = await Promise.all([
-  joinProduct(),
-  startTamperLab(),
-  openBrowser(),
-]);
+const [system, lab, browser] = await Promise.all([joinProduct(), startTamperLab(), openBrowser()]);
 const didJson = readFileSync(lab.trust, 'utf8');
 /** As the command calls keys that were named for a receipt, and for a pack. */
 const trust = { didJson, source: `${lab.trust}, which you named`, isChosen: true };
@@ -322,7 +319,7 @@ describe('what people have, on /verify', () => {
 
   it('others have their turn, and a bar shows how far it is, while an answer of megabytes is compared', async () => {
     const answer = await (await post(system, '/chat/completions', chatBody())).text();
-    const text = 'größer '.repeat(600_000);
+    const text = 'größer '.repeat(300_000);
     const site = await open();
     await site.goto('/verify');
     await site.getByRole('button', { name: 'Check' }).waitFor();
@@ -454,15 +451,15 @@ describe('the audit log’s page leads to /verify', () => {
 
 describe('/verify when the network is gone', () => {
   it('judges packs and receipts in a browser that has had it open, by keys of one’s own and by those that it kept', async () => {
-    // One of its own, which goes away.
-    const api = await system.start('api');
-    const context = await browser.newContext({ baseURL: `http://127.0.0.1:${api.port}` });
+    // An address of its own, which goes away.
+    const network = await startCuttingProxy(system.root, 0);
+    const context = await browser.newContext({ baseURL: network.baseUrl });
     const visited = await context.newPage();
     await visited.goto('/verify');
     await visited.waitForSelector('#kept:not([hidden])');
     const receipt = await (await post(system, '/chat/completions', chatBody())).text();
     // Nothing answers at its address: further than any setting of the browser goes.
-    await api.stop();
+    network.end();
     await visited.reload();
 
     await visited.setInputFiles('#file', lab.whole);

@@ -3,30 +3,16 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { inject } from 'vitest';
-import type { Environment } from '#shared/config/config.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { PASSWORD } from './dashboard.ts';
 import { signInAs } from './sign-in.ts';
 import { atFileEnd } from './file-end.ts';
-import type { Product } from './system.ts';
 
 /** The Chromium of the run, with contexts of the file's own, which end with its tests. */
 export async function openBrowser(): Promise<Browser> {
   const browser = await chromium.connect(inject('chromiumUrl'));
   atFileEnd(() => browser.close());
   return browser;
-}
-
-/** What an api process is told whose pages are signed in to: its sessions are for an address without TLS. */
-export const PAGES_ENV: Environment = {
-  SESSION_SECRET: 'a secret of this test, and of no other place',
-  PUBLIC_URL: 'http://127.0.0.1',
-};
-
-/** Starts an api process of this product for the pages of the file; returns its address. */
-export async function startPages(product: Pick<Product, 'start'>): Promise<string> {
-  const { port } = await product.start('api', PAGES_ENV);
-  return `http://127.0.0.1:${port}`;
 }
 
 /** Of somebody who wants nothing to move: to draw how each page passes into the next is a third of the work of a test. */

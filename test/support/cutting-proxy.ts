@@ -6,6 +6,8 @@ export interface CuttingProxy {
   baseUrl: string;
   /** Connections that were cut so far. */
   cuts(): number;
+  /** From now on nothing answers at its address. */
+  end(): void;
 }
 
 /** A network that breaks: the first `cuts` connections are reset when their answer is on its way. */
@@ -34,10 +36,11 @@ export async function startCuttingProxy(baseUrl: string, cuts: number): Promise<
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  atFileEnd(() => {
+  const end = (): void => {
     for (const socket of sockets) socket.destroy();
     server.close();
-  });
+  };
+  atFileEnd(end);
   const { port: own } = server.address() as AddressInfo;
-  return { baseUrl: `http://127.0.0.1:${own}${pathname}`, cuts: () => made };
+  return { baseUrl: `http://127.0.0.1:${own}${pathname}`, cuts: () => made, end };
 }

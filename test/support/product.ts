@@ -13,6 +13,8 @@ import type { Product } from './system.ts';
 /** Where the product is that the files of a project share, as its processes were told. */
 export interface SharedProduct {
   baseUrls: string[];
+  /** Of the api process that has the dashboard. */
+  pagesUrl: string;
   databaseUrl: string;
   redisUrl: string;
   sandboxUrl: string;

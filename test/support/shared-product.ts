@@ -2,6 +2,7 @@ import type { TestProject } from 'vitest/node';
 import { createDatabaseOn } from './database.ts';
 import { endFile } from './file-end.ts';
 import setUpStores from './global-setup.ts';
+import { PAGES_ENV } from './pages-env.ts';
 import type { SharedProduct } from './product.ts';
 import { startSystem } from './system.ts';
 
@@ -24,10 +25,12 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 
 async function startProduct(postgresUrl: string): Promise<SharedProduct> {
   const database = await createDatabaseOn(postgresUrl);
-  const { baseUrls, redis, sandboxUrl, signingKeysDir, env } = await startSystem({
-    database,
-    replicas: { api: 2, inference: 2 },
-  });
-  const { url: databaseUrl } = database;
-  return { baseUrls, databaseUrl, redisUrl: redis.url, sandboxUrl, signingKeysDir, env };
+  const system = await startSystem({ database, replicas: { inference: 2 } });
+  const { redis, sandboxUrl, signingKeysDir, env } = system;
+  // The second api process is that of persons: it serves programs as the first does.
+  const { port } = await system.start('api', PAGES_ENV);
+  const pagesUrl = `http://127.0.0.1:${port}`;
+  const baseUrls = [system.baseUrl, `${pagesUrl}/v1`];
+  const stores = { databaseUrl: database.url, redisUrl: redis.url };
+  return { ...stores, baseUrls, pagesUrl, sandboxUrl, signingKeysDir, env };
 }
