@@ -6,21 +6,33 @@ import { PAGES_ENV } from './pages-env.ts';
 import type { SharedProduct } from './product.ts';
 import { startSystem } from './system.ts';
 
-/** Several projects share it too: the first starts it, the last stops it. */
-let users = 0;
-let started: Promise<SharedProduct> | undefined;
+interface Run {
+  product: SharedProduct;
+  stop: () => Promise<void>;
+}
+
+/** Several projects share it too, each with modules of its own: the first starts it, the last stops it. */
+const shared = globalThis as { docketTestProduct?: { users: number; run: Promise<Run> } };
 
 /** Starts the product that files share, before the first of them, and stops it after the last. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const stopStores = await setUpStores(project);
-  users += 1;
-  started ??= startProduct(project.getProvidedContext().postgresUrl);
-  project.provide('product', await started);
+  const { postgresUrl } = project.getProvidedContext();
+  shared.docketTestProduct ??= { users: 0, run: startRun(postgresUrl) };
+  const current = shared.docketTestProduct;
+  current.users += 1;
+  const run = await current.run;
+  project.provide('product', run.product);
   return async () => {
-    users -= 1;
-    if (users === 0) await endFile();
+    current.users -= 1;
+    if (current.users === 0) await run.stop();
     await stopStores();
   };
+}
+
+/** What it opens is undone by the registry of the modules that opened it. */
+async function startRun(postgresUrl: string): Promise<Run> {
+  return { product: await startProduct(postgresUrl), stop: endFile };
 }
 
 async function startProduct(postgresUrl: string): Promise<SharedProduct> {
