@@ -3,7 +3,7 @@ import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Role } from '#shared/config/settings.ts';
 import { limitsKey, shardOf } from '#shared/lanes/keys.ts';
 import { RedisCluster } from '#lab/storms/redis-cluster.ts';
-import { runDocket } from '#test/support/docket-cli.ts';
+import { spawnDocket } from '#test/support/docket-cli.ts';
 import { post } from '#test/support/http.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
@@ -186,8 +186,8 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
 
   it('jobs by the clock run on it, and docket doctor finds its masters and replicas from one node', async () => {
     const { REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate } = cluster.env;
-    // As operators do, with the environment of a process.
-    const { stdout } = await runDocket(['doctor', '--json'], {
+    // As operators do: a certificate is read when a process begins.
+    const { stdout } = await spawnDocket(['doctor', '--json'], {
       DATABASE_URL: system.database.url,
       REDIS_URL: url!,
       NODE_EXTRA_CA_CERTS: certificate!,
