@@ -57,7 +57,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     onError: events.storeFailed,
   });
   const answerRoom = new AnswerRoom(ANSWER_BYTES_IN_HAND);
-  const streams = openStreamBounds();
+  const streams = openStreamBounds(() => outbox.whenRoom());
   showAnswerRoom(registry, answerRoom);
   showStreams(registry, streams);
   const elsewhere = new Elsewhere({

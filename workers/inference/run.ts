@@ -108,7 +108,7 @@ export class Run {
     this.#calledAt = entry.startedAt;
     this.#digest = startSaltedDigest(entry.salt);
     this.#hold = deps.answerRoom.open();
-    this.#pace = new StreamPace(deps.streams.onTheWay, () => void this.#askAgain());
+    this.#pace = new StreamPace(deps.streams, () => void this.#askAgain());
   }
 
   /** The client has gone: stops the upstream. What was generated until now is still receipted. */

@@ -1,3 +1,5 @@
+import type { StreamTurns } from './stream-turns.ts';
+
 /**
  * So many characters of a stream may be on their way to its client before its upstream is read no further: enough for
  * megabytes a second with an api process that answers within milliseconds.
@@ -9,12 +11,22 @@ const STEP_CHARS = 64 * 1024;
 const CHARS_OF_ALL_MAX = 64 * 1024 * 1024;
 /** What has not been heard for so long is asked for again: question or answer may be lost, and the api process gone. */
 const ASK_MS = 5_000;
+/**
+ * So many characters each stream may read in any turn of the event loop, however much others read: a stream of tokens waits
+ * for none of them, and a thousand streams read no more than a few times what a turn has.
+ */
+export const SHARE_CHARS = 4_096;
 
 /** What the reader of an upstream's stream asks before it reads on. */
 export interface Pace {
-  /** The stream is ahead of its client: no more should be read until `whenCaughtUp` has called back. */
+  /** Counts what is read of an upstream: characters, and `EVENT_CHARS` for each event. */
+  read(chars: number): void;
+  /**
+   * The stream is ahead of its client, or of the other streams of its worker: no more should be read until `whenCaughtUp` has
+   * called back.
+   */
   readonly isAhead: boolean;
-  /** Calls back, once, when the client has caught up. */
+  /** Calls back, once, when the client has caught up, or the others had their turn. */
   whenCaughtUp(resume: () => void): void;
 }
 
@@ -38,19 +50,34 @@ export class OnTheWay {
   }
 }
 
-/** Keeps a stream close to its client, who may read more slowly than the upstream writes. */
+/** What the streams of one worker share. */
+export interface SharedByStreams {
+  onTheWay: OnTheWay;
+  turns: StreamTurns;
+}
+
+/**
+ * Keeps a stream close to its client, who may read more slowly than the upstream writes, and to the other streams of its
+ * worker, which have their turns.
+ */
 export class StreamPace implements Pace {
   readonly #all: OnTheWay;
+  readonly #turns: StreamTurns;
   readonly #askAgain: () => void;
   #sent = 0;
   #asked = 0;
   #taken = 0;
   #resume: (() => void) | undefined;
+  /** The turn of which it last read, and what is left of its share there. */
+  #turn = -1;
+  #share = 0;
+  #onTurn: (() => void) | undefined;
   #asking: NodeJS.Timeout | undefined;
 
   /** `askAgain` is called now and then while the stream waits for its client. */
-  constructor(all: OnTheWay, askAgain: () => void) {
-    this.#all = all;
+  constructor({ onTheWay, turns }: SharedByStreams, askAgain: () => void) {
+    this.#all = onTheWay;
+    this.#turns = turns;
     this.#askAgain = askAgain;
   }
 
@@ -75,24 +102,49 @@ export class StreamPace implements Pace {
     this.#all.add(this.#taken - taken);
     this.#taken = taken;
     const resume = this.#resume;
-    if (resume === undefined || this.isAhead) return;
+    if (resume === undefined || this.#isAheadOfClient) return;
     this.#wait(undefined);
     resume();
   }
 
+  read(chars: number): void {
+    if (this.#turn !== this.#turns.number) this.#beginShare();
+    this.#share -= chars;
+    this.#turns.read(chars);
+  }
+
   get isAhead(): boolean {
+    return this.#isAheadOfClient || this.#isAheadOfOthers;
+  }
+
+  /** What waits for its client goes on by that one's taking alone: no other stream can hold it up. */
+  whenCaughtUp(resume: () => void): void {
+    if (this.#isAheadOfClient) return this.#wait(resume);
+    this.#onTurn = () => {
+      this.#beginShare();
+      resume();
+    };
+    this.#turns.wait(this.#onTurn);
+  }
+
+  get #isAheadOfClient(): boolean {
     const window = this.#all.chars > CHARS_OF_ALL_MAX ? STEP_CHARS : WINDOW_CHARS;
     return this.#sent - this.#taken > window;
   }
 
-  /** What waits here goes on by its own client's taking alone: no other stream can hold it up. */
-  whenCaughtUp(resume: () => void): void {
-    this.#wait(resume);
+  get #isAheadOfOthers(): boolean {
+    return this.#share <= 0 && this.#turn === this.#turns.number && this.#turns.isOver;
+  }
+
+  #beginShare(): void {
+    this.#turn = this.#turns.number;
+    this.#share = SHARE_CHARS;
   }
 
   /** The stream is over: nothing waits any more. */
   end(): void {
     this.#wait(undefined);
+    if (this.#onTurn !== undefined) this.#turns.leave(this.#onTurn);
     this.taken(this.#sent);
   }
 

@@ -29,6 +29,9 @@ import { defineLaneScripts, type LaneScripts } from './scripts.ts';
  */
 const GATHER_MS = 4;
 
+/** Where so much has gathered it is written without a wait for more: some milliseconds of sealing and writing. */
+const FULL_CHARS = 1_048_576;
+
 /** Unread entries an inbox may hold; a reader that is this far behind is not coming back in time. */
 const INBOX_MAX = 200_000;
 const RETRY_MS = 100;
@@ -88,10 +91,12 @@ class Write implements HolderWrite {
   isOpen = true;
   isLast = false;
   isSettled = false;
+  readonly #batch: Batch;
   #resolve!: (holding: Holding) => void;
 
-  constructor(delivery: Delivery) {
+  constructor(delivery: Delivery, batch: Batch) {
     this.delivery = delivery;
+    this.#batch = batch;
     this.written = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -104,6 +109,7 @@ class Write implements HolderWrite {
 
   send(processId: string, reply: Reply, payload: string = ''): void {
     this.messages.push({ processId, reply, payload });
+    this.#batch.chars += payload.length;
   }
 
   command(...command: Command): void {
@@ -127,12 +133,23 @@ class Write implements HolderWrite {
 interface Batch {
   messages: Addressed[];
   writes: Write[];
+  /** Of payloads. */
+  chars: number;
+  /** Called when it is being written. */
+  begun: (() => void)[];
   settled: (() => void)[];
   /** It holds more than frames, and notes of how far streams are. */
   isUrgent: boolean;
 }
 
-const emptyBatch = (): Batch => ({ messages: [], writes: [], settled: [], isUrgent: false });
+const emptyBatch = (): Batch => ({
+  messages: [],
+  writes: [],
+  chars: 0,
+  begun: [],
+  settled: [],
+  isUrgent: false,
+});
 
 /**
  * Everything a worker writes to Redis for its requests, gathered for one turn of the event loop (frames of running streams
@@ -171,6 +188,7 @@ export class Outbox {
   /** Queues a reply for the api process that waits for it, whoever holds the entry. Frames may wait for others. */
   send(processId: string, reply: Reply, payload: string = ''): void {
     this.#batch.messages.push({ processId, reply, payload });
+    this.#batch.chars += payload.length;
     this.#schedule(reply.kind !== 'frames');
   }
 
@@ -179,10 +197,18 @@ export class Outbox {
    * goes with the frames that it notes.
    */
   asHolder(delivery: Delivery, { mayWait = false } = {}): HolderWrite {
-    const write = new Write(delivery);
+    const write = new Write(delivery, this.#batch);
     this.#batch.writes.push(write);
     this.#schedule(!mayWait);
     return write;
+  }
+
+  /** Resolves when more may gather than has already: at once, or when that is being written. */
+  whenRoom(): Promise<void> {
+    const { begun } = this.#batch;
+    if (!this.#isFull) return Promise.resolve();
+    this.#schedule(false);
+    return new Promise((resolve) => begun.push(resolve));
   }
 
   /** Resolves when everything queued so far is in Redis. */
@@ -212,7 +238,12 @@ export class Outbox {
   }
 
   #isDue(): boolean {
-    return this.#batch.isUrgent || performance.now() - this.#writtenAt >= GATHER_MS;
+    if (this.#batch.isUrgent || this.#isFull) return true;
+    return performance.now() - this.#writtenAt >= GATHER_MS;
+  }
+
+  get #isFull(): boolean {
+    return this.#batch.chars >= FULL_CHARS;
   }
 
   #begin(): void {
@@ -227,6 +258,7 @@ export class Outbox {
       this.#batch = emptyBatch();
       this.#writtenAt = performance.now();
       for (const write of batch.writes) write.isOpen = false;
+      for (const resolve of batch.begun) resolve();
       await this.#writeUntilDone(batch);
       for (const resolve of batch.settled) resolve();
     } while (!isEmpty(this.#batch) && this.#isDue());

@@ -68,6 +68,26 @@ describe('an outbox that relays streams', () => {
     expect(writes.slice(1)).toEqual([{ at: began + GATHER_MS, seqs: [2, 3, 4] }]);
   });
 
+  it(
+    'a mebibyte of frames is written at once, and those with more to add hear when it is on its way',
+    { tags: ['limits.slow-readers'] },
+    async () => {
+      const { outbox, writes } = recorded();
+      outbox.send('p', frame(1));
+      await turn();
+      const heard: number[] = [];
+      const ask = (): void => void outbox.whenRoom().then(() => heard.push(writes.length));
+      ask();
+      for (let seq = 2; seq <= 17; seq += 1) outbox.send('p', frame(seq), 'x'.repeat(65_536));
+      ask();
+      expect(heard).toEqual([]);
+      await turn();
+      expect(writes[1]?.seqs.length).toBe(16);
+      expect(writes[1]?.at).toBe(writes[0]?.at);
+      expect(heard).toHaveLength(2);
+    },
+  );
+
   it('an answer waits for nothing, and takes the frames before it along', async () => {
     const { outbox, writes } = recorded();
     outbox.send('p', frame(1));

@@ -139,7 +139,7 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
       },
       breakers: new Breakers(() => {}),
       answerRoom: new AnswerRoom(2 ** 20),
-      streams: openStreamBounds(),
+      streams: openStreamBounds(() => Promise.resolve()),
       catalogue: () => known,
       providerOf: () => provider,
       finished: () => {},

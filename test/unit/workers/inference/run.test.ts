@@ -720,7 +720,10 @@ describe('a stream that is ahead of its client', () => {
     'streams that generate more than their worker keeps cost the largest of them its end, with an error and a receipt',
     { tags: ['limits.slow-readers'] },
     async () => {
-      const bounds = { ...openStreamBounds(), texts: new KeptByStreams(100_000) };
+      const bounds = {
+        ...openStreamBounds(() => Promise.resolve()),
+        texts: new KeptByStreams(100_000),
+      };
       const provider = new ScriptedProvider((sink) => {
         for (let i = 0; i < 3; i += 1) sink.onPayload(LONG);
       });
@@ -737,7 +740,10 @@ describe('a stream that is ahead of its client', () => {
     'frames that are kept for a repeated request are kept no longer when they are the most of too many, and the stream goes on',
     { tags: ['limits.slow-readers'] },
     async () => {
-      const bounds = { ...openStreamBounds(), frames: new KeptByStreams(100_000) };
+      const bounds = {
+        ...openStreamBounds(() => Promise.resolve()),
+        frames: new KeptByStreams(100_000),
+      };
       const provider = new ScriptedProvider(streams(LONG, LONG, ...END));
       const { run, outbox, handed } = workerWith(provider, { streams: bounds });
       await run(delivery({ stream: true, claim: '{s0}:idem:org_a:d' }));

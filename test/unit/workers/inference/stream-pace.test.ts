@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KeptByStreams } from '#workers/inference/kept-by-streams.ts';
 import { OnTheWay, StreamPace } from '#workers/inference/stream-pace.ts';
+import { StreamTurns } from '#workers/inference/stream-turns.ts';
 
+const openTurns = (): StreamTurns => new StreamTurns(() => Promise.resolve());
 const KIB = 1024;
 const WINDOW = 256 * KIB;
 const STEP = 64 * KIB;
@@ -12,10 +14,10 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** An upstream that sends as fast as it may, and asks are counted. */
-function stream(all = new OnTheWay()) {
+function stream(onTheWay = new OnTheWay(), turns = openTurns()) {
   const asked: number[] = [];
   const acknowledged: number[] = [];
-  const pace = new StreamPace(all, () => asked.push(pace.sent));
+  const pace = new StreamPace({ onTheWay, turns }, () => asked.push(pace.sent));
   const one = { pace, asked, acknowledged, waits: false, left: 0 };
   const read = (): void => {
     one.waits = false;

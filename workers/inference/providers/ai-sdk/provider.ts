@@ -16,6 +16,7 @@ import { failureOf } from './failures.ts';
 import type { TakesUrl } from './files.ts';
 import type { Json } from '#shared/kernel/json-object.ts';
 import type { Pace } from '../../stream-pace.ts';
+import { EVENT_CHARS } from '../../stream-turns.ts';
 import { NATIVE_PROVIDERS, type NativeProvider } from '#shared/catalogue/http/native-providers.ts';
 import { callOptionsOf } from './options.ts';
 import { ChunkWriter } from './stream.ts';
@@ -123,7 +124,10 @@ async function relay(
   pace: Pace | undefined,
 ): Promise<void> {
   const { stream } = await model.doStream(options);
-  const writer = new ChunkWriter(head, (payload) => watch.payload(payload));
+  const writer = new ChunkWriter(head, (payload) => {
+    pace?.read(payload.length + EVENT_CHARS);
+    watch.payload(payload);
+  });
   for await (const part of stream) {
     if (watch.isOver) return;
     watch.touch();

@@ -6,6 +6,7 @@ import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
 import type { AnswerHold } from '../../answer-room.ts';
 import type { Pace } from '../../stream-pace.ts';
+import { EVENT_CHARS } from '../../stream-turns.ts';
 import { ENDINGS } from '../../responses/native.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
@@ -17,6 +18,8 @@ const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
 const FRAME_CHARS_MAX = 32 * 1024 * 1024;
 /** Enough of an error body to read its message. */
 const ERROR_BYTES_MAX = 64 * 1024;
+/** What has come of a stream is read in slices of so many bytes, between which others may have their turn. */
+const SLICE_BYTES = 4_096;
 /** So long a server may take to end its answer after `[DONE]`; its connection is closed then. */
 const LINGER_MS = 1_000;
 
@@ -35,6 +38,7 @@ export interface ResponseOptions {
 const WHITE_SPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
+const NOTHING = Buffer.alloc(0);
 
 type Mode = 'waiting' | 'unknown' | 'stream' | 'whole' | 'error' | 'over';
 
@@ -52,6 +56,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   #headers: IncomingHttpHeaders = {};
   #chunks: Buffer[] = [];
   #size = 0;
+  /** What has come of a stream and waits for its turn, and its end, where that has come behind it. */
+  #unread: Buffer = NOTHING;
+  #then: (() => void) | undefined;
   #decoder: StringDecoder | undefined;
   #events: EventSourceParser | undefined;
   #inflate: Transform | undefined;
@@ -111,14 +118,16 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
 
   onResponseEnd(): void {
     if (this.#mode === 'over') clearTimeout(this.#timer);
-    if (this.#inflate === undefined) this.#finish();
+    if (this.#inflate === undefined) this.#onceRead(() => this.#finish());
     else this.#inflate.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#mode === 'over') return clearTimeout(this.#timer);
-    this.#end();
-    this.#sink.onFailure(failureOfError(error));
+    this.#onceRead(() => {
+      this.#end();
+      this.#sink.onFailure(failureOfError(error));
+    });
   }
 
   /** We ask for identity; some upstreams compress all the same. */
@@ -132,10 +141,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
           ? createInflate()
           : createGunzip();
     inflate.on('data', (chunk: Buffer) => this.#read(chunk));
-    inflate.on('end', () => this.#finish());
-    inflate.on('error', () =>
-      this.#fail({ kind: 'malformed', detail: 'its compressed answer cannot be read' }),
-    );
+    inflate.on('end', () => this.#onceRead(() => this.#finish()));
+    const detail = 'its compressed answer cannot be read';
+    inflate.on('error', () => this.#onceRead(() => this.#fail({ kind: 'malformed', detail })));
     return inflate;
   }
 
@@ -157,6 +165,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
 
   #event(data: string, event: string | undefined): void {
     if (this.#mode !== 'stream') return;
+    this.#options.pace?.read(EVENT_CHARS);
     if (data.startsWith('[DONE]') && data.trim() === '[DONE]') this.#endAtWord();
     else if (event === 'error') this.#fail(failureOfErrorEvent(data));
     else if (data !== '') {
@@ -169,9 +178,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   #read(chunk: Buffer): void {
     if (this.#mode === 'unknown') this.#judge(chunk);
     if (this.#mode === 'stream') {
-      this.#events!.feed(this.#decoder!.write(chunk));
-      const { pace } = this.#options;
-      if (pace?.isAhead === true) this.#pauseUntil((resume) => pace.whenCaughtUp(resume));
+      const isFirst = this.#unread.length === 0;
+      this.#unread = isFirst ? chunk : Buffer.concat([this.#unread, chunk]);
+      if (this.#pausedAt === undefined) this.#readOn();
       return;
     }
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
@@ -187,6 +196,22 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     const { hold } = this.#options;
     if (this.#mode === 'whole' && hold?.take(chunk.length) === false)
       this.#pauseUntil((resume) => hold.whenRoom(resume));
+  }
+
+  /** Reads what has come of a stream, until it is ahead or there is no more. */
+  #readOn(): void {
+    const { pace } = this.#options;
+    while (this.#unread.length > 0) {
+      const come = this.#unread;
+      const isLast = come.length <= SLICE_BYTES;
+      const slice = isLast ? come : come.subarray(0, SLICE_BYTES);
+      this.#unread = isLast ? NOTHING : come.subarray(SLICE_BYTES);
+      pace?.read(slice.length);
+      this.#events!.feed(this.#decoder!.write(slice));
+      if (this.#mode !== 'stream') return;
+      if (pace?.isAhead === true) return this.#pauseUntil((resume) => pace.whenCaughtUp(resume));
+    }
+    this.#resume();
   }
 
   /** The first byte that is no white space tells JSON from a stream: some servers say one and send the other. */
@@ -207,13 +232,30 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       this.#inflate?.pause();
     }
     wait(() => {
-      if (this.#pausedAt === undefined || this.#mode === 'over') return;
-      this.#begunAt += performance.now() - this.#pausedAt;
-      this.#pausedAt = undefined;
-      this.#timeTheWhole();
-      this.#inflate?.resume();
-      this.#controller?.resume();
+      if (this.#mode !== 'over') this.#readOn();
     });
+  }
+
+  /** Ends behind what has come and waits for its turn. */
+  #onceRead(end: () => void): void {
+    if (this.#unread.length > 0) this.#then = end;
+    else end();
+  }
+
+  /** Everything that has come is read. */
+  #resume(): void {
+    if (this.#then !== undefined) return this.#then();
+    if (this.#pausedAt === undefined) return;
+    this.#begunAt += performance.now() - this.#pausedAt;
+    this.#timeTheWhole();
+    this.#flow();
+  }
+
+  #flow(): void {
+    if (this.#pausedAt === undefined) return;
+    this.#pausedAt = undefined;
+    this.#inflate?.resume();
+    this.#controller?.resume();
   }
 
   #finish(): void {
@@ -239,10 +281,12 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   /** `[DONE]` is the end, though the connection may stay open: it is left to the next request, but not for long. */
   #endAtWord(): void {
     this.#endStream(true);
+    if (this.#then !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#controller?.abort(new Error('the answer is over and its connection stays open'));
     }, LINGER_MS);
     this.#timer.unref();
+    this.#flow();
   }
 
   /** The first byte of the body has come: from now on only silence and the whole are timed. */
@@ -279,6 +323,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   /** Nothing is told to the sink any more. */
   #end(): void {
     this.#mode = 'over';
+    this.#unread = NOTHING;
     clearTimeout(this.#timer);
   }
 

@@ -145,6 +145,7 @@ describe.each([
       const waits = Promise.withResolvers<() => void>();
       const state = { isAhead: true, payloads: 0 };
       const pace = {
+        read: () => {},
         get isAhead() {
           return state.isAhead && state.payloads > 0;
         },

@@ -339,6 +339,7 @@ describe('a stream that is ahead of its client', () => {
     const calls: string[] = [];
     const state: { ended?: boolean; resume?: () => void; most: number } = { most: 10 };
     const pace = {
+      read: () => {},
       get isAhead() {
         return heard.length >= state.most;
       },
