@@ -128,6 +128,8 @@ async function countTexts(
   // A prompt of token ids alone needs no vocabulary.
   if (texts.length === 0) return NOTHING;
   const encoding = loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY);
+  // A text that came in pieces is put together by the first look at its bytes.
+  if (texts.reduce((sum, { length }) => sum + length, 0) >= SHORT_BYTES) await nextTurn();
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   let counted = NOTHING;
   let turnAt = 0;
