@@ -7,8 +7,11 @@ import type { StreamTurns } from './stream-turns.ts';
 const WINDOW_CHARS = 256 * 1024;
 /** After so many the api process is asked to say when its client has taken them. Most streams are shorter, and pay nothing. */
 const STEP_CHARS = 64 * 1024;
-/** Where more of all streams is on its way, each waits once it has sent a step that was not taken. */
-const CHARS_OF_ALL_MAX = 64 * 1024 * 1024;
+/**
+ * Where more of all streams is on its way, each waits once it has sent a step that was not taken. What is on its way is read
+ * in its order, so an answer to another caller stands behind all of it: so much is read in some 100 ms.
+ */
+const CHARS_OF_ALL_MAX = 8 * 1024 * 1024;
 /** What has not been heard for so long is asked for again: question or answer may be lost, and the api process gone. */
 const ASK_MS = 5_000;
 /**

@@ -8,7 +8,7 @@ const openTurns = (): StreamTurns => new StreamTurns(() => Promise.resolve());
 const KIB = 1024;
 const WINDOW = 256 * KIB;
 const STEP = 64 * KIB;
-const MUCH = 64 * 1024 * KIB;
+const MUCH = 8 * 1024 * KIB;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
