@@ -1,7 +1,7 @@
 import { afterOthers } from '#primitives';
 
 /** So many characters streams read in one turn of the event loop, beside the share of each: some milliseconds of work. */
-export const TURN_CHARS = 1_048_576;
+export const TURN_CHARS = 262_144;
 /** What an event costs beside its characters: a token of a few of them is as much work as so many in a large event. */
 export const EVENT_CHARS = 1_024;
 

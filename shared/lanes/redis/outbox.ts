@@ -30,7 +30,7 @@ import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 const GATHER_MS = 4;
 
 /** Where so much has gathered it is written without a wait for more: some milliseconds of sealing and writing. */
-const FULL_CHARS = 1_048_576;
+const FULL_CHARS = 262_144;
 
 /** Unread entries an inbox may hold; a reader that is this far behind is not coming back in time. */
 const INBOX_MAX = 200_000;
