@@ -1,4 +1,4 @@
-import { plain, UNPRINTABLE } from '#shared/kernel/plain-text.ts';
+import { plain, plainJson } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
 
 /** One line of output: column title → value. */
@@ -36,15 +36,7 @@ export function fieldLines(fields: Row): string {
 
 /** Prints a value for programs: one JSON document, in which what a terminal obeys is escaped as JSON escapes it. */
 export function printJson(value: unknown): void {
-  const document = JSON.stringify(value, null, 2).replace(UNPRINTABLE, (character) =>
-    character === '\n' ? character : escapedInJson(character),
-  );
-  process.stdout.write(`${document}\n`);
-}
-
-function escapedInJson(character: string): string {
-  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+  process.stdout.write(`${plainJson(JSON.stringify(value, null, 2))}\n`);
 }
 
 /** A time as people read it, in UTC. */

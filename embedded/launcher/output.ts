@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { plain } from '#shared/kernel/plain-text.ts';
 
 type Colour = Parameters<typeof styleText>[0];
 
@@ -65,12 +66,12 @@ export class Output {
   }
 
   #readable(text: string): string {
-    if (!text.startsWith('{')) return stripVTControlCharacters(text);
+    if (!text.startsWith('{')) return plainLine(text);
     let entry: Record<string, unknown>;
     try {
       entry = JSON.parse(text) as Record<string, unknown>;
     } catch {
-      return stripVTControlCharacters(text);
+      return plainLine(text);
     }
     const level = typeof entry['level'] === 'string' ? entry['level'] : 'info';
     const fields = Object.entries(entry)
@@ -78,7 +79,7 @@ export class Output {
       .map(([key, value]) => `${key}=${shown(value)}`)
       .join(' ');
     const stack = WITH_STACK.has(level) ? stackOf(entry['err']) : '';
-    const message = [entry['msg'], fields].filter(Boolean).join('  ') + stack;
+    const message = plain([entry['msg'], fields].filter(Boolean).join('  ')) + stack;
     const colour = LEVEL_COLOURS[level];
     return colour === undefined ? message : this.#paint(colour, `${level} ${message}`);
   }
@@ -100,7 +101,12 @@ export class Output {
 function shown(value: unknown): string {
   const text =
     typeof value === 'string' ? value : isError(value) ? value.message : JSON.stringify(value);
-  return stripVTControlCharacters(text).slice(0, VALUE_CHARS_MAX);
+  return text.slice(0, VALUE_CHARS_MAX);
+}
+
+/** A line that is not JSON: servers colour theirs, and indent what goes on by tabs. */
+function plainLine(text: string): string {
+  return plain(stripVTControlCharacters(text).replaceAll('\t', '    '));
 }
 
 /** An error as the log describes it. */
@@ -110,10 +116,11 @@ function isError(value: unknown): value is { message: string; stack?: unknown } 
   );
 }
 
+/** Indented: the stack begins with the message, a line of which would otherwise look like one that the process has logged. */
 function stackOf(error: unknown): string {
-  return isError(error) && typeof error.stack === 'string'
-    ? `\n${error.stack.slice(0, VALUE_CHARS_MAX)}`
-    : '';
+  if (!isError(error) || typeof error.stack !== 'string') return '';
+  const lines = error.stack.slice(0, VALUE_CHARS_MAX).split('\n');
+  return lines.map((line) => `\n    ${plain(line.trim())}`).join('');
 }
 
 /** The output on a terminal or into a pipe; colours only where someone looks, or NO_COLOR is not set. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { eachLine } from '#embedded/each-line.ts';
 import { LOCALHOST } from '#shared/kernel/localhost.ts';
 
 /** Imported first by every process, so that it ends with the launcher. */
@@ -114,8 +114,7 @@ export class RoleProcess {
 
   #read(): void {
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      if (stream === null) continue;
-      createInterface({ input: stream }).on('line', (line) => this.command.onLine(line));
+      if (stream !== null) eachLine(stream, (line) => this.command.onLine(line));
     }
   }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { eachLine } from '#embedded/each-line.ts';
 import { claimPort } from '#embedded/ports.ts';
 import { bareEnvironment } from './bare-environment.ts';
 
@@ -72,7 +72,7 @@ export async function startServer(options: ServerCommand): Promise<RunningServer
   const tail: string[] = [];
   const ready = new Promise<true>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on('line', (line) => {
+      eachLine(stream, (line) => {
         tail.push(line);
         if (tail.length > LOG_LINES_KEPT) tail.shift();
         options.onLog?.(line);

@@ -1,5 +1,5 @@
 /** Control characters, line and paragraph separators, and what turns the direction of text or shows nothing. */
-export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /**
  * Text of others, on one line and without what could move the cursor, turn the direction, or look like a line of ours:
@@ -10,6 +10,18 @@ export function plain(foreign: string): string {
     UNPRINTABLE,
     (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );
+}
+
+/** A document of JSON that says the same, in which such characters are escaped as JSON escapes them. Its line ends stay. */
+export function plainJson(document: string): string {
+  return document.replace(UNPRINTABLE, (character) =>
+    character === '\n' ? character : escapedInJson(character),
+  );
+}
+
+function escapedInJson(character: string): string {
+  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
 /** What mail programs make links of: `https://`, the dots of a domain, the @ of an address. */

@@ -6,6 +6,7 @@ import {
   type Logger,
   pino,
 } from 'pino';
+import { plainJson } from '#shared/kernel/plain-text.ts';
 import { describeError, hideCredentials, scrubFields } from './redaction.ts';
 import { Repetitions } from './repetitions.ts';
 
@@ -33,12 +34,17 @@ export function createLogger({ role, level, destination }: LoggerOptions): Logge
     },
     // `scrubFields` has described errors already; pino's own description would lose their types.
     serializers: { err: (described: unknown) => described },
-    hooks: { logMethod: withoutRepetition(new Repetitions()), streamWrite: hideCredentials },
+    hooks: { logMethod: withoutRepetition(new Repetitions()), streamWrite: writtenLine },
   };
   // Written at once, not buffered: the last lines before a crash are the ones that matter.
   const root = pino(options, destination ?? pino.destination({ fd: 1, sync: true }));
   const makeChild: unknown = Reflect.get(root, 'child');
   return withScrubbedChildren(root, makeChild as MakeChild);
+}
+
+/** Without credentials, and on one line for every program that shows it: pino leaves U+2028, C1 controls and the like as they are. */
+function writtenLine(line: string): string {
+  return plainJson(hideCredentials(line));
 }
 
 type MakeChild = (this: Logger, fields: Bindings, options: ChildLoggerOptions) => Logger;

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { compareClocks } from '#cli/doctor/clock.ts';
+import { eachLine } from '#embedded/each-line.ts';
 import { Backoff } from '#embedded/launcher/backoff.ts';
 import { Output } from '#embedded/launcher/output.ts';
 import { parseProcfile, readProcfile } from '#embedded/launcher/roles.ts';
@@ -50,6 +52,41 @@ describe('the launcher’s output', () => {
   it('passes on lines that are not JSON, without control characters', () => {
     expect(shown('plain \u001b[2J{text}')).toBe('api             │ plain {text}\n');
     expect(shown('{broken')).toContain('{broken');
+    expect(shown('\tat x\r\b\u0085\u2028end')).toBe(
+      'api             │     at x\\u{d}\\u{8}\\u{85}\\u{2028}end\n',
+    );
+  });
+
+  it('shows a value on the line that quotes it, and a stack indented: neither looks like a line of a process', () => {
+    const forged = 'no\r\nfatal forged\u2028\u0085\u009b2J\b\u202e';
+    const err = { message: forged, stack: `Error: ${forged}\n    at a` };
+    const line = { level: 'error', msg: forged, [forged]: forged, list: [forged], err };
+    const [first = '', ...others] = shown(JSON.stringify(line)).trimEnd().split('\n');
+    const prefix = 'api             │ ';
+    expect(first).toMatch(/^api +│ error no\\u\{d\}\\u\{a\}fatal forged/);
+    expect(others).toHaveLength(3);
+    for (const other of others) expect(other.slice(0, prefix.length + 4)).toBe(`${prefix}    `);
+    expect([first, ...others].join('')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+
+  it('ends lines of a process at a line feed alone, in whatever pieces they come', async () => {
+    const bytes = Buffer.from('one\u2028{"level":"fatal"}\u2029\rstill one\n\ntwo µ\nthe rest');
+    for (const size of [1, 3, 7, bytes.length]) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.subarray(i * size, (i + 1) * size),
+      );
+      const lines: string[] = [];
+      const stream = Readable.from(pieces, { objectMode: false });
+      const ended = new Promise((resolve) => stream.once('end', resolve));
+      eachLine(stream, (line) => lines.push(line));
+      await ended;
+      expect(lines).toEqual([
+        'one\u2028{"level":"fatal"}\u2029\rstill one',
+        '',
+        'two µ',
+        'the rest',
+      ]);
+    }
   });
 });
 

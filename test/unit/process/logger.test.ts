@@ -28,6 +28,16 @@ describe('the logger', () => {
     expect(Date.parse(String(entry['time']))).not.toBeNaN();
   });
 
+  it('writes what would end a line or move a cursor as JSON escapes it, and the entry says the same', () => {
+    const value =
+      'no\r\n\u007f\u0085\u009b2J\u2028{"level":"fatal"}\u2029\u202e\u200b\u{e0001} µ 😀';
+    const output = logged((log) => log.child({ child: value }).warn({ [value]: [value] }, value));
+    expect(output.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(output).toContain('µ 😀');
+    const entry = JSON.parse(output) as Record<string, unknown>;
+    expect(entry).toMatchObject({ child: value, [value]: [value], msg: value });
+  });
+
   it('withholds prompts, completions and credentials wherever they stand', () => {
     const secret = 'swordfish';
     const output = logged((log) => {
