@@ -1,5 +1,6 @@
 import { iso31661Alpha2ToAlpha3 } from 'iso-3166/1-a2-to-1-a3.js';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 import type { Limits, Plan } from '#shared/kernel/plan.ts';
 import type {
   Contact,
@@ -50,7 +51,7 @@ const LABELS = {
 /** A printable name of 1 to 200 characters, without spaces around it. Throws `invalid_<param>`. */
 export function checkLabel(text: string, param: keyof typeof LABELS): string {
   const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(trimmed)) {
+  if (!isPrintable(trimmed, NAME_LENGTH_MAX)) {
     const message = `${LABELS[param]} must be 1 to ${NAME_LENGTH_MAX} printable characters.`;
     throw invalidParam(param, message);
   }

@@ -1,4 +1,5 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 
 /** Some sentences; more belongs elsewhere, with a link. */
 export const REGION_NOTE_LENGTH_MAX = 500;
@@ -7,7 +8,7 @@ export const REGION_NOTE_LENGTH_MAX = 500;
 export function checkRegionNote(text: string): string | null {
   const note = text.replaceAll(/\s+/g, ' ').trim();
   if (note === '') return null;
-  if (note.length > REGION_NOTE_LENGTH_MAX || /\p{Cc}/u.test(note)) {
+  if (!isPrintable(note, REGION_NOTE_LENGTH_MAX)) {
     throw invalidParam(
       'note',
       `A note has at most ${REGION_NOTE_LENGTH_MAX} printable characters.`,

@@ -24,6 +24,19 @@ function escapedInJson(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
+/** What would end the line in which a name is shown, or turn its direction. What joins letters is part of some scripts. */
+const NOT_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+
+/** Whether people can give this as a name, or as another text that stands on one line. */
+export function isPrintable(text: string, lengthMax: number): boolean {
+  return text !== '' && text.length <= lengthMax && text.search(NOT_IN_NAMES) === -1;
+}
+
+/** The name in what a browser or an issuer says, which refuses nothing; empty when there is none in it. */
+export function printable(said: string): string {
+  return said.replaceAll(NOT_IN_NAMES, ' ').trim();
+}
+
 /** What mail programs make links of: `https://`, the dots of a domain, the @ of an address. */
 const LINK_MARKS = /[:：](?=\/\/)|[.．。｡](?=[\p{L}\p{N}]{2})|[@＠]/gu;
 

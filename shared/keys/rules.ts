@@ -1,6 +1,7 @@
 import type { AccountState } from '#shared/accounts/account.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 import { planCovers, type Limits, type Plan, type Rate } from '#shared/kernel/plan.ts';
 import { DEFAULT_SCOPES, isScope, SCOPES, type Scope } from './credential.ts';
 import { requireRotatable } from './lifecycle.ts';
@@ -186,7 +187,7 @@ export function scopesOnPlan(scopes: readonly string[], plan: Plan): readonly Sc
 
 function checkName(name: string): string {
   const trimmed = name.trim();
-  if (trimmed === '' || trimmed.length > KEY_NAME_LENGTH_MAX || /\p{Cc}/u.test(trimmed)) {
+  if (!isPrintable(trimmed, KEY_NAME_LENGTH_MAX)) {
     throw invalidParam(
       'name',
       `A key needs a name of 1 to ${KEY_NAME_LENGTH_MAX} printable characters.`,

@@ -1,4 +1,5 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 import type { Person } from './roles.ts';
 
 const NAME_LENGTH_MAX = 200;
@@ -8,8 +9,9 @@ const EMAIL_LENGTH_MAX = 254;
 /** Somebody who can be written to. Throws `invalid_name` or `invalid_email`. */
 export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, 'name' | 'email'> {
   const name = who.name.trim();
-  if (name === '' || name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name)) {
-    throw invalidParam('name', `A person needs a name of 1 to ${NAME_LENGTH_MAX} characters.`);
+  if (!isPrintable(name, NAME_LENGTH_MAX)) {
+    const message = `A person needs a name of 1 to ${NAME_LENGTH_MAX} printable characters.`;
+    throw invalidParam('name', message);
   }
   return { name, email: checkEmail(who.email) };
 }

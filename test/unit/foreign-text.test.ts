@@ -2,7 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
 import { printJson } from '#cli/print.ts';
-import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
+import { checkContact, checkLabel } from '#shared/accounts/checks.ts';
+import { checkRegionNote } from '#shared/catalogue/region-note.ts';
+import { plain, printable, reasonOf } from '#shared/kernel/plain-text.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import { grantKey } from '#shared/keys/rules.ts';
+import { checkPerson } from '#shared/persons/checks.ts';
 
 describe('text of others in the output of commands', () => {
   it('text of others stays on its line, moves no cursor and turns no direction', () => {
@@ -36,6 +41,41 @@ describe('text of others in the output of commands', () => {
 
   it('the reason of a failure stays on one line', () => {
     expect(reasonOf(new Error('one\n two\u001b[31m'))).toBe('one · two\\u{1b}[31m');
+  });
+});
+
+describe('names that people give', () => {
+  const terms = {
+    plan: 'audit',
+    limits: PLAN_LIMITS.audit,
+    grantor: 'person',
+    now: 0,
+  } as const;
+  const email = 'eve@evil.example';
+  const NAMED: Readonly<Record<string, (name: string) => unknown>> = {
+    key: (name) => grantKey({ name }, terms).name,
+    person: (name) => checkPerson({ name, email }).name,
+    organisation: (name) => checkLabel(name, 'name'),
+    contact: (name) => checkContact({ name, email }, 'billing').name,
+    'owner or director': (name) => checkLabel(name, 'parties'),
+    'note of a region': checkRegionNote,
+  };
+
+  it.each(Object.keys(NAMED))('%s: what is given ends no line and turns no direction', (of) => {
+    const check = NAMED[of]!;
+    for (const kept of ['Größe 5 µJ', '東京 😀', 'می\u200cخواهم', 'שלום עולם'])
+      expect(check(kept)).toBe(kept);
+    const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
+    // A note is made one line of, whatever it is broken by.
+    const breaking = of === 'note of a region' ? '' : '\n\r\u2028\u2029';
+    for (const character of `\u0000\u0007\u007f\u0085\u009b${breaking}${turning}`) {
+      expect(() => check(`a${character}b`), plain(character)).toThrow('printable characters');
+    }
+  });
+
+  it('are what is left of what an issuer says, or a browser', () => {
+    expect(printable('\u2067Eve\u2028ready\u0007\u202e ')).toBe('Eve ready');
+    expect(printable('\u202e\n')).toBe('');
   });
 });
 

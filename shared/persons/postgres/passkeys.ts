@@ -3,6 +3,7 @@ import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { queueLetter } from '#shared/accounts/postgres/mail.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { isPrintable, printable } from '#shared/kernel/plain-text.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -87,8 +88,8 @@ export function createPasskeys(pool: Pool, surroundings: Surroundings) {
     /** Adds one under a name. The person gets a letter, in case it was not they. */
     add: (person: Person, typed: string, key: PasskeyKey, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
-        const name = typed.replaceAll(/\p{Cc}/gu, ' ').trim();
-        if (name === '' || name.length > NAME_LENGTH_MAX) {
+        const name = printable(typed);
+        if (!isPrintable(name, NAME_LENGTH_MAX)) {
           throw invalidParam(
             'name',
             `A passkey needs a name of 1 to ${NAME_LENGTH_MAX} characters.`,

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { printable } from '#shared/kernel/plain-text.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -311,12 +312,8 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
     if (!claims.emailVerified) throw new EntryRefused('unverified_email');
     const email = checkEmail(claims.email);
     if (!(await isOurs(client, orgId, email))) throw new EntryRefused('other_domain');
-    const said =
-      claims.name
-        ?.replaceAll(/\p{Cc}/gu, ' ')
-        .trim()
-        .slice(0, NAME_LENGTH_MAX) ?? '';
-    const name = said === '' ? email.slice(0, email.lastIndexOf('@')) : said;
+    const said = printable(claims.name ?? '').slice(0, NAME_LENGTH_MAX);
+    const name = said === '' ? printable(email.slice(0, email.lastIndexOf('@'))) : said;
     return ensurePerson(client, surroundings, { name, email });
   }
 
