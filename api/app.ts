@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
+import { keepConnections } from '#api/plugins/connections.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { intake } from '#api/plugins/intake.ts';
 import {
@@ -115,6 +116,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       return isPage ? sendError(faultOf(error), request, reply) : send(reply, faultOf(error));
     },
   });
+  keepConnections(app);
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.addHook('onRequest', (request, reply, next) => {

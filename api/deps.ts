@@ -80,6 +80,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       queues: exports.queues,
     },
     onError: events.storeFailed,
+    onFailure: events.failedInside,
   });
 
   const app = await buildApp({

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
@@ -64,7 +65,10 @@ export interface DashboardOptions {
   operations: Operations;
   /** What an address may ask of this process; pages have a share of it. */
   perAddress: Rate;
+  /** A store failed, beside what was asked for. */
   onError: (error: unknown) => void;
+  /** A page failed, and its request is answered with that. */
+  onFailure: (error: unknown, request: FastifyRequest) => void;
   surroundings?: Surroundings;
 }
 
@@ -167,6 +171,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     operations: options.operations,
     policyHits: createPolicyHits(pool),
     onError,
+    onFailure: options.onFailure,
   };
 }
 

@@ -89,7 +89,10 @@ export function seeOther(reply: FastifyReply, address: string): FastifyReply {
  * What holds for every page: where a form comes from, and what a failure looks like. An answer that is not a page of ours
  * has the headers of one.
  */
-export function guardPages(app: FastifyInstance, { publicUrl, onError }: DashboardDeps): void {
+export function guardPages(
+  app: FastifyInstance,
+  { publicUrl, onFailure }: Pick<DashboardDeps, 'publicUrl' | 'onFailure'>,
+): void {
   const publicOrigin = new URL(publicUrl).origin;
   const secure = publicUrl.startsWith('https:');
   app.addHook('onRequest', (request, reply, next) => {
@@ -106,7 +109,7 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
     if (thrown instanceof ConfirmationNeeded) return askToConfirm(thrown, request, reply);
     const error = pageOfEntry(thrown) ?? thrown;
     // What there is no room for is refused, and has not failed.
-    if (shown(error).status === 500 && error === thrown) onError(error);
+    if (shown(error).status === 500 && error === thrown) onFailure(error, request);
     return sendError(error, request, reply);
   });
   // What no route takes fails in a hook before it gets here, and is shown like any other failure.

@@ -154,10 +154,8 @@ function settle(
   errorOf: (thrown: unknown) => Error = asError,
 ): void {
   if (!(checked instanceof Promise)) return next();
-  checked.then(
-    () => next(),
-    (error: unknown) => next(errorOf(error)),
-  );
+  // An error of `errorOf` itself is answered too: nothing else would hear of it, and the process would end.
+  checked.then(() => undefined, errorOf).then(next, next);
 }
 
 /** The caller's key, as the audit log names who acted. */

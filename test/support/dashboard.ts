@@ -137,6 +137,7 @@ export async function openDashboardEdge(
     },
     perAddress,
     onError: (error) => errors.push(error),
+    onFailure: (error) => errors.push(error),
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });
   return { app, errors, dashboard, browser: (options) => new TestBrowser(app, options) };

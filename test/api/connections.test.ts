@@ -1,0 +1,79 @@
+import { connect, type AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import Fastify from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { guardPages } from '#api/dashboard/guard.ts';
+import { apiEvents } from '#api/events.ts';
+import { authenticate } from '#api/plugins/authenticate.ts';
+import { invalidApiKey } from '#shared/keys/authorize.ts';
+import { KEY_LENGTH } from '#shared/keys/format.ts';
+import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
+
+/** Sends a request and resets the connection in the same breath; resolves when the client's side is closed. */
+function sendAndReset(port: number, path: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+      socket.resetAndDestroy();
+    });
+    socket.on('error', () => {});
+    socket.once('close', () => resolve());
+  });
+}
+
+describe('a client that resets its connection with the last byte of its request', () => {
+  it.each(['/status', '/v1/models', '/dashboard/sign-in'])(
+    'is one that has left, and no error of ours: %s',
+    async (path) => {
+      const failed: unknown[] = [];
+      const events = apiEvents(pino({ level: 'silent' }), new Registry());
+      const app = await buildTestApp(NO_DATABASE, {
+        events: {
+          ...events,
+          failedInside: (error) => failed.push(error),
+          storeFailed: (error) => failed.push(error),
+        },
+      });
+      await app.listen({ port: 0, host: '127.0.0.1' });
+      const { port } = app.server.address() as AddressInfo;
+      for (let i = 0; i < 50; i += 1) await sendAndReset(port, path);
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/methodologies`);
+      expect(answer.status).toBe(200);
+      expect(failed).toEqual([]);
+    },
+  );
+});
+
+describe('an error of ours', () => {
+  it('is answered where it comes while a key that is not good is refused', async () => {
+    const app = Fastify();
+    await app.register(authenticate, {
+      credentials: { lookup: () => Promise.reject(invalidApiKey()) },
+      keyUse: { used() {} },
+      supportEmail: 'support@docket.example',
+      addresses: {
+        take: () => {
+          throw new Error('no address');
+        },
+        waitOf: () => 0,
+      },
+    });
+    app.get('/', { config: { scope: 'any' } }, () => 'never');
+    const headers = { authorization: `Bearer dkt_${'a'.repeat(KEY_LENGTH - 4)}` };
+    expect((await app.inject({ url: '/', headers })).statusCode).toBe(500);
+  });
+
+  it('is counted as one of a page where a page fails', async () => {
+    const failed: unknown[] = [];
+    const app = Fastify();
+    guardPages(app, {
+      publicUrl: 'https://gateway.example',
+      onFailure: (error, request) => failed.push([error, request.url]),
+    });
+    const error = new TypeError('a bug');
+    app.get('/page', () => Promise.reject(error));
+    expect((await app.inject('/page')).statusCode).toBe(500);
+    expect(failed).toEqual([[error, '/page']]);
+  });
+});
