@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
-import { keepConnections } from '#api/plugins/connections.ts';
+import { boundConnections } from '#api/plugins/connections.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { intake } from '#api/plugins/intake.ts';
 import {
@@ -51,6 +51,8 @@ import { verifierRoutes, type VerifierRoutesOptions } from '#api/routes/verifier
 export interface AppOptions {
   bodyBytesMax: number;
   trustedProxies: readonly string[];
+  /** How many connections it has at once. */
+  connectionsMax: number;
   newRequestId: () => string;
   events: ApiEvents;
   authenticate: Omit<AuthenticateOptions, 'addresses' | 'supportEmail'>;
@@ -83,6 +85,10 @@ export interface AppOptions {
 const PARAM_CHARS_MAX = 512;
 /** A client that sends its request slower than this holds a socket for nothing. */
 const REQUEST_TIMEOUT_MS = 120_000;
+/** From the connection, or the first byte of a later request: a client that is slower, or sends none, holds a socket for nothing. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** How often the server looks for requests that are late. */
+const LATE_LOOK_MS = 5_000;
 /** Above the 60 s after which load balancers drop idle connections, so that it is never we who close first. */
 const KEEP_ALIVE_MS = 75_000;
 
@@ -107,7 +113,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
     // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
-    http: { requireHostHeader: false },
+    http: {
+      requireHostHeader: false,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: LATE_LOOK_MS,
+    },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options.newRequestId),
     // A request that fails before routing passes no hook and no error handler.
     frameworkErrors: (error, request, reply) => {
@@ -116,7 +126,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       return isPage ? sendError(faultOf(error), request, reply) : send(reply, faultOf(error));
     },
   });
-  keepConnections(app);
+  const { connectionsMax, trustedProxies, events } = options;
+  boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.addHook('onRequest', (request, reply, next) => {

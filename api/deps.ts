@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
+import { openFilesMax } from '#shared/kernel/system/open-files.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
@@ -19,6 +20,7 @@ import { buildApp } from './app.ts';
 import { Departure } from './departure.ts';
 import { openCredentials } from '#api/auth/deps.ts';
 import { dashboardOf } from '#api/dashboard/deps.ts';
+import { connectionsMaxOf } from '#api/plugins/connections.ts';
 import { openStatus } from '#api/front/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
@@ -86,6 +88,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const app = await buildApp({
     bodyBytesMax: config.bodyBytesMax,
     trustedProxies: config.trustedProxies,
+    connectionsMax: connectionsMaxOf(openFilesMax()),
     newRequestId: () => newId('req'),
     events,
     authenticate: access,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
+import type { ConnectionBound } from '#api/plugins/connections.ts';
 import type { UnroutedEntry } from '#api/inference/read.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
@@ -18,6 +19,8 @@ export interface ApiEvents {
   /** A request passed without the second stage of screening, which could not be asked. */
   unjudged: () => void;
   storeFailed: (error: unknown) => void;
+  /** A connection was closed at once, because there were too many. */
+  connectionRefused: (bound: ConnectionBound) => void;
   /** A thread that reads large bodies has ended: of a body, or of a fault of ours. */
   readerLost: (error: unknown) => void;
   /** Changed signing keys cannot be read; the ones known before stay published. */
@@ -62,6 +65,12 @@ function apiMetrics(registry: Registry) {
     unjudged: new Counter({
       name: 'docket_moderation_skipped_total',
       help: 'Requests that passed because the moderation endpoint could not be asked',
+      registers,
+    }),
+    connections: new Counter({
+      name: 'docket_connections_refused_total',
+      help: 'Connections that were closed at once, because one address or all had too many',
+      labelNames: ['bound'],
       registers,
     }),
     stores: new Counter({
@@ -123,6 +132,14 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       log.warn({
         event: 'store_error',
         message: error instanceof Error ? error.message : String(error),
+      });
+    },
+    connectionRefused(bound) {
+      metrics.connections.inc({ bound });
+      log.warn({
+        event: 'connections_refused',
+        bound,
+        message: `too many connections of ${bound}`,
       });
     },
     readerLost(error) {

@@ -1,12 +1,89 @@
 import type { Socket } from 'node:net';
+import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
+import { callerNetwork } from './caller-network.ts';
+
+/** Descriptors for stores, upstreams, files and the metrics port: a quarter where there are few. */
+const RESERVE = 1_024;
+/** Above what one process serves; with unfinished headers on each they come to some hundred megabytes. */
+const CONNECTIONS_MAX = 16_384;
+
+const SHARE_OF_FREE = 1 / 4;
+
+/** How many connections a process takes that may have so many descriptors. */
+export function connectionsMaxOf(openFilesMax: number): number {
+  const reserve = Math.min(RESERVE, Math.ceil(openFilesMax / 4));
+  return Math.min(CONNECTIONS_MAX, openFilesMax - reserve);
+}
+
+/** Of which there were too many: connections of one address, or of all. */
+export type ConnectionBound = 'address' | 'all';
+
+export interface ConnectionsOptions {
+  connectionsMax: number;
+  /** Their connections are those of many callers, and bounded together alone. */
+  trustedProxies: readonly string[];
+  onRefused: (bound: ConnectionBound) => void;
+}
 
 /**
- * Asks for the address of each connection when it comes, once: node remembers the answer, and of a connection that has been
- * reset the system knows none any more. One that has none then has left already, and its request, if it sent one, is none.
+ * Bounds the connections of a server, and those of each address, by closing the one too many at once. The address is asked
+ * for when a connection comes, once: node remembers the answer, and of a connection that has been reset the system knows
+ * none any more. One that has none then has left already, and its request, if it sent one, is none.
  */
-export function keepConnections({ server }: Pick<FastifyInstance, 'server'>): void {
+export function boundConnections(
+  { server }: Pick<FastifyInstance, 'server'>,
+  { connectionsMax, trustedProxies, onRefused }: ConnectionsOptions,
+): void {
+  const isProxy = proxyAddr.compile([...trustedProxies]);
+  const connections = new Connections(connectionsMax);
   server.prependListener('connection', (socket: Socket) => {
-    if (socket.remoteAddress === undefined) socket.destroy();
+    const { remoteAddress: address } = socket;
+    if (address === undefined) {
+      socket.destroy();
+      return;
+    }
+    const network = isProxy(address, 0) ? undefined : callerNetwork(address);
+    const bound = connections.take(network);
+    if (bound === undefined) socket.once('close', () => connections.leave(network));
+    else {
+      socket.destroy();
+      onRefused(bound);
+    }
   });
+}
+
+/**
+ * A network has at most a quarter as many connections as are free then: alone a fifth of all, and each further one that takes
+ * what it can a fifth of what is left, so that it needs dozens of them to keep out one that comes.
+ */
+export class Connections {
+  readonly #max: number;
+  readonly #ofNetwork = new Map<string, number>();
+  #all = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Counts a connection, or says what there are too many of. One without a network is bounded with all alone. */
+  take(network: string | undefined): ConnectionBound | undefined {
+    const free = this.#max - this.#all;
+    if (free <= 0) return 'all';
+    if (network !== undefined) {
+      const open = this.#ofNetwork.get(network) ?? 0;
+      if (open >= free * SHARE_OF_FREE) return 'address';
+      this.#ofNetwork.set(network, open + 1);
+    }
+    this.#all += 1;
+    return undefined;
+  }
+
+  leave(network: string | undefined): void {
+    this.#all -= 1;
+    if (network === undefined) return;
+    const open = this.#ofNetwork.get(network)! - 1;
+    if (open === 0) this.#ofNetwork.delete(network);
+    else this.#ofNetwork.set(network, open);
+  }
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { PATIENCE } from '#patience';
 
@@ -49,6 +50,8 @@ export function createRegistry(role: string, withRuntime: boolean = true): Regis
 const CHECK_MS = 500 * PATIENCE;
 /** Probes and scrapes are tiny and local; one that takes longer to send is broken. */
 const REQUEST_MS = 5_000;
+/** More than all who look at a process; the others are descriptors for what it serves. */
+const CONNECTIONS_MAX = 64;
 
 /**
  * Serves `/healthz` (the event loop turns; touches nothing else), `/readyz` (every check passes
@@ -77,9 +80,13 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
         .end(mergeMetrics(texts));
     },
   };
-  const server = createServer({ requestTimeout: REQUEST_MS }, (request, reply) => {
-    answer(routes, request, reply).catch(() => reply.destroy());
-  });
+  const server = createServer(
+    { requestTimeout: REQUEST_MS, connectionsCheckingInterval: REQUEST_MS },
+    (request, reply) => {
+      answer(routes, request, reply).catch(() => reply.destroy());
+    },
+  );
+  keepFewConnections(server);
   await listen(server, options.port, host);
   const address = server.address();
   return {
@@ -160,6 +167,19 @@ function oneAtATime(check: ReadinessCheck): ReadinessCheck {
 function sendJson(reply: ServerResponse, status: number, body: object): void {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   reply.writeHead(status, headers).end(JSON.stringify(body));
+}
+
+/** The oldest goes when another comes: those that are held open must not keep a probe out. */
+function keepFewConnections(server: Server): void {
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    if (open.size <= CONNECTIONS_MAX) return;
+    const [oldest] = open;
+    open.delete(oldest!);
+    oldest!.destroy();
+  });
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import Fastify from 'fastify';
@@ -9,6 +9,7 @@ import { authenticate } from '#api/plugins/authenticate.ts';
 import { invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
 import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
+import { until } from '#test/support/until.ts';
 
 /** Sends a request and resets the connection in the same breath; resolves when the client's side is closed. */
 function sendAndReset(port: number, path: string): Promise<void> {
@@ -76,4 +77,64 @@ describe('an error of ours', () => {
     expect((await app.inject('/page')).statusCode).toBe(500);
     expect(failed).toEqual([[error, '/page']]);
   });
+});
+
+describe('connections that are held open', () => {
+  /** Opens connections one by one, each answered once before the next; resolves with how many were not closed. */
+  const holdOpen = async (port: number, count: number): Promise<Socket[]> => {
+    const kept: Socket[] = [];
+    for (let i = 0; i < count; i += 1) {
+      const socket = connect(port, '127.0.0.1');
+      socket.write('GET /v1/methodologies HTTP/1.1\r\nhost: a\r\n\r\n');
+      const isAnswered = await new Promise<boolean>((resolve) => {
+        socket.once('data', () => resolve(true));
+        socket.on('error', () => {});
+        socket.once('close', () => resolve(false));
+      });
+      if (isAnswered) kept.push(socket);
+    }
+    return kept;
+  };
+
+  it.each([
+    ['an address has a fifth of what there is', [], 2, 'address'],
+    ['a trusted proxy, which brings many callers, has all', ['127.0.0.1'], 8, 'all'],
+  ])(
+    'are bounded, refused by closing, and counted: %s',
+    { tags: ['limits.connections'] },
+    async (_what, trustedProxies, most, bound) => {
+      const refused: string[] = [];
+      const app = await buildTestApp(NO_DATABASE, {
+        connectionsMax: 8,
+        trustedProxies,
+        events: {
+          ...apiEvents(pino({ level: 'silent' }), new Registry()),
+          connectionRefused: (which) => refused.push(which),
+        },
+      });
+      await app.listen({ port: 0, host: '127.0.0.1' });
+      const { port } = app.server.address() as AddressInfo;
+      const kept = await holdOpen(port, 10);
+      expect(kept).toHaveLength(most);
+      expect(refused).toEqual(Array.from({ length: 10 - most }, () => bound));
+      // Room comes back with the end of one, of which the server hears in its own time.
+      kept.pop()!.destroy();
+      await until(async () => {
+        const [again] = await holdOpen(port, 1);
+        if (again !== undefined) kept.push(again);
+        return again !== undefined;
+      });
+      for (const socket of kept) socket.destroy();
+    },
+  );
+
+  it(
+    'are closed when no headers come on them, and long before one that waits between requests is',
+    { tags: ['limits.connections'] },
+    async () => {
+      const { server } = await buildTestApp(NO_DATABASE);
+      expect(server.headersTimeout).toBe(10_000);
+      expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
+    },
+  );
 });

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Counter } from 'prom-client';
 import {
@@ -158,5 +160,17 @@ describe('the health server', () => {
     await (await get(server, '/metrics')).text();
     await server.close();
     await expect(get(server, '/healthz')).rejects.toThrow();
+  });
+});
+
+describe('connections of the port', () => {
+  it('are few: the oldest goes when another comes, so that a probe gets in', async () => {
+    const server = await start();
+    const [first, ...others] = Array.from({ length: 64 }, () => connect(server.port, '127.0.0.1'));
+    const closed = new Promise((resolve) => first!.once('close', resolve));
+    await Promise.all([first!, ...others].map((socket) => once(socket, 'connect')));
+    expect((await get(server, '/healthz')).status).toBe(200);
+    await closed;
+    for (const socket of others) socket.destroy();
   });
 });
