@@ -10,6 +10,16 @@ export const SMALL_BODY_BYTES = 64 * 1024;
 const BODIES_OF_KEY = 2;
 const BODIES_OF_ORG = 3;
 const BODIES_OF_ALL = 8;
+/** What small bodies have for themselves: two thousand of the largest of them, so that large ones never keep them out. */
+const SMALL_BYTES_OF_ALL = 128 * 1024 * 1024;
+/** Of what is free of it, what one organisation may have: alone a fifth of all, which is all requests that most plans allow. */
+const SMALL_SHARE_OF_FREE = 1 / 4;
+/**
+ * A body that comes slower than this once it has had a moment to begin gives its place to one that would be refused. The
+ * largest that is configured by default would take ten minutes, and is given up after two anyway.
+ */
+const SLOWEST_BYTES_PER_S = 32 * 1024;
+const BEGIN_MS = 2_000;
 /** Requests of one organisation on the way at once: its burst, and never fewer than a pool of connections has. */
 const REQUESTS_OF_ORG_MIN = 256;
 /** Half of what the process takes: the other half is there for others. */
@@ -23,6 +33,16 @@ interface Held {
   release(): void;
 }
 
+/** A body on its way. */
+export interface Body {
+  /** What it may come to. */
+  bytes: number;
+  /** What of it has come; Infinity when it is whole. */
+  received: () => number;
+  /** Answers its request that it was too slow. */
+  giveUp: () => void;
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     intake: Held;
@@ -32,11 +52,15 @@ declare module 'fastify' {
 export interface IntakeOptions {
   /** The largest body that a route takes. */
   bodyBytesMax: number;
+  /** Monotonic milliseconds. */
+  now?: () => number;
 }
 
 interface Tally {
   requests: number;
+  /** Of all bodies, and of the small ones among them. */
   bytes: number;
+  smallBytes: number;
 }
 
 const NOTHING: Held = { release() {} };
@@ -46,9 +70,9 @@ const NOTHING: Held = { release() {} };
  * and all of them together may have on the way into this process. It says no before a byte is kept, so that what stands
  * behind it (parsing, screening) can be hurt by no one caller. Register it behind `authenticate`.
  */
-export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax }, done) => {
+export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax, now }, done) => {
   app.decorateRequest('intake', null as unknown as Held);
-  const gate = new Gate(bodyBytesMax);
+  const gate = new Gate(bodyBytesMax, now);
   app.addHook('onRoute', (route) => {
     if (route.schema?.rawBody === undefined)
       route.bodyLimit = Math.min(SMALL_BODY_BYTES, bodyBytesMax);
@@ -58,10 +82,10 @@ export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax
     // Whatever reads no body holds nothing, and the few that revoke a key are not held up by what is on its way with it.
     if (request.is404 || request.credential === null || !hasBody(request)) return next();
     if (request.routeOptions.config.bucket === 'revocations') return next();
-    const bytes = bytesOf(request);
-    const fault = gate.refusal(request.credential, bytes);
+    const body = bodyOf(request);
+    const fault = gate.refusal(request.credential, body.bytes);
     if (fault !== undefined) return next(fault);
-    const held = gate.hold(request.credential, bytes);
+    const held = gate.hold(request.credential, body);
     request.intake = held;
     reply.raw.once('close', () => held.release());
     next();
@@ -83,14 +107,47 @@ function bytesOf({ headers, routeOptions }: FastifyRequest): number {
   return Math.min(limit, Number.isNaN(announced) ? limit : announced);
 }
 
-class Gate {
+function bodyOf(request: FastifyRequest): Body {
+  const { raw, server } = request;
+  const { socket } = raw;
+  const before = socket.bytesRead;
+  return {
+    bytes: bytesOf(request),
+    received: () => (raw.complete ? Infinity : socket.bytesRead - before),
+    // As node does with a request that takes longer than all may.
+    giveUp: () => {
+      const error = new Error('The body came too slowly.');
+      server.server.emit(
+        'clientError',
+        Object.assign(error, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),
+        socket,
+      );
+    },
+  };
+}
+
+/** A large body on its way. */
+interface Coming extends Body, Held {
+  begunAt: number;
+}
+
+/**
+ * Counts what is on its way. Large bodies share what there is by coming first, and keep it by coming: one that was announced
+ * and does not come gives its place to another. Small ones have a part of their own, of which an organisation has at most
+ * a quarter of what is free, and of requests as many as are: those who take what they can leave room for one that comes.
+ */
+export class Gate {
   readonly #bodyBytesMax: number;
-  readonly #all: Tally = { requests: 0, bytes: 0 };
+  readonly #now: () => number;
+  readonly #all: Tally = { requests: 0, bytes: 0, smallBytes: 0 };
   /** Keys and organisations with something on the way, by id. */
   readonly #callers = new Map<string, Tally>();
+  /** The oldest first. */
+  readonly #large = new Set<Coming>();
 
-  constructor(bodyBytesMax: number) {
+  constructor(bodyBytesMax: number, now: () => number = () => performance.now()) {
     this.#bodyBytesMax = bodyBytesMax;
+    this.#now = now;
   }
 
   refusal({ keyId, orgId, limits }: Credential, bytes: number): Fault | undefined {
@@ -107,37 +164,68 @@ class Gate {
         retryAfterMs: RETRY_MS,
       });
     }
-    const { requests: all, bytes: taken } = this.#all;
-    if (all < REQUESTS_OF_ALL && taken + bytes <= BODIES_OF_ALL * this.#bodyBytesMax)
-      return undefined;
+    if (this.#hasRoom(orgId, bytes)) return undefined;
     return new Fault('dispatch_unavailable', { retryAfterMs: RETRY_MS });
   }
 
-  hold({ keyId, orgId }: Credential, bytes: number): Held {
-    this.#count(keyId, 1, bytes);
-    this.#count(orgId, 1, bytes);
-    this.#all.requests += 1;
-    this.#all.bytes += bytes;
+  hold({ keyId, orgId }: Credential, body: Body): Held {
+    const { bytes } = body;
+    const count = (requests: 1 | -1): void => {
+      this.#count(keyId, requests, bytes);
+      this.#count(orgId, requests, bytes);
+      add(this.#all, requests, bytes);
+    };
+    count(1);
     let isHeld = true;
-    return {
+    const coming: Coming = {
+      ...body,
+      begunAt: this.#now(),
       release: () => {
         if (!isHeld) return;
         isHeld = false;
-        this.#count(keyId, -1, -bytes);
-        this.#count(orgId, -1, -bytes);
-        this.#all.requests -= 1;
-        this.#all.bytes -= bytes;
+        this.#large.delete(coming);
+        count(-1);
       },
     };
+    if (bytes > SMALL_BODY_BYTES) this.#large.add(coming);
+    return coming;
   }
 
-  #count(id: string, requests: number, bytes: number): void {
-    const tally = this.#callers.get(id);
-    if (tally === undefined) this.#callers.set(id, { requests, bytes });
-    else {
-      tally.requests += requests;
-      tally.bytes += bytes;
-      if (tally.requests === 0) this.#callers.delete(id);
-    }
+  #hasRoom(orgId: string, bytes: number): boolean {
+    const { requests, smallBytes } = this.#all;
+    const ofOrg = this.#callers.get(orgId);
+    if ((ofOrg?.requests ?? 0) >= REQUESTS_OF_ALL - requests) return false;
+    if (bytes > SMALL_BODY_BYTES) return this.#hasRoomForLarge(bytes);
+    return (
+      (ofOrg?.smallBytes ?? 0) + bytes <= (SMALL_BYTES_OF_ALL - smallBytes) * SMALL_SHARE_OF_FREE
+    );
   }
+
+  /** Makes room where bodies do not come. */
+  #hasRoomForLarge(bytes: number): boolean {
+    const free = (): number =>
+      BODIES_OF_ALL * this.#bodyBytesMax - (this.#all.bytes - this.#all.smallBytes);
+    const now = this.#now();
+    for (const one of this.#large) {
+      const begunForMs = now - one.begunAt - BEGIN_MS;
+      if (bytes <= free() || begunForMs <= 0) break;
+      if (one.received() >= (begunForMs / 1_000) * SLOWEST_BYTES_PER_S) continue;
+      one.release();
+      one.giveUp();
+    }
+    return bytes <= free();
+  }
+
+  #count(id: string, requests: 1 | -1, bytes: number): void {
+    const one = this.#callers.get(id) ?? { requests: 0, bytes: 0, smallBytes: 0 };
+    add(one, requests, bytes);
+    if (one.requests === 0) this.#callers.delete(id);
+    else this.#callers.set(id, one);
+  }
+}
+
+function add(one: Tally, requests: 1 | -1, bytes: number): void {
+  one.requests += requests;
+  one.bytes += requests * bytes;
+  if (bytes <= SMALL_BODY_BYTES) one.smallBytes += requests * bytes;
 }

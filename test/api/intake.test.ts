@@ -47,12 +47,12 @@ const newKey = (orgId: string, keyId = newId('key')) =>
     limits: { ...PLAN_LIMITS.enterprise, burst: 256 },
   });
 
-/** Announces a body and sends none of it. Resolves when the connection is made. */
-function announce(key: string, bytes: number, path = '/v1/chat/completions'): Promise<void> {
+/** Announces a body and sends as much of it as is said, which is none. Resolves when that is on its way. */
+function announce(key: string, bytes: number, sent = 0): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.write(
-        `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`,
+        `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${' '.repeat(sent)}`,
         () => resolve(),
       );
     });
@@ -61,12 +61,12 @@ function announce(key: string, bytes: number, path = '/v1/chat/completions'): Pr
   });
 }
 
-/** What a request with a small body is told, as a code. */
-async function told(key: string, path = '/v1/chat/completions'): Promise<string> {
+/** What a request is told, as a code; its body is a small one when none is given. */
+async function told(key: string, path = '/v1/chat/completions', body = '{'): Promise<string> {
   const answer = await ask(`http://127.0.0.1:${port}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: '{',
+    body,
   });
   return (JSON.parse(answer.text) as { error: { code: string } }).error.code;
 }
@@ -106,16 +106,21 @@ describe('bodies on their way', () => {
   );
 
   it(
-    'eight of the largest bodies are all that the process takes at once: then it asks everybody to wait',
+    'eight of the largest bodies are all that the process takes at once: then it asks everybody with a large one to wait, and takes small ones',
     { tags: ['limits.intake', 'codes.internal'] },
     async () => {
       const keys = Array.from({ length: 4 }, (_, i) => newKey(`org_all_${i}`));
-      await Promise.all(keys.flatMap((key) => [announce(key, MIB), announce(key, MIB)]));
+      // They come: a body that does not gives its place to another.
+      await Promise.all(
+        keys.flatMap((key) => [announce(key, MIB, MIB - 1), announce(key, MIB, MIB - 1)]),
+      );
       const other = newKey('org_last');
-      await until(async () => (await told(other)) === 'dispatch_unavailable');
-      for (const socket of open) socket.destroy();
-      await until(async () => (await told(other)) !== 'dispatch_unavailable');
+      const large = `{${' '.repeat(100_000)}`;
+      await until(async () => (await told(other, undefined, large)) === 'dispatch_unavailable');
       expect(await told(other)).toBe('invalid_json');
+      for (const socket of open) socket.destroy();
+      await until(async () => (await told(other, undefined, large)) !== 'dispatch_unavailable');
+      expect(await told(other, undefined, large)).toBe('invalid_json');
     },
   );
 

@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
+import Fastify from 'fastify';
+import { expect, it, onTestFinished } from 'vitest';
+import { Gate, intake } from '#api/plugins/intake.ts';
+import { answerClientError } from '#api/plugins/client-errors.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import { exchange } from '#test/support/raw-http.ts';
+
+const MIB = 1_048_576;
+const SMALL = 65_536;
+
+const caller = (org: string, key = org): Credential =>
+  ({ keyId: `key_${key}`, orgId: `org_${org}`, limits: PLAN_LIMITS.enterprise }) as Credential;
+
+/** A gate for bodies of so many bytes, whose clock the test turns. */
+function openGate(bodyBytesMax = MIB) {
+  const clock = { ms: 0 };
+  const gate = new Gate(bodyBytesMax, () => clock.ms);
+  const gaveUp: string[] = [];
+  /** Announces a body, of which so much has come; says with what it was refused. */
+  const announce = (org: string, bytes: number, received = () => 0): string | undefined => {
+    const fault = gate.refusal(caller(org), bytes);
+    if (fault !== undefined) return fault.code;
+    gate.hold(caller(org), { bytes, received, giveUp: () => gaveUp.push(org) });
+    return undefined;
+  };
+  return { clock, announce, gaveUp };
+}
+
+const FOUR = ['a', 'b', 'c', 'd'];
+
+it(
+  'large bodies that were announced and do not come give their places, the oldest first, when another needs them',
+  { tags: ['limits.intake'] },
+  () => {
+    const { clock, announce, gaveUp } = openGate();
+    for (const org of FOUR) for (let i = 0; i < 2; i += 1) announce(org, MIB);
+    expect(announce('other', MIB)).toBe('dispatch_unavailable');
+    clock.ms = 2_001;
+    expect(gaveUp).toEqual([]);
+    expect(announce('other', MIB)).toBeUndefined();
+    expect(gaveUp).toEqual(['a']);
+  },
+);
+
+it(
+  'large bodies that come keep their places, also when they are whole and wait to be read',
+  { tags: ['limits.intake'] },
+  () => {
+    const { clock, announce, gaveUp } = openGate();
+    for (const org of FOUR) {
+      announce(org, MIB, () => ((clock.ms - 1_000) / 1_000) * 32 * 1024);
+      announce(org, MIB, () => Infinity);
+    }
+    clock.ms = 20_000;
+    expect(announce('other', MIB)).toBe('dispatch_unavailable');
+    expect(gaveUp).toEqual([]);
+  },
+);
+
+it(
+  'a small body gets in whatever large ones and small ones of others are on their way',
+  { tags: ['limits.intake'] },
+  () => {
+    const { announce, gaveUp } = openGate(20 * MIB);
+    for (const org of FOUR) for (let i = 0; i < 2; i += 1) announce(org, 20 * MIB);
+    expect(announce('other', MIB)).toBe('dispatch_unavailable');
+    let taken = 0;
+    for (let org = 0; org < 20; org += 1) {
+      while (announce(`flood ${org}`, SMALL) === undefined) taken += 1;
+      expect(announce(`beside ${org}`, SMALL)).toBeUndefined();
+    }
+    expect(taken).toBeGreaterThan(1_000);
+    expect(gaveUp).toEqual([]);
+  },
+);
+
+it(
+  'the request of a body that gives its place is told that it was too slow, and its connection is closed',
+  { tags: ['limits.intake'] },
+  async () => {
+    const clock = { ms: 0 };
+    const app = Fastify({
+      bodyLimit: MIB,
+      clientErrorHandler: (error, socket) => answerClientError(error, socket, () => 'req_x'),
+    });
+    onTestFinished(() => app.close());
+    app.decorateRequest('credential', null as unknown as Credential);
+    app.addHook('onRequest', (request, _reply, next) => {
+      const org = String(request.headers['x-org']);
+      request.credential = caller(org);
+      next();
+    });
+    await app.register(intake, { bodyBytesMax: MIB, now: () => clock.ms });
+    let begun = 0;
+    const allBegun = Promise.withResolvers<void>();
+    app.addHook('onRequest', (_request, _reply, next) => {
+      begun += 1;
+      if (begun === 8) allBegun.resolve();
+      next();
+    });
+    app.post('/', { schema: { rawBody: {} } }, () => 'taken');
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as AddressInfo;
+    const head = (org: string, bytes: number) =>
+      `POST / HTTP/1.1\r\nhost: a\r\nx-org: ${org}\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: ${bytes}\r\n\r\n`;
+
+    const still = FOUR.flatMap((org) => [org, org]).map((org) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(head(org, MIB));
+      return socket;
+    });
+    await allBegun.promise;
+    const said = Promise.race(still.map((socket) => once(socket, 'data')));
+    clock.ms = 3_000;
+    const [answer] = await exchange(port, [head('other', MIB), Buffer.alloc(MIB)]);
+    expect(answer?.text).toBe('taken');
+    const [text] = (await said) as [Buffer];
+    expect(text.toString()).toMatch(/^HTTP\/1.1 408 [^]*"code":"request_timeout"/);
+    for (const socket of still) socket.destroy();
+  },
+);
