@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
@@ -8,7 +8,7 @@ import { isHeld } from './entity-tags.ts';
 
 export interface PackAccess {
   store: Pick<ExportStore, 'read'>;
-  /** Told when somebody begins to fetch the pack. */
+  /** Told before the pack is opened for a caller. */
   onDownload: () => Promise<void>;
 }
 
@@ -54,10 +54,12 @@ export async function sendPack(
   }
   // A stream without bytes: the framework would set the length of no body to 0.
   if (isHead) return reply.send(Readable.from([]));
+  // The caller who resumes has been written down at the beginning.
+  if (bytes.start === 0) await onDownload();
+  // Nothing is awaited between opening and handing over: a file that is left open ends the process when it is collected.
   const stream = await store.read(record.id, bytes);
   if (stream === null) throw new Error(`the pack of ${record.id} is not in the store`);
-  // Whoever resumes has been written down when they began.
-  if (bytes.start === 0) await onDownload();
+  finished(reply.raw, () => stream.destroy());
   return reply.send(stream);
 }
 

@@ -32,10 +32,11 @@ export function operatorExports(options: OperatorExportsOptions): ExportAccess {
     get: async (id) => describeExport(await find(id)),
     async open({ id, size_bytes: size }, start) {
       const record = await find(id);
+      // Written down before the pack is opened: a stream that is not handed over would stay open.
+      await exports.downloaded(record, actor);
       const stream = await store.read(id, { start, end: (size ?? 1) - 1 });
       if (stream === null) throw new Fault('export_not_found');
-      await exports.downloaded(record, actor);
-      return stream as unknown as AsyncIterable<Uint8Array>;
+      return stream;
     },
   };
 }
@@ -86,8 +87,10 @@ export function apiExports({ baseUrl, apiKey }: ApiExportsOptions): ExportAccess
       const path = `/${encodeURIComponent(id)}/download`;
       const rest = start === 0 ? {} : { range: `bytes=${start}-`, etag: `"${sha256}"` };
       const answer = await ask('GET', path, rest);
-      if (start > 0 && answer.status !== 206)
+      if (start > 0 && answer.status !== 206) {
+        await answer.body?.cancel();
         throw new Error('the service does not resume downloads');
+      }
       return answer.body as unknown as AsyncIterable<Uint8Array>;
     },
   };

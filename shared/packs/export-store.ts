@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 /** A pack being written. Nobody sees it before `commit`. */
 export interface PackUpload {
   /** Takes the next bytes; the caller may use the buffer again when it resolves. */
@@ -21,8 +23,11 @@ export interface ExportStore {
    * @param estimatedBytes how large it will be about; decides the size of its parts
    */
   create(key: string, estimatedBytes: number): Promise<PackUpload>;
-  /** Null when there is none. The stream ends with an error when the connection breaks. */
-  read(key: string, range: ByteRange): Promise<NodeJS.ReadableStream | null>;
+  /**
+   * Null when there is none. The stream ends with an error when the connection breaks; it is open, so that the caller
+   * reads it to its end or destroys it.
+   */
+  read(key: string, range: ByteRange): Promise<Readable | null>;
   /** Size in bytes; null when there is none. */
   size(key: string): Promise<number | null>;
   /** Also what unfinished runs left. Deleting what is not there is no error. */
