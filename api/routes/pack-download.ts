@@ -54,8 +54,7 @@ export async function sendPack(
   }
   // A stream without bytes: the framework would set the length of no body to 0.
   if (isHead) return reply.send(Readable.from([]));
-  // The caller who resumes has been written down at the beginning.
-  if (bytes.start === 0) await onDownload();
+  await onDownload();
   // Nothing is awaited between opening and handing over: a file that is left open ends the process when it is collected.
   const stream = await store.read(record.id, bytes);
   if (stream === null) throw new Error(`the pack of ${record.id} is not in the store`);

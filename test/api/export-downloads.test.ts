@@ -1,12 +1,24 @@
 import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
+import { ORG } from '#test/support/packs.ts';
 import { openExportEdge, codeOf } from '#test/support/export-edge.ts';
 
-const { database, directory, lab, store, builder, ask, create, createReady, actionsOf, size } =
-  await openExportEdge();
+const {
+  database,
+  directory,
+  lab,
+  store,
+  builder,
+  keyFor,
+  ask,
+  create,
+  createReady,
+  actionsOf,
+  size,
+} = await openExportEdge();
 
 describe('GET /exports/{id}/download', () => {
   it(
@@ -43,6 +55,37 @@ describe('GET /exports/{id}/download', () => {
       ]);
     },
   );
+
+  it(
+    'parts of a pack that a caller fetches are one entry in the audit log, whichever comes first',
+    { tags: ['operations.export'] },
+    async () => {
+      const id = await createReady();
+      const fetch = (range: string, token?: string) =>
+        ask('GET', `/exports/${id}/download`, {
+          headers: { range },
+          ...(token === undefined ? {} : { token }),
+        });
+      const entries = async () =>
+        (await actionsOf(id)).filter((action) => action === 'export.downloaded').length;
+      await Promise.all(Array.from({ length: 20 }, () => fetch('bytes=9-9')));
+      for (const range of ['bytes=0-0', 'bytes=0-0', 'bytes=-1']) await fetch(range);
+      expect(await entries()).toBe(1);
+      const other = keyFor(ORG, ['service:export'], 'key_other');
+      for (const range of ['bytes=0-0', 'bytes=5-']) await fetch(range, other);
+      expect(await entries()).toBe(2);
+    },
+  );
+
+  it('a download whose entry is there waits for no other writer of the audit log', async () => {
+    const id = await createReady();
+    await ask('GET', `/exports/${id}/download`);
+    const writer = await database.pool.connect();
+    onTestFinished(() => writer.release(true));
+    await writer.query('begin');
+    await writer.query('select from audit_head for update');
+    expect((await ask('GET', `/exports/${id}/download`)).statusCode).toBe(200);
+  });
 
   it('a download in parts gives the whole', async () => {
     const id = await createReady();

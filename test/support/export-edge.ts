@@ -40,8 +40,11 @@ export async function openExportEdge() {
   const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
 
   const credentials = new TestCredentials();
-  const keyFor = (orgId: string, scopes: readonly Scope[] = ['service:export']): string =>
-    credentials.issue(orgId, scopes);
+  const keyFor = (
+    orgId: string,
+    scopes: readonly Scope[] = ['service:export'],
+    keyId = 'key_test',
+  ): string => credentials.issue(orgId, scopes, { keyId });
   const key = keyFor(ORG);
   const stranger = keyFor(STRANGER);
 

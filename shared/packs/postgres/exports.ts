@@ -25,11 +25,23 @@ export interface ExportRequest {
   checkpointSize?: number;
 }
 
+/** Parts of a pack that one caller fetches within an hour are one download. */
+const DOWNLOAD_MS = 3_600_000;
+
 export type ExportRegistry = ReturnType<typeof createExportRegistry>;
 
 /** Exports as their owners see them. Every call names the organisation and sees nothing of others. */
 export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
+  /** Entries of downloads that are being written: callers who wait for one hold no connection. */
+  const entering = new Map<string, Promise<void>>();
+  const enterDownload = async (record: ExportRecord, actor: Actor): Promise<void> => {
+    const since = new Date(surroundings.now() - DOWNLOAD_MS);
+    if (await isEntered(db, record, { actor, since })) return;
+    await inTransaction(pool, (client) =>
+      appendAudit(client, surroundings, eventOf(record, 'export.downloaded', actor)),
+    );
+  };
   return {
     /**
      * Queues an export and writes it into the audit log.
@@ -77,11 +89,17 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
         await appendAudit(client, surroundings, eventOf(record, action, actor));
         return true;
       }),
-    /** Writes into the audit log that somebody took the pack. */
-    downloaded: async (record: ExportRecord, actor: Actor): Promise<void> => {
-      await inTransaction(pool, (client) =>
-        appendAudit(client, surroundings, eventOf(record, 'export.downloaded', actor)),
-      );
+    /**
+     * Writes into the audit log that a caller takes the pack: once an hour, however many parts are fetched. An entry that
+     * is there already is found without the lock of the organisation's chain.
+     */
+    downloaded(record: ExportRecord, actor: Actor): Promise<void> {
+      const name = JSON.stringify([record.id, actor.kind, actor.id]);
+      const known = entering.get(name);
+      if (known !== undefined) return known;
+      const entered = enterDownload(record, actor).finally(() => entering.delete(name));
+      entering.set(name, entered);
+      return entered;
     },
   };
 }
@@ -234,6 +252,27 @@ function emptyRange(byTime: boolean): Fault {
   return byTime
     ? invalidParam('from', 'No receipt of this time is in a signed checkpoint.')
     : invalidParam('first_index', 'The range is empty: the first index lies after the last.');
+}
+
+/** Whether the audit log has a download of this caller, and since then. */
+async function isEntered(
+  db: Queries,
+  { id, orgId }: ExportRecord,
+  { actor, since }: { actor: Actor; since: Date },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('audit_log')
+    .select('sequence')
+    .where('org_id', '=', orgId)
+    .where('action', '=', 'export.downloaded')
+    .where('actor_kind', '=', actor.kind)
+    .where('actor_id', '=', actor.id)
+    .where('subject', '=', id)
+    .where('at', '>', since)
+    .orderBy('sequence', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** What the audit log says of an export. */
