@@ -205,7 +205,7 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
         tag: 'Exports',
         summary: 'Ask for an evidence pack',
         description:
-          'Queues a pack of the receipts in a range: by time of integration (`from` included, `to` excluded), by ledger index (both included), or everything. The pack leads to a signed checkpoint, the newest unless `checkpoint_size` names another; the same range at the same checkpoint gives the same bytes.',
+          'Queues a pack of the receipts in a range: by time of integration (`from` included, `to` excluded), by ledger index (both included), or everything. The pack leads to a signed checkpoint, the newest unless `checkpoint_size` names another; the same range at the same checkpoint gives the same bytes, and the export of them that you have already.',
         ...jsonBody(Body, {
           'By time': {
             from: '2026-11-01T00:00:00Z',
@@ -214,7 +214,10 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
           },
           'By index': { first_index: 0, last_index: 1_199, format: 'evidence-pack' },
         }),
-        response: { 202: json('Queued.', ExportObject, { queued: QUEUED }) },
+        response: {
+          200: json('You have it already.', ExportObject, { ready: READY }),
+          202: json('Queued.', ExportObject, { queued: QUEUED }),
+        },
         errors: [
           'invalid_from',
           'invalid_first_index',
@@ -229,8 +232,9 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
       const { orgId } = request.credential;
       const wanted = requestOf(request.body);
       const record = await exports.create(orgId, wanted, actorOf(request));
-      start(record.id);
-      void reply.code(202).header('location', `/v1/exports/${record.id}`);
+      const isQueued = record.status === 'queued';
+      if (isQueued) start(record.id);
+      void reply.code(isQueued ? 202 : 200).header('location', `/v1/exports/${record.id}`);
       return describeExport(record);
     },
   );

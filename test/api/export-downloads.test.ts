@@ -185,12 +185,32 @@ describe('DELETE /exports/{id}', () => {
 describe('a repeated export', () => {
   it('a repeated export of the same range at the same checkpoint has the same bytes', async () => {
     const body = { first_index: 3, last_index: 60, checkpoint_size: size };
+    const digest = async (id: string) =>
+      (await ask('GET', `/exports/${id}`)).json<{ sha256: string }>().sha256;
     const one = await createReady(body);
+    const expected = await digest(one);
+    await ask('DELETE', `/exports/${one}`);
     await lab.issue(10);
     await lab.integrate();
     const two = await createReady(body);
-    const digest = async (id: string) =>
-      (await ask('GET', `/exports/${id}`)).json<{ sha256: string }>().sha256;
-    expect(await digest(one)).toBe(await digest(two));
+    expect(two).not.toBe(one);
+    expect(await digest(two)).toBe(expected);
+  });
+
+  it('an export of a range and checkpoint is made once while it is under way or ready', async () => {
+    const body = { first_index: 4, last_index: 60, checkpoint_size: size };
+    const again = () => ask('POST', '/exports', { body });
+    const answers = await Promise.all(Array.from({ length: 5 }, again));
+    const id = answers[0]!.json<{ id: string }>().id;
+    await builder.run(id);
+    answers.push(await again());
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([202, 202, 202, 202, 202, 200]);
+    expect(new Set(answers.map((answer) => answer.json<{ id: string }>().id))).toEqual(
+      new Set([id]),
+    );
+    expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready']);
+    const later = `update export set status = 'expired' where id = $1`;
+    await database.pool.query(later, [id]);
+    expect((await again()).json<{ id: string }>().id).not.toBe(id);
   });
 });

@@ -134,8 +134,8 @@ describe('POST /exports', () => {
   it('POST /exports is 429 when too many are under way', { tags: ['codes.exports'] }, async () => {
     const token = keyFor(STRANGER);
     const all = await Promise.all(
-      Array.from({ length: EXPORTS_UNDER_WAY_MAX + 3 }, () =>
-        ask('POST', '/exports', { token, body: {} }),
+      Array.from({ length: EXPORTS_UNDER_WAY_MAX + 3 }, (_, i) =>
+        ask('POST', '/exports', { token, body: { from: `${2001 + i}-01-01` } }),
       ),
     );
     const refused = all.filter(({ statusCode }) => statusCode !== 202);

@@ -44,19 +44,18 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
   };
   return {
     /**
-     * Queues an export and writes it into the audit log.
+     * Queues an export and writes it into the audit log. The one of the same range at the same checkpoint that is under
+     * way or ready is given again: another would be the same bytes.
      * @throws Fault `invalid_first_index` and the like for a range that is not in a signed checkpoint,
      * `concurrent_exports_exceeded` when the organisation has too many under way
      */
     create: (orgId: string, request: ExportRequest, actor: Actor): Promise<ExportRecord> =>
       inTransaction(pool, async (client) => {
-        const record = await insertExport(
-          queriesOn(client),
-          surroundings.newId('exp'),
-          orgId,
-          request,
-        );
-        await appendAudit(client, surroundings, requestedEvent(record, request, actor));
+        const id = surroundings.newId('exp');
+        const record = await insertExport(queriesOn(client), id, orgId, request);
+        if (record.id === id) {
+          await appendAudit(client, surroundings, requestedEvent(record, request, actor));
+        }
         return record;
       }),
     /** Null when there is none here, or it was deleted. */
@@ -142,6 +141,8 @@ async function insertExport(
   // Requests of one organisation take turns here, so that the count below holds.
   await sql`select pg_advisory_xact_lock(hashtextextended(${orgId}, 7))`.execute(db);
   const range = await resolveRange(db, orgId, request);
+  const standing = await standingExport(db, orgId, range);
+  if (standing !== undefined) return exportOf(standing);
   const { underWay } = await db
     .selectFrom('export')
     .select((eb) => eb.fn.countAll<string>().as('underWay'))
@@ -169,6 +170,28 @@ async function insertExport(
     .executeTakeFirstOrThrow();
   return exportOf(row);
 }
+
+/** The export that has these bytes, or will have them. */
+const standingExport = (
+  db: Queries,
+  orgId: string,
+  { firstIndex, lastIndex, checkpointSize: size, period }: PackRange,
+): Promise<ExportRow | undefined> =>
+  selectExports(db, orgId)
+    .where('first_index', '=', String(firstIndex))
+    .where('last_index', '=', String(lastIndex))
+    .where('checkpoint_size', '=', String(size))
+    .where('period_from', 'is not distinct from', dateOf(period?.from))
+    .where('period_to', 'is not distinct from', dateOf(period?.to))
+    .where((eb) =>
+      eb.or([
+        eb('status', 'in', ['queued', 'running']),
+        eb.and([eb('status', '=', 'ready'), eb('expires_at', '>', now)]),
+      ]),
+    )
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
 
 /**
  * Turns what was asked for into indexes below a signed checkpoint: from then on the content is fixed.

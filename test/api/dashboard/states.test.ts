@@ -217,7 +217,8 @@ async function withMany(): Promise<Shown> {
     `status = 'ready', size_bytes = 1234567, sha256 = repeat('ab', 32), finished_at = now(), expires_at = now() + interval '7 days'`,
     `status = 'failed', error_code = 'internal_error', error_message = 'It failed.', finished_at = now()`,
   ]) {
-    const { id } = await dashboard.exports.exports.create(org, {}, OPERATOR);
+    const range = { lastIndex: packs.length };
+    const { id } = await dashboard.exports.exports.create(org, range, OPERATOR);
     await setExport(id, columns);
     packs.push(id);
   }

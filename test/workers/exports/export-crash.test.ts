@@ -60,6 +60,7 @@ it(
     const smooth = await registry.create(ORG, range, actor);
     const { steps } = await crash(smooth.id, Infinity);
     expect(steps).toBeGreaterThan(100);
+    await registry.delete(ORG, smooth.id, actor);
     for (let nth = 1; nth <= steps; nth += 1) {
       if (!isTried(nth, steps)) continue;
       const { id } = await registry.create(ORG, range, actor);
