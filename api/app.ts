@@ -13,6 +13,7 @@ import {
 } from '#api/plugins/rates.ts';
 import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
+import { placeOrganisations } from '#api/plugins/organisation-places.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
@@ -152,6 +153,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(authenticate, { ...options.authenticate, addresses, supportEmail });
   limitOrganisations(app, { buckets: options.buckets, onError: options.events.storeFailed });
   refusals.limit(app);
+  placeOrganisations(app);
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax });
   parseJson(app);
   const operations = collectOperations(app);

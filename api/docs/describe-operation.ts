@@ -102,7 +102,7 @@ function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly Docum
     ...(hasBody ? OF_BODIES : []),
     'invalid_url',
     'requests_per_second_exceeded',
-    ...(hasBody ? (['dispatch_unavailable'] as const) : []),
+    ...(hasBody || scope !== 'public' ? (['dispatch_unavailable'] as const) : []),
     ...ofParameters.filter((code) => isDocumented(code)),
     ...(schema.errors ?? []),
     'internal_error',

@@ -164,7 +164,11 @@ function rateOf({ limits, keyLimit }: Credential): Rate {
   return keyLimit ?? limits;
 }
 
-function classOf({ routeOptions: { config, schema }, method, is404 }: FastifyRequest): RateClass {
+export function classOf({
+  routeOptions: { config, schema },
+  method,
+  is404,
+}: FastifyRequest): RateClass {
   if (!is404 && config.bucket !== undefined) return config.bucket;
   return rateClassOf(is404 ? undefined : config.scope, method, schema?.rawBody !== undefined);
 }

@@ -40,7 +40,7 @@ export const modelRoutes: FastifyPluginAsyncTypebox<ModelRoutesOptions> = async 
   app,
   { index, confidenceOf },
 ) => {
-  const config = { scope: 'inference:read' } as const;
+  const config = { scope: 'inference:read', asksNoStore: true } as const;
   app.get(
     '/models',
     {

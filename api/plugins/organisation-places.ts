@@ -1,0 +1,35 @@
+import type { FastifyInstance } from 'fastify';
+import { Places } from './places.ts';
+import { classOf } from './rates.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether requests with a key are answered from memory: such a request takes no place among those of its organisation. */
+    asksNoStore?: true;
+  }
+}
+
+/**
+ * One of them costs some milliseconds here and one connection to PostgreSQL, of which a process has ten by default. Of
+ * those that wait an organisation has a burst of most plans; the first is answered in milliseconds, the last in seconds.
+ */
+const ANSWERED = {
+  atOnce: { organisation: 4, revocations: 2 },
+  atOnceOfAll: Infinity,
+  waitingOfOne: 1_024,
+  waitingOfAll: 8_192,
+} as const;
+
+/**
+ * Has each organisation wait for itself with what its keys ask of stores: reads and changes. Revocations have places of
+ * their own, and inference has lanes. To be called behind `authenticate`.
+ */
+export function placeOrganisations(app: FastifyInstance): void {
+  new Places<keyof typeof ANSWERED.atOnce>(ANSWERED).limit(app, (request) => {
+    const kind = classOf(request);
+    if (kind === 'revocations') return [['revocations', request.credential.orgId]];
+    if (kind !== 'reads' && kind !== 'changes') return [];
+    if (request.routeOptions.config.asksNoStore) return [];
+    return [['organisation', request.credential.orgId]];
+  });
+}
