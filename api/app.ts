@@ -14,6 +14,7 @@ import {
 import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
+import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
@@ -61,7 +62,7 @@ export interface AppOptions {
   buckets: RatesOptions['buckets'];
   /** The rate of an address that shows no good key, in this process. */
   perAddress: Rate;
-  inference: InferenceDeps;
+  inference: Omit<InferenceDeps, 'unread'>;
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
   recalculation: RecalculationRoutesOptions;
@@ -154,10 +155,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   limitOrganisations(app, { buckets: options.buckets, onError: options.events.storeFailed });
   refusals.limit(app);
   placeOrganisations(app);
+  const unread = new UnreadAnswers();
+  unread.limit(app);
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax });
   parseJson(app);
   const operations = collectOperations(app);
-  await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
+  await app.register(async (v1) => addRoutes(v1, options, unread), { prefix: '/v1' });
   await app.register(publicDocumentRoutes, options.publicDocuments);
   await app.register(verifierRoutes, options.verifier);
   await app.register(receiptAddressRoutes, {
@@ -173,8 +176,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void> {
-  await v1.register(inferenceRoutes, options.inference);
+async function addRoutes(
+  v1: FastifyInstance,
+  options: AppOptions,
+  unread: UnreadAnswers,
+): Promise<void> {
+  await v1.register(inferenceRoutes, { ...options.inference, unread });
   await v1.register(modelRoutes, options.models);
   await v1.register(receiptRoutes, { ...options.receipts, index: options.models.index });
   await v1.register(recalculationRoutes, options.recalculation);

@@ -40,7 +40,6 @@ import { OpenExchanges } from './open-exchanges.ts';
 import { Replays } from './replays.ts';
 import { Trials } from './trials.ts';
 import { Turnstile } from './turnstile.ts';
-import { UnreadAnswers } from './unread-answers.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
@@ -118,7 +117,7 @@ export function openInference(
     },
     events,
   });
-  const inbox = new Inbox<Reply>(
+  const inbox: Inbox<Reply> = new Inbox(
     connect('blocking'),
     processId,
     seals,
@@ -127,7 +126,7 @@ export function openInference(
   );
   const peers = keepPeers(context, steady, () => catalogue.current().catalogue.digest);
   const liveness = new Liveness(steady, processId, () => inbox.lastRead, clocks);
-  const deps: InferenceDeps = {
+  const deps: Omit<InferenceDeps, 'unread'> = {
     index: () => catalogue.current().index,
     health: () => {
       const { open, trial, reached } = circuits.current();
@@ -158,7 +157,6 @@ export function openInference(
     outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
     readClaim: (claim, orgId) => replays.read(claim, orgId),
     issuer,
-    unread: new UnreadAnswers(),
     pendingReceipts: createPendingReceipts(client, config.shards),
     events,
     now: Date.now,

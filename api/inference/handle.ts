@@ -12,8 +12,8 @@ import { admit, type Admitted, recall } from './admit.ts';
 import { prepare, type PrepareDeps, type Prepared } from './prepare.ts';
 import type { ReadDeps } from './read.ts';
 import type { Read, ReadPromptDeps } from './read-prompt.ts';
-import { replyStream } from './reply-stream.ts';
-import { replyWhole, type ReplyDeps } from './reply-whole.ts';
+import { replyStream, type StreamDeps } from './reply-stream.ts';
+import { replyWhole } from './reply-whole.ts';
 
 /** Bodies above this are read on a thread. */
 const LARGE_BYTES = 64 * 1024;
@@ -26,7 +26,8 @@ const SMALL_BYTES = 4 * 1024;
 export const READ_HERE: Rate = { requestsPerSecond: 512 * 1024, burst: 256 * 1024 };
 
 /** Dependencies of the three operations that reach a model. */
-export interface InferenceDeps extends ReadDeps, ReadPromptDeps, PrepareDeps, GuardDeps, ReplyDeps {
+export interface InferenceDeps
+  extends ReadDeps, ReadPromptDeps, PrepareDeps, GuardDeps, StreamDeps {
   pendingReceipts: PendingReceipts;
   events: ApiEvents;
   largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;

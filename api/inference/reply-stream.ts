@@ -4,6 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
 import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
+import type { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import type { Admitted } from './admit.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import type { ExchangeSink } from './exchange.ts';
@@ -24,9 +25,13 @@ const READER_PATIENCE_MS = 60_000;
 /** And one that has not caught up with a running stream for so long: that holds its upstream, at a kilobyte a second. */
 const SLOW_READER_PATIENCE_MS = 240_000;
 
+export interface StreamDeps extends ReplyDeps {
+  unread: Pick<UnreadAnswers, 'written'>;
+}
+
 /** Answers an admitted request with server-sent events, on a connection that Fastify lets go of. */
 export function replyStream(
-  deps: ReplyDeps,
+  deps: StreamDeps,
   admitted: Admitted,
   reply: FastifyReply,
 ): FastifyReply {
@@ -41,7 +46,7 @@ export function replyStream(
  * gives a proper error; after 15 s of silence it is committed all the same, to keep the connection alive.
  */
 class EventStream implements ExchangeSink {
-  readonly #deps: ReplyDeps;
+  readonly #deps: StreamDeps;
   readonly #admitted: Admitted;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
@@ -53,7 +58,7 @@ class EventStream implements ExchangeSink {
   #begun = false;
   #ended = false;
 
-  constructor(deps: ReplyDeps, admitted: Admitted, reply: FastifyReply) {
+  constructor(deps: StreamDeps, admitted: Admitted, reply: FastifyReply) {
     this.#deps = deps;
     this.#admitted = admitted;
     this.#request = reply.request;
@@ -136,7 +141,7 @@ class EventStream implements ExchangeSink {
         this.#admitted.entry,
       );
       this.#admitted.headers['x-region'] = region;
-      this.#deps.unread.add(this.#admitted.entry.orgId, frames.length, this.#response);
+      this.#deps.unread.written(this.#request, this.#response, frames.length);
       // A piece may end within a frame, where a keepalive would be read as part of it.
       clearInterval(this.#keepalive);
       for (let at = 0; at < frames.length && !this.#ended; at += REPLAYED_CHARS) {
@@ -177,6 +182,7 @@ class EventStream implements ExchangeSink {
         'content-length': Buffer.byteLength(body),
       })
       .end(body);
+    this.#deps.unread.written(this.#request, this.#response);
   }
 
   #write(text: string): void {
@@ -208,6 +214,7 @@ class EventStream implements ExchangeSink {
     this.#ended = true;
     clearInterval(this.#keepalive);
     this.#response.end(text);
+    this.#deps.unread.written(this.#request, this.#response);
   }
 
   #begin(): void {

@@ -11,10 +11,8 @@ import {
   withReceipt,
 } from './answer.ts';
 import { storedAnswer, type StoredAnswerDeps } from './idempotency.ts';
-import type { UnreadAnswers } from './unread-answers.ts';
 
 export interface ReplyDeps extends AdmitDeps, AnswerDeps, StoredAnswerDeps {
-  unread: Pick<UnreadAnswers, 'add'>;
   events: Pick<ApiEvents, 'answered' | 'receiptLate' | 'refused' | 'storeFailed'>;
 }
 
@@ -55,7 +53,6 @@ export async function replyWhole(
     throw text;
   }
   deps.events.answered(entry);
-  deps.unread.add(entry.orgId, text.length, reply.raw);
   return reply
     .headers(answerHeaders(deps, entry, headers))
     .type('application/json; charset=utf-8')

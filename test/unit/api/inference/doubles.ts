@@ -1,5 +1,4 @@
 import { Turnstile } from '#api/inference/turnstile.ts';
-import { UnreadAnswers } from '#api/inference/unread-answers.ts';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiEvents } from '#api/events.ts';
@@ -266,7 +265,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     readHere: { take: () => 0 },
     outage: 'internal_error',
     readClaim: () => Promise.resolve(null),
-    unread: new UnreadAnswers(),
+    unread: { written() {} },
     issuer: receiptIssuer('https://gateway.example'),
     pendingReceipts: {
       note: (...which) => {
