@@ -105,7 +105,7 @@ export class UnreadAnswers {
     this.#count(reader, bytes);
     this.#connectionOf(socket).add(one);
     response.once('close', () => this.#taken(one));
-    // Node counts a write that goes on, however slowly, as activity.
+    // Node counts a write that went on since it last looked, however slowly, as activity: it looks once more then.
     response.setTimeout(READER_PATIENCE_MS, () => void socket.destroy());
     while (this.#bytesOf.get(reader.name)! > reader.bytesMax && this.#cutOldest(reader.name, one));
     while (this.#bytes > BYTES_OF_ALL_MAX && this.#cutOldest(this.#largest(), one));
