@@ -4,6 +4,13 @@ import { packName, type PackRange } from './layout.ts';
 /** Packs that one organisation may have under way: more would only wait for each other. */
 export const EXPORTS_UNDER_WAY_MAX = 10;
 
+/** Packs that one organisation may have, ready or under way: one for each hour of four days. */
+export const PACKS_KEPT_MAX = 100;
+/** What they may hold together, 20 million receipts or so. A pack that is larger stands alone. */
+export const PACK_BYTES_KEPT_MAX = 64 * 1_073_741_824;
+/** A receipt with its newline, and what goes with it: about how large a pack will be. */
+export const BYTES_PER_RECEIPT = 4_096;
+
 export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
 type ExportStatus = (typeof EXPORT_STATUSES)[number];
 

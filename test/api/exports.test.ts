@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/export-record.ts';
+import {
+  EXPORTS_UNDER_WAY_MAX,
+  PACK_BYTES_KEPT_MAX,
+  PACKS_KEPT_MAX,
+} from '#shared/packs/export-record.ts';
 import { ORG } from '#test/support/packs.ts';
 import { openExportEdge, STRANGER, codeOf } from '#test/support/export-edge.ts';
 
@@ -130,6 +134,28 @@ describe('POST /exports', () => {
     const token = keyFor('org_01JD0A8N5K3M7Q2T9VXB4C6DEY');
     expect(codeOf(await ask('POST', '/exports', { token, body: {} }))).toBe('invalid_range');
   });
+
+  it.each([
+    ['too many', PACKS_KEPT_MAX, 1],
+    ['too large', 1, PACK_BYTES_KEPT_MAX],
+  ])(
+    'POST /exports is 429 when the packs that are kept are %s, until one is deleted',
+    { tags: ['codes.exports'] },
+    async (_, count, bytes) => {
+      await database.pool.query(
+        `insert into export (id, org_id, status, first_index, last_index, checkpoint_size, size_bytes, sha256, expires_at)
+         select 'exp_kept_' || i, $1, 'ready', 0, 0, 1, $2, repeat('0', 64), now() + interval '1 day'
+         from generate_series(1, $3::int) as i`,
+        [STRANGER, bytes, count],
+      );
+      const refused = await ask('POST', '/exports', { token: stranger, body: {} });
+      expect([refused.statusCode, codeOf(refused)]).toEqual([429, 'concurrent_exports_exceeded']);
+      await ask('DELETE', '/exports/exp_kept_1', { token: stranger });
+      const taken = await ask('POST', '/exports', { token: stranger, body: {} });
+      expect(taken.statusCode).toBe(202);
+      await database.pool.query('delete from export where org_id = $1', [STRANGER]);
+    },
+  );
 
   it('POST /exports is 429 when too many are under way', { tags: ['codes.exports'] }, async () => {
     const token = keyFor(STRANGER);

@@ -1,3 +1,4 @@
+import { BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ExportStore, PackUpload } from '#shared/packs/export-store.ts';
 import type { ExportJobs, ExportRun } from '#shared/packs/postgres/export-jobs.ts';
@@ -25,8 +26,6 @@ export interface RunExportDeps {
 
 /** Often enough for a progress bar, and far below the silence after which a run counts as dead. */
 const HEARTBEAT_MS = 500;
-/** A receipt with its newline, and what goes with it; decides how large the parts of an upload are. */
-const BYTES_PER_RECEIPT = 4_096;
 
 /**
  * Builds one pack and gives it its name. Safe to run twice on the same export, at the same time even: one run holds it,

@@ -11,7 +11,13 @@ import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { timeText } from '#shared/kernel/time.ts';
-import { type ExportRecord, EXPORTS_UNDER_WAY_MAX } from '../export-record.ts';
+import {
+  BYTES_PER_RECEIPT,
+  type ExportRecord,
+  EXPORTS_UNDER_WAY_MAX,
+  PACK_BYTES_KEPT_MAX,
+  PACKS_KEPT_MAX,
+} from '../export-record.ts';
 import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
 
 /** What a caller asks for: by index or by time of integration, everything when neither is named. */
@@ -47,7 +53,7 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
      * Queues an export and writes it into the audit log. The one of the same range at the same checkpoint that is under
      * way or ready is given again: another would be the same bytes.
      * @throws Fault `invalid_first_index` and the like for a range that is not in a signed checkpoint,
-     * `concurrent_exports_exceeded` when the organisation has too many under way
+     * `concurrent_exports_exceeded` when the organisation has too many under way, or too many packs
      */
     create: (orgId: string, request: ExportRequest, actor: Actor): Promise<ExportRecord> =>
       inTransaction(pool, async (client) => {
@@ -143,16 +149,30 @@ async function insertExport(
   const range = await resolveRange(db, orgId, request);
   const standing = await standingExport(db, orgId, range);
   if (standing !== undefined) return exportOf(standing);
-  const { underWay } = await db
+  const { underWay, kept, bytes } = await db
     .selectFrom('export')
-    .select((eb) => eb.fn.countAll<string>().as('underWay'))
+    .select((eb) => [
+      eb.fn.countAll<string>().filterWhere('status', '<>', 'ready').as('underWay'),
+      eb.fn.countAll<string>().as('kept'),
+      sql<string>`coalesce(sum(coalesce(size_bytes, (last_index - first_index + 1) * ${BYTES_PER_RECEIPT}::bigint)), 0)`.as(
+        'bytes',
+      ),
+    ])
     .where('org_id', '=', orgId)
-    .where('status', 'in', ['queued', 'running'])
+    .where('status', 'in', ['queued', 'running', 'ready'])
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (Number(underWay) >= EXPORTS_UNDER_WAY_MAX) {
     throw new Fault('concurrent_exports_exceeded', {
       message: `${EXPORTS_UNDER_WAY_MAX} exports are under way. Wait for one, or delete it.`,
+    });
+  }
+  const wanted = (range.lastIndex - range.firstIndex + 1) * BYTES_PER_RECEIPT;
+  const isTooLarge = Number(kept) > 0 && Number(bytes) + wanted > PACK_BYTES_KEPT_MAX;
+  if (Number(kept) >= PACKS_KEPT_MAX || isTooLarge) {
+    throw new Fault('concurrent_exports_exceeded', {
+      message:
+        'The packs that are kept are too many or too large. Delete one, or wait for one to expire.',
     });
   }
   const row = await db
