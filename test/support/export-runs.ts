@@ -4,7 +4,7 @@ import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
-import { runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
+import { runExport, runNextExport, type RunExportDeps } from '#workers/exports/run-export.ts';
 import type { PackLab } from './packs.ts';
 
 /** The events of a builder of packs, in order. */
@@ -16,7 +16,11 @@ export function createBuilder(
   pool: Pool,
   store: ExportStore,
   more: Partial<RunExportDeps> = {},
-): { said: Said; run: (id: string, signal?: AbortSignal) => Promise<void> } {
+): {
+  said: Said;
+  run: (id: string, signal?: AbortSignal) => Promise<boolean>;
+  next: () => Promise<void>;
+} {
   const said: Said = [];
   const deps: RunExportDeps = {
     jobs: createExportJobs(pool, systemSurroundings),
@@ -38,5 +42,9 @@ export function createBuilder(
     ...more,
   };
   const running = new AbortController();
-  return { said, run: (id, signal = running.signal) => runExport(deps, id, signal) };
+  return {
+    said,
+    run: (id, signal = running.signal) => runExport(deps, id, signal),
+    next: () => runNextExport(deps, running.signal),
+  };
 }

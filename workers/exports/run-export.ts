@@ -27,18 +27,28 @@ export interface RunExportDeps {
 /** Often enough for a progress bar, and far below the silence after which a run counts as dead. */
 const HEARTBEAT_MS = 500;
 
+/** More than run at once: of those that another process takes meanwhile, the next is tried. */
+const TRIED_MAX = 10;
+
+/** Runs the export whose turn it is: a job says that one waits, and the rows say which is next. */
+export async function runNextExport(deps: RunExportDeps, stopping: AbortSignal): Promise<void> {
+  for (const id of await deps.jobs.due(TRIED_MAX)) {
+    if (await runExport(deps, id, stopping)) return;
+  }
+}
+
 /**
  * Builds one pack and gives it its name. Safe to run twice on the same export, at the same time even: one run holds it,
- * and two would write the same bytes.
+ * and two would write the same bytes. False when it was not to be had.
  */
 export async function runExport(
   deps: RunExportDeps,
   exportId: string,
   stopping: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { jobs, events, now } = deps;
   const run = await jobs.claim(exportId, deps.newRunId());
-  if (run === null) return;
+  if (run === null) return false;
   const startedAt = now();
   events.started(run.record);
   try {
@@ -56,6 +66,7 @@ export async function runExport(
       events.interrupted(run.record, error);
     }
   }
+  return true;
 }
 
 async function write(

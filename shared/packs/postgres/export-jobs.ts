@@ -94,7 +94,10 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
         )
         .execute();
     },
-    /** Ids of exports that wait, or whose run has fallen silent. */
+    /**
+     * Ids of exports that wait, or whose run has fallen silent. Organisations take turns: first comes the one whose last
+     * run began longest ago.
+     */
     async due(limit: number): Promise<string[]> {
       const rows = await db
         .selectFrom('export')
@@ -111,6 +114,15 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
             ]),
             eb.and([eb('status', '=', 'running'), eb('run_at', '<', ago(RUN_SILENT_S))]),
           ]),
+        )
+        .orderBy(
+          (eb) =>
+            eb
+              .selectFrom('export as other')
+              .select((of) => of.fn.max('other.started_at').as('began'))
+              .whereRef('other.org_id', '=', 'export.org_id')
+              .where('other.deleted_at', 'is', null),
+          (order) => order.asc().nullsFirst(),
         )
         .orderBy('id')
         .limit(limit)
