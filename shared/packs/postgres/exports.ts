@@ -50,8 +50,8 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
   };
   return {
     /**
-     * Queues an export and writes it into the audit log. The one of the same range at the same checkpoint that is under
-     * way or ready is given again: another would be the same bytes.
+     * Queues an export and writes it into the audit log. One of the same range at the same checkpoint that is ready is given
+     * again: another would be the same bytes.
      * @throws Fault `invalid_first_index` and the like for a range that is not in a signed checkpoint,
      * `concurrent_exports_exceeded` when the organisation has too many under way, or too many packs
      */
@@ -191,7 +191,7 @@ async function insertExport(
   return exportOf(row);
 }
 
-/** The export that has these bytes, or will have them. */
+/** The export that has these bytes. */
 const standingExport = (
   db: Queries,
   orgId: string,
@@ -203,12 +203,8 @@ const standingExport = (
     .where('checkpoint_size', '=', String(size))
     .where('period_from', 'is not distinct from', dateOf(period?.from))
     .where('period_to', 'is not distinct from', dateOf(period?.to))
-    .where((eb) =>
-      eb.or([
-        eb('status', 'in', ['queued', 'running']),
-        eb.and([eb('status', '=', 'ready'), eb('expires_at', '>', now)]),
-      ]),
-    )
+    .where('status', '=', 'ready')
+    .where('expires_at', '>', now)
     .orderBy('id')
     .limit(1)
     .executeTakeFirst();
