@@ -23,8 +23,8 @@ export const BYTES_OF_REFUSAL = 64 * 1024;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The bucket that the requests of a route are taken from, where its method does not say what they do. */
-    bucket?: 'changes' | 'revocations';
+    /** The bucket that the requests of a route are taken from, where it is not that of all such requests. */
+    bucket?: 'revocations';
   }
 }
 

@@ -160,8 +160,7 @@ const readingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
   app.get(
     '/exports/:id/download',
     {
-      // It leaves an entry in the audit log.
-      config: { ...CONFIG, bucket: 'changes' },
+      config: CONFIG,
       schema: {
         operationId: 'downloadExport',
         tag: 'Exports',
