@@ -35,7 +35,8 @@ export function boundConnections(
   { server }: Pick<FastifyInstance, 'server'>,
   { connectionsMax, trustedProxies, onRefused }: ConnectionsOptions,
 ): void {
-  const isProxy = proxyAddr.compile([...trustedProxies]);
+  // What comes from this machine itself is its own programs, or a proxy on it that passes everybody on.
+  const isProxy = proxyAddr.compile(['loopback', ...trustedProxies]);
   const connections = new Connections(connectionsMax);
   server.prependListener('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket;

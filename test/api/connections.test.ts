@@ -97,12 +97,19 @@ describe('connections that are held open', () => {
   };
 
   it.each([
-    ['an address has a fifth of what there is', [], 2, 'address'],
-    ['a trusted proxy, which brings many callers, has all', ['127.0.0.1'], 8, 'all'],
+    ['an address has a fifth of what there is', '198.51.100.7', [], 2, 'address'],
+    [
+      'a trusted proxy, which brings many callers, has all',
+      '198.51.100.7',
+      ['198.51.100.7'],
+      8,
+      'all',
+    ],
+    ['the machine itself has all', '127.0.0.1', [], 8, 'all'],
   ])(
     'are bounded, refused by closing, and counted: %s',
     { tags: ['limits.connections'] },
-    async (_what, trustedProxies, most, bound) => {
+    async (_what, remoteAddress, trustedProxies, most, bound) => {
       const refused: string[] = [];
       const app = await buildTestApp(NO_DATABASE, {
         connectionsMax: 8,
@@ -112,6 +119,9 @@ describe('connections that are held open', () => {
           connectionRefused: (which) => refused.push(which),
         },
       });
+      app.server.prependListener('connection', (socket) =>
+        Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress }),
+      );
       await app.listen({ port: 0, host: '127.0.0.1' });
       const { port } = app.server.address() as AddressInfo;
       const kept = await holdOpen(port, 10);
