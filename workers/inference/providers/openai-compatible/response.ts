@@ -140,10 +140,12 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
         : name === 'deflate'
           ? createInflate()
           : createGunzip();
-    inflate.on('data', (chunk: Buffer) => this.#read(chunk));
-    inflate.on('end', () => this.#onceRead(() => this.#finish()));
+    inflate.on('data', (chunk: Buffer) => this.#inLaterTurn(() => this.#read(chunk)));
+    inflate.on('end', () => this.#inLaterTurn(() => this.#onceRead(() => this.#finish())));
     const detail = 'its compressed answer cannot be read';
-    inflate.on('error', () => this.#onceRead(() => this.#fail({ kind: 'malformed', detail })));
+    inflate.on('error', () =>
+      this.#inLaterTurn(() => this.#onceRead(() => this.#fail({ kind: 'malformed', detail }))),
+    );
     return inflate;
   }
 
@@ -232,8 +234,20 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       this.#inflate?.pause();
     }
     wait(() => {
-      if (this.#mode !== 'over') this.#readOn();
+      if (this.#mode !== 'over') this.#inLaterTurn(() => this.#readOn());
     });
+  }
+
+  /**
+   * Reads in a turn of the event loop that is not the connection's. What is thrown in one of those fails the call; here it
+   * would end the process, and with it every other answer.
+   */
+  #inLaterTurn(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      this.#fail(failureOfError(error as Error));
+    }
   }
 
   /** Ends behind what has come and waits for its turn. */

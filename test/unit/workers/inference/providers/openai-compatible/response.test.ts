@@ -337,7 +337,9 @@ describe('a stream that is ahead of its client', () => {
   function slow(headers: Record<string, string>) {
     const heard: string[] = [];
     const calls: string[] = [];
-    const state: { ended?: boolean; resume?: () => void; most: number } = { most: 10 };
+    const state: { ended?: boolean; resume?: () => void; most: number; fault?: Error } = {
+      most: 10,
+    };
     const pace = {
       read: () => {},
       get isAhead() {
@@ -347,7 +349,10 @@ describe('a stream that is ahead of its client', () => {
     };
     const response = new UpstreamResponse(
       {
-        onPayload: (text) => heard.push(text),
+        onPayload: (text) => {
+          if (state.fault !== undefined) throw state.fault;
+          heard.push(text);
+        },
         onAnswer: () => {},
         onEnd: (clean) => void (state.ended = clean),
         onFailure: ({ detail }) => heard.push(detail),
@@ -395,4 +400,24 @@ describe('a stream that is ahead of its client', () => {
       expect(heard).toHaveLength(frames.length);
     },
   );
+
+  it('what is thrown while it is read on fails this answer, and is thrown to no other', () => {
+    const { response, call, calls, heard, state } = slow({});
+    for (let n = 0; n < 11; n += 1) response.onResponseData(call, Buffer.from(frame(n)));
+    state.most = Infinity;
+    state.fault = new Error('a fault of its reader');
+    state.resume!();
+    expect(heard.slice(10)).toEqual(['the connection failed']);
+    expect(calls).toEqual(['pause', 'abort']);
+  });
+
+  it('what is thrown while it is unpacked fails this answer, and ends no process', async () => {
+    const { response, call, calls, heard, state } = slow({ 'content-encoding': 'gzip' });
+    state.fault = new Error('a fault of its reader');
+    response.onResponseData(call, gzipSync(frame(0)));
+    response.onResponseEnd();
+    await until(() => heard.length > 0);
+    expect(heard).toEqual(['the connection failed']);
+    expect(calls).toEqual(['abort']);
+  });
 });
