@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { nextTurn } from '#shared/kernel/turns.ts';
 import type { UpstreamCall } from '#workers/inference/providers/provider.ts';
+import { EVENT_CHARS } from '#workers/inference/stream-turns.ts';
 import { until } from '#test/support/until.ts';
 import { chunksOf, joined, speakNatively, TOOLS } from './speak.ts';
 
@@ -143,30 +144,31 @@ describe.each([
     upstream.answer = { fixture: `${native}/text.sse` };
     for (const leaves of [false, true]) {
       const waits = Promise.withResolvers<() => void>();
-      const state = { isAhead: true, payloads: 0 };
+      const state = { isAhead: true, read: 0 };
       const pace = {
-        read: () => {},
+        read: (chars: number) => void (state.read += chars),
         get isAhead() {
-          return state.isAhead && state.payloads > 0;
+          return state.isAhead && state.read > 0;
         },
         whenCaughtUp: (resume: () => void) => waits.resolve(resume),
       };
       let calling: UpstreamCall | undefined;
       const onPayload = (one: UpstreamCall): void => {
         calling = one;
-        state.payloads += 1;
       };
       const over = call(native, { stream: true }, { pace, onPayload });
       const resume = await waits.promise;
-      const before = state.payloads;
+      const before = state.read;
       for (let i = 0; i < 20; i += 1) await nextTurn();
-      expect(state.payloads).toBe(before);
+      expect(state.read).toBe(before);
       state.isAhead = false;
       if (leaves) calling!.abort();
       else resume();
       const outcome = await over;
       expect(outcome).toMatchObject(leaves ? { failure: { kind: 'aborted' } } : { clean: true });
-      expect(state.payloads > before).toBe(!leaves);
+      expect(state.read > before).toBe(!leaves);
+      const heard = outcome.payloads.map(({ length }) => length + EVENT_CHARS);
+      expect(state.read).toBe(heard.reduce((sum, chars) => sum + chars));
     }
   });
 
