@@ -46,14 +46,15 @@ export function calledBy(call: JsonObject): {
   name: string;
   input: string;
 } {
-  const { function: called, custom } = call;
-  const isCustom = !isObject(called) && isObject(custom);
-  const { name, arguments: args, input } = (called ?? custom ?? {}) as JsonObject;
+  const { function: ofFunction, custom } = call;
+  const isCustom = !isObject(ofFunction) && isObject(custom);
+  const called = isCustom ? custom : ofFunction;
+  const { name, arguments: args, input } = isObject(called) ? called : {};
   return {
     kind: isCustom ? 'custom_tool_call' : 'function_call',
     callId: textOf(call['id']) ?? '',
     name: textOf(name) ?? '',
-    input: textOf(args ?? input) ?? '',
+    input: textOf(isCustom ? input : args) ?? '',
   };
 }
 
