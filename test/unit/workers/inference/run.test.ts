@@ -343,6 +343,20 @@ describe('a request for a whole answer', () => {
     ]);
   });
 
+  it.each(['too_large', 'slow_client'] as const)(
+    'a call that its caller made fail is made at no other endpoint, nor in another region: %s',
+    async (kind) => {
+      const provider = new ScriptedProvider(fails({ kind, detail: '' }));
+      let regionsAsked = 0;
+      const take = async () => {
+        regionsAsked += 1;
+        return null;
+      };
+      await workerWith(provider, { elsewhere: { take } }).run(delivery());
+      expect([provider.requests.length, regionsAsked]).toEqual([1, 0]);
+    },
+  );
+
   it('a request that our own code fails on gets an error and does not come back for ever', async () => {
     const broken = () => {
       throw new Error('a bug');
