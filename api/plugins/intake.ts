@@ -201,19 +201,25 @@ export class Gate {
     );
   }
 
-  /** Makes room where bodies do not come. */
+  /** Makes room where bodies do not come; none is given up for one that would be refused all the same. */
   #hasRoomForLarge(bytes: number): boolean {
-    const free = (): number =>
-      BODIES_OF_ALL * this.#bodyBytesMax - (this.#all.bytes - this.#all.smallBytes);
+    const { bytes: all, smallBytes } = this.#all;
+    let free = BODIES_OF_ALL * this.#bodyBytesMax - (all - smallBytes);
     const now = this.#now();
+    const slow: Coming[] = [];
     for (const one of this.#large) {
       const begunForMs = now - one.begunAt - BEGIN_MS;
-      if (bytes <= free() || begunForMs <= 0) break;
+      if (bytes <= free || begunForMs <= 0) break;
       if (one.received() >= (begunForMs / 1_000) * SLOWEST_BYTES_PER_S) continue;
+      slow.push(one);
+      free += one.bytes;
+    }
+    if (bytes > free) return false;
+    for (const one of slow) {
       one.release();
       one.giveUp();
     }
-    return bytes <= free();
+    return true;
   }
 
   #count(id: string, requests: 1 | -1, bytes: number): void {

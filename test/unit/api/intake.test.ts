@@ -61,6 +61,24 @@ it(
 );
 
 it(
+  'a large body that does not come keeps its place where that would not be room enough for the other',
+  { tags: ['limits.intake'] },
+  () => {
+    const { clock, announce, gaveUp } = openGate();
+    const few = 2 * SMALL;
+    announce('slow', few);
+    announce('slower', few);
+    for (let i = 0; i < 7; i += 1) announce(FOUR[i % 4]!, MIB, () => Infinity);
+    announce('d', MIB - 2 * few, () => Infinity);
+    clock.ms = 3_000;
+    expect(announce('other', MIB)).toBe('dispatch_unavailable');
+    expect(gaveUp).toEqual([]);
+    expect(announce('other', 2 * few)).toBeUndefined();
+    expect(gaveUp).toEqual(['slow', 'slower']);
+  },
+);
+
+it(
   'a small body gets in whatever large ones and small ones of others are on their way',
   { tags: ['limits.intake'] },
   () => {
