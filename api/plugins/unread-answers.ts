@@ -13,8 +13,8 @@ const BYTES_OF_READER_MAX = 64 * MIB;
 const BYTES_OF_ALL_MAX = 2 * BYTES_OF_INFERENCE_MAX;
 /** What an answer counts as at least: the process holds its request as well. */
 const ANSWER_BYTES_MIN = 16 * 1024;
-/** And a file that is being sent, which is open: 128 of them for an organisation. */
-const FILE_BYTES_MIN = MIB / 2;
+/** And a file that is being sent, which is open: 64 of them for an organisation. */
+const FILE_BYTES_MIN = MIB;
 /** A reader that takes nothing for so long is not reading. */
 const READER_PATIENCE_MS = 60_000;
 
@@ -36,8 +36,16 @@ interface Reader {
   bytesMax: number;
 }
 
+/** What one reader has not taken. */
+interface Account {
+  name: string;
+  bytes: number;
+  /** Oldest first. */
+  answers: Set<Unread>;
+}
+
 interface Unread {
-  reader: Reader;
+  account: Account;
   bytes: number;
   response: UnreadResponse;
 }
@@ -55,10 +63,10 @@ interface Written {
  * is never counted.
  */
 export class UnreadAnswers {
-  /** Oldest first. */
   readonly #unread = new Map<UnreadResponse, Unread>();
+  /** Of readers that have something unread, by name. */
+  readonly #accounts = new Map<string, Account>();
   readonly #ofConnection = new WeakMap<object, Set<Unread>>();
-  readonly #bytesOf = new Map<string, number>();
   #written: Written[] = [];
   #bytes = 0;
 
@@ -100,15 +108,26 @@ export class UnreadAnswers {
   add(reader: Reader, bytes: number, response: UnreadResponse): void {
     const { socket } = response.req;
     if (socket.destroyed || this.#unread.has(response)) return;
-    const one = { reader, bytes, response };
+    const account = this.#accountOf(reader.name);
+    const one = { account, bytes, response };
     this.#unread.set(response, one);
-    this.#count(reader, bytes);
+    account.answers.add(one);
+    this.#count(account, bytes);
     this.#connectionOf(socket).add(one);
     response.once('close', () => this.#taken(one));
     // Node counts a write that went on since it last looked, however slowly, as activity: it looks once more then.
     response.setTimeout(READER_PATIENCE_MS, () => void socket.destroy());
-    while (this.#bytesOf.get(reader.name)! > reader.bytesMax && this.#cutOldest(reader.name, one));
+    while (account.bytes > reader.bytesMax && this.#cutOldest(account, one));
     while (this.#bytes > BYTES_OF_ALL_MAX && this.#cutOldest(this.#largest(), one));
+  }
+
+  #accountOf(name: string): Account {
+    let account = this.#accounts.get(name);
+    if (account === undefined) {
+      account = { name, bytes: 0, answers: new Set() };
+      this.#accounts.set(name, account);
+    }
+    return account;
   }
 
   /** An answer that waits for the one before it on its connection is not told when that closes. */
@@ -124,19 +143,18 @@ export class UnreadAnswers {
   }
 
   /** Returns whether there was one to be cut off beside the newest, which has had no time to be read. */
-  #cutOldest(name: string, newest: Unread): boolean {
-    for (const one of this.#unread.values()) {
-      if (one.reader.name !== name || one === newest) continue;
-      const { socket } = one.response.req;
-      for (const other of this.#connectionOf(socket)) this.#remove(other);
-      socket.destroy();
-      return true;
-    }
-    return false;
+  #cutOldest({ answers }: Account, newest: Unread): boolean {
+    const [oldest] = answers;
+    if (oldest === undefined || oldest === newest) return false;
+    const { socket } = oldest.response.req;
+    for (const one of this.#connectionOf(socket)) this.#remove(one);
+    socket.destroy();
+    return true;
   }
 
-  #largest(): string {
-    return [...this.#bytesOf].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
+  #largest(): Account {
+    const accounts = [...this.#accounts.values()];
+    return accounts.reduce((most, one) => (one.bytes > most.bytes ? one : most));
   }
 
   #taken(one: Unread): void {
@@ -148,15 +166,17 @@ export class UnreadAnswers {
   }
 
   #remove(one: Unread): void {
-    this.#connectionOf(one.response.req.socket).delete(one);
-    if (this.#unread.delete(one.response)) this.#count(one.reader, -one.bytes);
+    const { account, bytes, response } = one;
+    this.#connectionOf(response.req.socket).delete(one);
+    if (!this.#unread.delete(response)) return;
+    account.answers.delete(one);
+    this.#count(account, -bytes);
+    if (account.answers.size === 0) this.#accounts.delete(account.name);
   }
 
-  #count({ name }: Reader, bytes: number): void {
+  #count(account: Account, bytes: number): void {
+    account.bytes += bytes;
     this.#bytes += bytes;
-    const counted = (this.#bytesOf.get(name) ?? 0) + bytes;
-    if (counted === 0) this.#bytesOf.delete(name);
-    else this.#bytesOf.set(name, counted);
   }
 }
 

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fastify } from 'fastify';
 import { expect, it } from 'vitest';
@@ -112,6 +113,27 @@ it('a connection that has taken its answers may be quiet for as long as the next
   expect(socket.timeout).toBe(0);
 });
 
+it('a connection that is kept for many answers is listened to once, and its reader is owed nothing when all are taken', () => {
+  const { unread, add } = open();
+  const socket = new SocketDouble();
+  for (let round = 0; round < 100; round += 1) {
+    const answers = [add('a', 1, socket), add('a', 1, socket)];
+    for (const answer of answers) answer.emit('close');
+  }
+  expect(socket.listenerCount('close')).toBe(1);
+  expect(unread.bytes).toBe(0);
+});
+
+it('one connection with more answers of its reader than may be unread is closed, and all of them count no more', () => {
+  const { unread, add } = open();
+  const socket = new SocketDouble();
+  const answers = Array.from({ length: 17 }, () => add('a', 20, socket));
+  expect(answers.at(-1)!.destroyed).toBe(true);
+  expect(unread.bytes).toBe(0);
+  expect(add('a', 320).destroyed).toBe(false);
+  expect(unread.bytes).toBe(320 * MIB);
+});
+
 /** Asks for these paths on one connection, one behind the other, and reads nothing. */
 function askWithoutReading(port: number, paths: readonly string[], key?: string): Socket {
   const authorization = key === undefined ? '' : `authorization: Bearer ${key}\r\n`;
@@ -156,6 +178,23 @@ it(
     while (unread.bytes > 0) await turn();
   },
 );
+
+it('a file that is being sent counts as a mebibyte, however little of it waits, until it is sent', async () => {
+  const unread = new UnreadAnswers();
+  const app = fastify();
+  app.decorateRequest('credential', null as never);
+  unread.limit(app);
+  const file = new PassThrough();
+  app.get('/file', async () => file);
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  atFileEnd(() => app.close());
+  const { port } = app.server.address() as AddressInfo;
+  askWithoutReading(port, ['/file']).resume();
+  while (unread.bytes === 0) await turn();
+  expect(unread.bytes).toBe(MIB);
+  file.end('the whole file');
+  while (unread.bytes > 0) await turn();
+});
 
 it(
   'lists that an organisation does not read are bounded, and the oldest is cut off for the newest',
