@@ -258,7 +258,9 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
       const { orgId } = request.credential;
       const ids = await ledger.revisions(orgId, request.params.id);
       if (ids.length === 0) throw new Fault('receipt_not_found');
-      const rows = await Promise.all(ids.map((id) => read(orgId, id)));
+      // One after the other: a request holds one connection to PostgreSQL, however long its chain is.
+      const rows: string[] = [];
+      for (const id of ids) rows.push(await read(orgId, id));
       return reply.type(JSON_TYPE).send(listText(rows, ids, false));
     },
   );
