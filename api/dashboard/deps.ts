@@ -29,6 +29,7 @@ import { createTeams } from '#shared/persons/postgres/team.ts';
 import { anchoredAuditHead } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import { createPublicFetch } from '#shared/kernel/http/public-fetch.ts';
+import { madeOnce } from '#shared/kernel/made-once.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
@@ -113,8 +114,6 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
       onError,
     });
   };
-  let opened: Promise<Door> | undefined;
-  let reached: Promise<Issuers> | undefined;
   /** Passkeys, at the name that a request was for; undefined where there are none. */
   const ceremony = async (host: string): Promise<Ceremony | undefined> => {
     const { createCeremony, siteOf } = await import('./ceremony.ts');
@@ -126,7 +125,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
   };
   return {
-    door: () => (opened ??= openDoor()),
+    door: madeOnce(openDoor),
     persons,
     teams: createTeams(pool, surroundings),
     singleSignOn: createSingleSignOns(pool, surroundings),
@@ -135,7 +134,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     ceremony,
     insideIssuers,
     /** Loaded by the first sign-in that needs one. */
-    issuers: () => (reached ??= reachIssuers()),
+    issuers: madeOnce(reachIssuers),
     accounts: createAccountRegistry(pool, surroundings),
     keys: createKeyRegistry(pool, surroundings),
     /** How the ledger is, and what of it waits for a person. */

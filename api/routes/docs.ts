@@ -5,6 +5,7 @@ import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
 import { docsPage } from '#api/docs/page/page.ts';
 import { CompressedText } from '#api/docs/compressed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { madeOnce } from '#shared/kernel/made-once.ts';
 import { anyObject } from './fields.ts';
 
 /** As of every page, and no form goes anywhere: what the page sends, its script sends, to this service alone. */
@@ -30,7 +31,7 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
   { operations, description, hasDashboard },
 ) => {
-  const make = async () => {
+  const docs = madeOnce(async () => {
     const document = describeApi(operations, description);
     const made = docsPage(document, hasDashboard);
     const compressed = made.files.map(
@@ -42,9 +43,7 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
       page: await CompressedText.of(made.page),
       files: new Map(await Promise.all(compressed)),
     };
-  };
-  let made: ReturnType<typeof make> | undefined;
-  const docs = () => (made ??= make());
+  });
   // Making them holds the event loop for some 50 ms, so before the process is ready.
   app.addHook('onListen', async () => {
     await docs();

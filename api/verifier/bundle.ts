@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { ReleaseFiles } from '#cli/verify/release-files.ts';
+import { madeOnce } from '#shared/kernel/made-once.ts';
 
 /** A file of the verifier for browsers. */
 export interface VerifierFile {
@@ -22,14 +23,7 @@ const ENTRIES = {
 export function verifierFiles(
   release: () => ReleaseFiles,
 ): () => Promise<ReadonlyMap<string, VerifierFile>> {
-  let made: Promise<ReadonlyMap<string, VerifierFile>> | undefined;
-  return () => {
-    made ??= bundle(release()).catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    });
-    return made;
-  };
+  return madeOnce(async () => bundle(release()));
 }
 
 async function bundle(release: ReleaseFiles): Promise<ReadonlyMap<string, VerifierFile>> {
