@@ -33,23 +33,24 @@ export interface StormReport extends Verdict {
   good: boolean;
 }
 
-/** Starts the product, lets a storm loose on it under load, waits until it has healed, and judges what clients saw. */
+/**
+ * Lets a storm loose on the product under load, waits until it has healed, and judges what clients saw.
+ * @throws Error with the last that the product has written, when there is no verdict
+ */
 export async function runStorm(options: StormOptions): Promise<StormReport> {
-  const { name, stopped } = options;
+  const { name, instance: given, stopped } = options;
   const storm: Storm = STORMS[name]!;
-  if (options.instance !== undefined) return rage(options, options.instance, null);
-  const cluster = storm.onCluster === true ? await RedisCluster.start() : null;
-  const instance = await Instance.start({
-    env: { ...storm.env, ...cluster?.env },
-    diskMib: storm.diskMib,
-  });
+  const wantsCluster = given === undefined && storm.onCluster === true;
+  const cluster = wantsCluster ? await RedisCluster.start() : null;
+  const env = { ...storm.env, ...cluster?.env };
+  const instance = given ?? (await Instance.start({ env, diskMib: storm.diskMib }));
   try {
     const raging = rage(options, instance, cluster);
     return await (stopped === undefined ? raging : Promise.race([raging, stopped]));
   } catch (error) {
     throw new Error(`${name}: ${instance.output.slice(-3_000)}`, { cause: error });
   } finally {
-    await instance.remove();
+    if (given === undefined) await instance.remove();
     await cluster?.stop();
   }
 }
@@ -67,12 +68,19 @@ async function rage(
   say('load begins');
   const { list, excused } = excuses();
   const load = new Load(target, { name, random, clients });
-  await delay(CALM_MS);
-  const endsAt = Date.now() + seconds * 1_000;
-  await storm.run({ instance, cluster, random, endsAt, say, excused });
-  say(`calm after ${load.calls} calls`);
-  const healedMs = await healed(target);
-  await delay(CALM_MS);
+  let healedMs: number;
+  try {
+    await delay(CALM_MS);
+    const endsAt = Date.now() + seconds * 1_000;
+    await storm.run({ instance, cluster, random, endsAt, say, excused });
+    say(`calm after ${load.calls} calls`);
+    healedMs = await healed(target);
+    await delay(CALM_MS);
+  } catch (error) {
+    // The load would go on under the next storm of the instance.
+    void load.stop();
+    throw error;
+  }
   await load.stop();
   say('load has ended; judging');
   const verdict = await judge(instance.info.database_url, load.attempts, list);
