@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CommandHost } from '#test/support/command-host.ts';
 import { runDocket, spawnDocket } from '#test/support/docket-cli.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
+
+const STUB = join(import.meta.dirname, 'stub-process.ts');
 
 it.each([
   { args: [], input: '' },
@@ -26,7 +30,7 @@ it.each([
 });
 
 describe('a process that runs commands one after another', () => {
-  const host = new CommandHost(join(import.meta.dirname, 'stub-process.ts'), 100);
+  const host = new CommandHost(STUB, 100);
   atFileEnd(() => host.stop());
   const run = (args: string[], env: Record<string, string> = {}, input = '') =>
     host.run({ args, env, input });
@@ -45,6 +49,18 @@ describe('a process that runs commands one after another', () => {
     await expect(run(['leave'])).rejects.toThrow('docket leave has left open: Timeout');
     expect(await run(['show'])).toMatchObject({ code: 3 });
   });
+
+  it.each(['show', 'late', 'late wait', 'exit', 'throw', 'wait'])(
+    'gives the exit code that a process of its own has at its end: %s',
+    async (command) => {
+      const program = `await (await import(${JSON.stringify(STUB)})).runProgram([${JSON.stringify(command)}])`;
+      const alone = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+        stdio: 'ignore',
+      });
+      const [[code], among] = await Promise.all([once(alone, 'close'), run([command])]);
+      expect(among.code).toBe(code);
+    },
+  );
 
   it('gives the exit code of a command that ends the process, fails, or waits for what cannot come', async () => {
     expect(await run(['exit'])).toEqual({ code: 7, stdout: 'last words', stderr: '' });

@@ -9,6 +9,10 @@ export async function runProgram([command = '', ...args]: readonly string[]): Pr
       process.exitCode = 3;
       return;
     }
+    case 'late':
+      process.exitCode = 3;
+      setImmediate(() => (process.exitCode = 4));
+      return;
     case 'leave':
       setTimeout(() => {}, 600_000);
       return;
@@ -20,6 +24,9 @@ export async function runProgram([command = '', ...args]: readonly string[]): Pr
         throw new Error('of nothing that waits for it');
       });
       return;
+    case 'late wait':
+      setImmediate(() => (process.exitCode = 4));
+      return new Promise(() => {});
     default:
       await new Promise(() => {});
   }

@@ -23,20 +23,19 @@ async function run({ args, env, input }: HostedCommand): Promise<void> {
   Object.defineProperty(process, 'stdin', { value, configurable: true });
   // The command alone keeps this process alive now, so that it has ended when a process of its own would.
   process.channel!.unref();
-  let code: number | undefined;
+  let isSettled = false;
   let late: NodeJS.Timeout | undefined;
   process.once('beforeExit', () => {
     process.channel!.ref();
     clearTimeout(late);
-    end({ code: code ?? EXIT_UNSETTLED });
+    // Not before: what a command has left to a later turn may set it too.
+    end({ code: Number(process.exitCode ?? (isSettled ? 0 : EXIT_UNSETTLED)) });
   });
   await runProgram(args);
-  code = exitCode();
+  isSettled = true;
   late = setTimeout(() => end({ open: [...openHandles().keys()] }), Number(settlingMs));
   late.unref();
 }
-
-const exitCode = (): number => Number(process.exitCode ?? 0);
 
 function end(how: CommandEnd): void {
   process.stdout.write(END_OF_COMMAND);
