@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTime, parseTimeOrDay, timeText } from '#shared/kernel/time.ts';
+import { dateTime, parseTime, parseTimeOrDay, timeText, timeWords } from '#shared/kernel/time.ts';
 
 describe('times', () => {
   it('are written as `Date` writes them, and read back', () => {
@@ -42,6 +42,16 @@ describe('times', () => {
   ])('%j is none', (text) => {
     expect(parseTime(text)).toBeUndefined();
     expect(parseTimeOrDay(text)).toBeUndefined();
+  });
+
+  it.each([
+    ['1970-01-01T00:00:00.000Z', '1 Jan 1970, 00:00 UTC', '1 Jan 1970, 00:00 UTC'],
+    ['2026-11-22T14:05:00.999Z', '22 Nov 2026, 14:05 UTC', '22 Nov 2026, 14:05 UTC'],
+    ['2028-02-29T00:59:01.000Z', '29 Feb 2028, 00:59 UTC', '29 Feb 2028, 00:59:01 UTC'],
+    ['9999-12-31T23:59:59.999Z', '31 Dec 9999, 23:59 UTC', '31 Dec 9999, 23:59:59 UTC'],
+  ])('%s is read in UTC, to the minute or to the second', (text, minute, second) => {
+    expect(dateTime(Date.parse(text))).toBe(minute);
+    expect(timeWords(text)).toBe(second);
   });
 
   it('a day alone is its midnight, where days are taken', () => {
