@@ -7,6 +7,7 @@ import {
   inferenceRecord,
   issueReceipts,
   makeReceiptSigner,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { openEdge } from '#test/support/app.ts';
@@ -23,10 +24,7 @@ const key = edge.keyFor('org_a');
 beforeAll(async () => {
   const at = (time: number, more = {}) =>
     inferenceRecord({ requestId: newId('req', time), ...more });
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   await issueReceipts(pools, signer, [
     at(NOW - DAY),
     at(NOW - 2),

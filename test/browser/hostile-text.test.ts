@@ -19,7 +19,12 @@ import { newPerson, openDashboardEdge, PASSWORD, routesOf } from '#test/support/
 import { createTestDatabase } from '#test/support/database.ts';
 import { isDeep } from '#test/support/depth.ts';
 import { startForgedIssuer } from '#test/support/issuers.ts';
-import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  receiptPools,
+} from '#test/support/issuing.ts';
 import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
 
 /**
@@ -154,10 +159,7 @@ beforeAll(async () => {
   });
   await pool.query('update account set name = $2 where id = $1', [orgId, outside('organisation')]);
 
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const record = { orgId, keyId: newId('key') };
   receipts = await issueReceipts(pools, makeReceiptSigner().signer, [
     inferenceRecord({

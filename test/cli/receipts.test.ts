@@ -2,16 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
-import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  receiptPools,
+} from '#test/support/issuing.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
 const docket = (args: readonly string[]) => runDocket(args, { DATABASE_URL: database.url });
 const issue = async (record: InferenceRecord): Promise<string> => {
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const [id] = await issueReceipts(pools, signer, [record]);
   return id!;
 };

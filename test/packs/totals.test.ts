@@ -11,7 +11,13 @@ import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { recalculate } from '#workers/recalculation/recalculate.ts';
 import { openEdge } from '#test/support/app.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { inferenceRecord, issueReceipts, mendedCatalogue, UNSIZED } from '#test/support/issuing.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  mendedCatalogue,
+  receiptPools,
+  UNSIZED,
+} from '#test/support/issuing.ts';
 import { integrateAll } from '#test/support/ledger.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
 import { ORG, PackLab } from '#test/support/packs.ts';
@@ -58,10 +64,7 @@ function recordOf(i: number): InferenceRecord {
 }
 
 beforeAll(async () => {
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const pool = database.poolAs('docket_recalculation', 1);
   const worker = recalculateDeps(pool, lab.signer(), mendedCatalogue());
   const issue = (from: number) =>

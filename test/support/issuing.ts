@@ -17,6 +17,7 @@ import type { Methodology } from '#shared/methodology/methodology.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
+import type { TestDatabase } from './database.ts';
 import { integrateAll } from './ledger.ts';
 
 /** A record whose tokens are known. */
@@ -85,6 +86,19 @@ export function inferenceRecord(more: Partial<CountedRecord> = {}): CountedRecor
   };
 }
 
+interface ReceiptPools {
+  receipts: Pool;
+  ledger: Pool;
+}
+
+/** Pools with the rights of the processes that commit receipts and integrate them. @param max connections of each */
+export function receiptPools(database: TestDatabase, max = 1): ReceiptPools {
+  return {
+    receipts: database.poolAs('docket_receipts', max),
+    ledger: database.poolAs('docket_ledger', max),
+  };
+}
+
 /** Issues and commits receipts as the receipts worker does, with its rights. Returns their ids. */
 export async function commitReceipts(
   receiptsPool: Pool,
@@ -110,7 +124,7 @@ export async function commitReceipts(
 
 /** The same, in the ledger. */
 export async function issueReceipts(
-  pools: { receipts: Pool; ledger: Pool },
+  pools: ReceiptPools,
   signer: ReceiptSigner,
   records: readonly InferenceRecord[],
   computedBy: Pick<Methodology, 'estimate'> = methodology,

@@ -12,7 +12,12 @@ import {
   routesOf,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
-import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  receiptPools,
+} from '#test/support/issuing.ts';
 import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
@@ -28,10 +33,7 @@ const routes = [
 
 /** A receipt in the ledger, with which there can be a pack. */
 async function receiptOf(org: string): Promise<string> {
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const record = inferenceRecord({ orgId: org, requestId: newId('req') });
   const [id] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
   await publishCheckpoints(pools.ledger, {

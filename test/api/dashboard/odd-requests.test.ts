@@ -21,7 +21,12 @@ import {
 } from '#test/support/dashboard.ts';
 import { runs, SEED } from '#test/support/depth.ts';
 import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
-import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  receiptPools,
+} from '#test/support/issuing.ts';
 
 const READS = runs(2_000);
 const FORMS = runs(2_000);
@@ -104,10 +109,7 @@ beforeAll(async () => {
   for (const org of [ours, theirs]) {
     const { key } = await registries.keys.issue(org, { name: 'a key' }, OPERATOR);
     const receipts = await issueReceipts(
-      {
-        receipts: database.poolAs('docket_receipts', 1),
-        ledger: database.poolAs('docket_ledger', 1),
-      },
+      receiptPools(database),
       makeReceiptSigner().signer,
       [1, 2].map(() => inferenceRecord({ orgId: org, requestId: newId('req') })),
     );

@@ -12,6 +12,7 @@ import {
   inferenceRecord,
   issueReceipts,
   makeReceiptSigner,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 
@@ -38,10 +39,7 @@ beforeAll(async () => {
     return one;
   };
   orgId = (await activeAccount(registries)).id;
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const records = Array.from({ length: 30 }, (_, i) =>
     inferenceRecord({ orgId, requestId: newId('req', Date.UTC(2026, 10, 20) + i) }),
   );

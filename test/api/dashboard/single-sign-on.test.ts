@@ -9,7 +9,12 @@ import {
   PASSWORD,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
-import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  receiptPools,
+} from '#test/support/issuing.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { type Account, startForgedIssuer, startProvider } from '#test/support/issuers.ts';
 
@@ -94,10 +99,7 @@ const ada = (of = 'ours.example'): Account => ({
 
 /** A receipt that an organisation has. */
 async function receiptOf(org: string): Promise<string> {
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const record = inferenceRecord({ orgId: org, requestId: newId('req') });
   const [receipt] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
   return receipt!;

@@ -35,6 +35,7 @@ import {
   inferenceRecord,
   issueReceipts,
   makeReceiptSigner,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { startForgedIssuer } from '#test/support/issuers.ts';
@@ -162,10 +163,7 @@ let review = '';
 const NOTHING = { keys: [], receipts: [], exports: [] } as const;
 
 async function receiptsOf(orgId: string, keyId: string, ...days: readonly number[]) {
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   const records = days.map((day, i) =>
     inferenceRecord({
       orgId,

@@ -8,6 +8,7 @@ import {
   inferenceRecord,
   issueReceipts,
   makeReceiptSigner,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 
@@ -39,10 +40,7 @@ beforeAll(async () => {
   const { key } = await registries.keys.issue(orgId, { name: keyName }, OPERATOR);
   const at = (time: number, more = {}) =>
     inferenceRecord({ orgId, keyId: key.id, requestId: newId('req', time), ...more });
-  const pools = {
-    receipts: database.poolAs('docket_receipts', 1),
-    ledger: database.poolAs('docket_ledger', 1),
-  };
+  const pools = receiptPools(database);
   await issueReceipts(pools, signer, [
     at(MIDNIGHT - 3 * DAY_MS),
     at(MIDNIGHT - 3 * DAY_MS + 1),

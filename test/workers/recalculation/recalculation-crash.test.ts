@@ -9,6 +9,7 @@ import {
   issueReceipts,
   makeReceiptSigner,
   mendedCatalogue,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { integrateAll } from '#test/support/ledger.ts';
@@ -59,10 +60,7 @@ it(
   'a worker that is killed at any statement neither loses a recalculation nor makes two',
   { tags: ['evidence.crash'] },
   async () => {
-    const pools = {
-      receipts: database.poolAs('docket_receipts', 1),
-      ledger: database.poolAs('docket_ledger', 1),
-    };
+    const pools = receiptPools(database);
     const worker = recalculateDeps(
       database.poolAs('docket_recalculation', 1),
       signer,

@@ -10,6 +10,7 @@ import {
   issueReceipts,
   makeReceiptSigner,
   mendedCatalogue,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { recalculateDeps, seenEvents, type SeenEvents } from '#test/support/recalculating.ts';
@@ -28,14 +29,7 @@ beforeEach(() => {
 });
 
 const issue = (...records: ReturnType<typeof unsized>[]) =>
-  issueReceipts(
-    {
-      receipts: database.poolAs('docket_receipts', 2),
-      ledger: database.poolAs('docket_ledger', 2),
-    },
-    signer,
-    records,
-  );
+  issueReceipts(receiptPools(database, 2), signer, records);
 const depsWith = (of: Catalogue) =>
   recalculateDeps(database.poolAs('docket_recalculation'), signer, of, { events });
 const requests = () =>

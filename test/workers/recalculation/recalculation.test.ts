@@ -18,6 +18,7 @@ import {
   issueReceipts,
   makeReceiptSigner,
   mendedCatalogue,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { integrateAll } from '#test/support/ledger.ts';
@@ -36,10 +37,7 @@ beforeEach(() => {
   events = seenEvents();
 });
 
-const pools = () => ({
-  receipts: database.poolAs('docket_receipts', 2),
-  ledger: database.poolAs('docket_ledger', 2),
-});
+const pools = () => receiptPools(database, 2);
 const depsWith = (of: Catalogue) =>
   recalculateDeps(database.poolAs('docket_recalculation'), signer, of, { events });
 const issue = (...records: ReturnType<typeof unsized>[]) => issueReceipts(pools(), signer, records);

@@ -18,6 +18,7 @@ import {
   issueReceipts,
   makeReceiptSigner,
   methodology,
+  receiptPools,
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { integrateAll } from '#test/support/ledger.ts';
@@ -47,10 +48,7 @@ beforeEach(() => {
   orgId = newId('org');
 });
 
-const pools = () => ({
-  receipts: database.poolAs('docket_receipts', 2),
-  ledger: database.poolAs('docket_ledger', 2),
-});
+const pools = () => receiptPools(database, 2);
 const record = (more = {}) => inferenceRecord({ orgId, ...more });
 const issue = (...records: ReturnType<typeof record>[]) => issueReceipts(pools(), signer, records);
 const deps = (more: Partial<RestateDeps> = {}): RestateDeps => {
