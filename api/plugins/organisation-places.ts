@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify';
-import { Places } from './places.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Caller, Places } from './places.ts';
 import { classOf } from './rates.ts';
 
 declare module 'fastify' {
@@ -20,16 +20,21 @@ const ANSWERED = {
   waitingOfAll: 8_192,
 } as const;
 
+type Kind = keyof typeof ANSWERED.atOnce;
+
 /**
  * Has each organisation wait for itself with what its keys ask of stores: reads and changes. Revocations have places of
  * their own, and inference has lanes. To be called behind `authenticate`.
  */
 export function placeOrganisations(app: FastifyInstance): void {
-  new Places<keyof typeof ANSWERED.atOnce>(ANSWERED).limit(app, (request) => {
+  const callersOf = (request: FastifyRequest): readonly Caller<Kind>[] => {
     const kind = classOf(request);
     if (kind === 'revocations') return [['revocations', request.credential.orgId]];
     if (kind !== 'reads' && kind !== 'changes') return [];
     if (request.routeOptions.config.asksNoStore) return [];
     return [['organisation', request.credential.orgId]];
-  });
+  };
+  // A key that was revoked while its request waited reads nothing and changes nothing.
+  const lookAgain = (request: FastifyRequest) => request.authenticateAgain();
+  new Places<Kind>(ANSWERED).limit(app, callersOf, lookAgain);
 }

@@ -36,7 +36,7 @@ interface Waiting {
 export class Places<Kind extends string> {
   readonly #bounds: PlaceBounds<Kind>;
   readonly #tallies = new Map<string, Tally>();
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting = new Set<Waiting>();
   readonly #held = new WeakMap<FastifyRequest, readonly Tally[]>();
   #inside = 0;
 
@@ -44,16 +44,29 @@ export class Places<Kind extends string> {
     this.#bounds = bounds;
   }
 
-  /** Bounds the requests of `app` for which `callersOf` names callers. */
+  /**
+   * Bounds the requests of `app` for which `callersOf` names callers. One that has waited goes on when `lookAgain` has
+   * looked at what it was let in by: that may have changed meanwhile. It throws or rejects where the request may not go on.
+   */
   limit(
     app: FastifyInstance,
     callersOf: (request: FastifyRequest) => readonly Caller<Kind>[],
+    lookAgain: (request: FastifyRequest) => unknown = () => {},
   ): void {
     // When its body has come: one that drips in holds up no other.
     app.addHook('preHandler', (request, reply, next) => {
       const callers = callersOf(request);
       if (callers.length === 0) return next();
-      this.#enter(request, reply, callers, next);
+      const goOn = async (): Promise<void> => {
+        try {
+          if (reply.raw.destroyed) throw tooMany();
+          await lookAgain(request);
+        } catch (error) {
+          return next(error as Error);
+        }
+        next();
+      };
+      this.#enter(request, reply, callers, { next, goOn });
     });
     // The answer is made by then: how fast its client reads it is no concern of others.
     app.addHook('onSend', (request, _reply, _payload, next) => {
@@ -66,7 +79,7 @@ export class Places<Kind extends string> {
     request: FastifyRequest,
     { raw: response }: FastifyReply,
     callers: readonly Caller<Kind>[],
-    next: (error?: Error) => void,
+    { next, goOn }: { next: (error?: Error) => void; goOn: () => Promise<void> },
   ): void {
     if (response.destroyed) return next(tooMany());
     const tallies = callers.map((caller) => this.#tallyOf(caller));
@@ -86,7 +99,7 @@ export class Places<Kind extends string> {
         this.#stopWaiting(waiting);
         this.#hold(request, tallies);
         // In a turn of its own, so that what others ask is answered in between.
-        setImmediate(() => next(response.destroyed ? tooMany() : undefined));
+        setImmediate(() => void goOn());
       },
     };
     // A client that leaves waits no longer.
@@ -96,19 +109,19 @@ export class Places<Kind extends string> {
       next(tooMany());
     };
     response.once('close', withdraw);
-    this.#waiting.push(waiting);
+    this.#waiting.add(waiting);
     for (const tally of tallies) tally.waiting += 1;
   }
 
   #stopWaiting(waiting: Waiting): void {
-    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+    this.#waiting.delete(waiting);
     for (const tally of waiting.tallies) tally.waiting -= 1;
   }
 
   #refusal({ waiting }: Tally): Fault | undefined {
     const { waitingOfOne, waitingOfAll } = this.#bounds;
     if (waiting >= waitingOfOne) return tooMany();
-    if (this.#waiting.length < waitingOfAll) return undefined;
+    if (this.#waiting.size < waitingOfAll) return undefined;
     return new Fault('dispatch_unavailable', { retryAfterMs: RETRY_MS });
   }
 
@@ -118,14 +131,14 @@ export class Places<Kind extends string> {
     this.#held.set(request, tallies);
   }
 
-  /** The place goes to the first that waits for nothing else. */
+  /** All that wait for nothing else any more go in, in order: each place that is free again may be another's. */
   #leave(request: FastifyRequest): void {
     const tallies = this.#held.get(request);
     if (tallies === undefined) return;
     this.#held.delete(request);
     this.#inside -= 1;
     for (const tally of tallies) tally.inside -= 1;
-    this.#waiting.find((one) => this.#hasRoom(one.tallies))?.letIn();
+    for (const one of this.#waiting) if (this.#hasRoom(one.tallies)) one.letIn();
     this.#forget(tallies);
   }
 

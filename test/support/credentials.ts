@@ -33,6 +33,10 @@ export class TestCredentials {
     return token;
   }
 
+  revoke(token: string): void {
+    this.#byToken.set(token, { ...this.#byToken.get(token)!, keyState: 'revoked' });
+  }
+
   lookup(token: string): Credential | null {
     return this.#byToken.get(token) ?? null;
   }

@@ -9,8 +9,9 @@ import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
 
 /** The edge, over stores that answer when they are told to. Says whose accounts they are asked for. */
-async function openEdge() {
+async function openEdge({ from = 'memory' }: { from?: 'memory' | 'store' } = {}) {
   const credentials = new TestCredentials();
+  const lookup = (token: string) => credentials.lookup(token);
   const asked: string[] = [];
   const answering: (() => void)[] = [];
   const wait = async (what: string): Promise<never> => {
@@ -19,7 +20,10 @@ async function openEdge() {
     throw new Fault('receipt_not_found');
   };
   const app = await buildTestApp(NO_DATABASE, {
-    authenticate: { credentials, keyUse: { used() {} } },
+    authenticate: {
+      credentials: { lookup: from === 'memory' ? lookup : async (token) => lookup(token) },
+      keyUse: { used() {} },
+    },
     account: { accounts: { get: wait } },
     keys: {
       now: () => 0,
@@ -27,10 +31,12 @@ async function openEdge() {
     } as unknown as AppOptions['keys'],
   });
   const keyOf = (orgId: string): string => credentials.issue(orgId, SCOPES);
-  const keys: Record<string, string> = { a: keyOf('a'), b: keyOf('b') };
-  const headersOf = (orgId: string) => ({ authorization: `Bearer ${keys[orgId]}` });
-  const read = async (orgId: string, path = '/v1/account') =>
-    app.inject({ url: path, headers: headersOf(orgId) });
+  /** By organisation; a2 is another key of a. */
+  const keys: Record<string, string> = { a: keyOf('a'), a2: keyOf('a'), b: keyOf('b') };
+  const headersOf = (key: string) => ({ authorization: `Bearer ${keys[key]}` });
+  const loseKey = (key: string): void => credentials.revoke(keys[key]!);
+  const read = async (key: string, path = '/v1/account') =>
+    app.inject({ url: path, headers: headersOf(key) });
   const revoke = async (orgId: string) =>
     app.inject({
       method: 'POST',
@@ -44,7 +50,7 @@ async function openEdge() {
     for (let i = 0; i < 10; i += 1) await turn();
     expect(asked).toHaveLength(count);
   };
-  return { app, asked, answering, headersOf, read, revoke, untilAsked };
+  return { app, asked, answering, headersOf, read, revoke, loseKey, untilAsked };
 }
 
 const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
@@ -140,5 +146,26 @@ it(
     for (const answer of answering) answer();
     const answers = await Promise.all([...before, behind]);
     expect(answers.map(({ statusCode }) => statusCode)).toEqual(times(4, 404));
+  },
+);
+
+it.each(['memory', 'store'] as const)(
+  'a key that is revoked while its read waits reads nothing, and the place goes to the next (looked up in %s)',
+  { tags: ['limits.reads-at-once'] },
+  async (from) => {
+    const { answering, read, loseKey, untilAsked } = await openEdge({ from });
+    const inside = Array.from({ length: 4 }, () => read('a'));
+    await untilAsked(4);
+    const waiting = Array.from({ length: 2 }, () => read('a'));
+    for (let i = 0; i < 10; i += 1) await turn();
+    const behind = read('a2');
+    loseKey('a');
+    answering.shift()!();
+    await untilAsked(5);
+    const refused = await Promise.all(waiting);
+    expect(refused.map(({ statusCode }) => statusCode)).toEqual(times(2, 401));
+    for (const answer of answering) answer();
+    const answers = await Promise.all([...inside, behind]);
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(times(5, 404));
   },
 );
