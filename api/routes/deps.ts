@@ -79,8 +79,8 @@ export function openExports(
       exports: createExportRegistry(pool, systemSurroundings),
       store,
       // The answer does not wait for it: what the queue does not get, the sweep of the exports process finds.
-      start: (exportId) => {
-        queues.add('export', { exportId }).catch(events.storeFailed);
+      start: () => {
+        queues.add('export', {}).catch(events.storeFailed);
       },
       onStoreError: events.storeFailed,
     },

@@ -88,8 +88,8 @@ const CONFIG = { scope: 'service:export' } as const;
 export interface ExportRoutesOptions {
   exports: ExportRegistry;
   store: Pick<ExportStore, 'read' | 'delete'>;
-  /** Hands a new export to whoever is free; never throws, never waits. */
-  start: (exportId: string) => void;
+  /** Tells whoever is free that an export waits; never throws, never waits. */
+  start: () => void;
   /** The store failed where no caller has to know. */
   onStoreError: (error: Error) => void;
 }
@@ -228,7 +228,7 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
       const { orgId } = request.credential;
       const wanted = requestOf(request.body);
       const record = await exports.create(orgId, wanted, actorOf(request));
-      if (record.status === 'queued') start(record.id);
+      if (record.status === 'queued') start();
       void reply.code(202).header('location', `/v1/exports/${record.id}`);
       return describeExport(record);
     },

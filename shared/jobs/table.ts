@@ -149,12 +149,10 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 10 * SECOND,
   },
-  /** Builds one evidence pack. A hundred million receipts take hours. */
+  /** Builds the evidence packs that wait. A hundred million receipts take hours. */
   export: {
-    payload: Type.Object(
-      { exportId: Type.String({ pattern: '^exp_' }) },
-      { additionalProperties: false },
-    ),
+    // The release before this one named an export here.
+    payload: Type.Object({}),
     // A run that fails is started again by the sweep, which knows from the database what is still wanted.
     attempts: 1,
     backoffMs: 2 * SECOND,

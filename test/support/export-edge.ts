@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
@@ -19,6 +19,7 @@ interface Asking {
   token?: string | null;
   body?: unknown;
   headers?: Record<string, string>;
+  address?: string;
 }
 
 export const codeOf = (answer: { body: string }): string =>
@@ -48,22 +49,24 @@ export async function openExportEdge() {
   const key = keyFor(ORG);
   const stranger = keyFor(STRANGER);
 
-  const handed: string[] = [];
+  /** How often builders were told that an export waits. */
+  const told = vi.fn<() => void>();
   const app = await buildTestApp(api, {
     authenticate: { credentials, keyUse: { used() {} } },
     exports: {
       exports: createExportRegistry(api, systemSurroundings),
       store,
-      start: (id) => handed.push(id),
+      start: told,
       onStoreError() {},
     },
   });
 
   const ask = (method: 'GET' | 'POST' | 'DELETE' | 'HEAD', path: string, asking: Asking = {}) => {
-    const { token = key, body, headers = {} } = asking;
+    const { token = key, body, headers = {}, address = '192.0.2.1' } = asking;
     return app.inject({
       method,
       url: `/v1${path}`,
+      remoteAddress: address,
       headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { payload: body as object }),
     });
@@ -73,8 +76,8 @@ export async function openExportEdge() {
   const everything = () => ({
     from: new Date(Date.UTC(2020, 0, 1) + (created += 1)).toISOString(),
   });
-  const create = async (body: object = everything()): Promise<string> => {
-    const answer = await ask('POST', '/exports', { body });
+  const create = async (body: object = everything(), token = key): Promise<string> => {
+    const answer = await ask('POST', '/exports', { body, token });
     expect(answer.statusCode).toBe(202);
     return answer.json<{ id: string }>().id;
   };
@@ -108,7 +111,7 @@ export async function openExportEdge() {
     builder,
     keyFor,
     stranger,
-    handed,
+    told,
     ask,
     create,
     createReady,

@@ -4,7 +4,7 @@ import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
-import { runExport, runNextExport, type RunExportDeps } from '#workers/exports/run-export.ts';
+import { runDueExports, runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
 import type { PackLab } from './packs.ts';
 
 /** The events of a builder of packs, in order. */
@@ -18,8 +18,9 @@ export function createBuilder(
   more: Partial<RunExportDeps> = {},
 ): {
   said: Said;
-  run: (id: string, signal?: AbortSignal) => Promise<boolean>;
-  next: () => Promise<void>;
+  run: (id: string, signal?: AbortSignal) => Promise<void>;
+  /** As one job does. */
+  runDue: () => Promise<void>;
 } {
   const said: Said = [];
   const deps: RunExportDeps = {
@@ -45,6 +46,6 @@ export function createBuilder(
   return {
     said,
     run: (id, signal = running.signal) => runExport(deps, id, signal),
-    next: () => runNextExport(deps, running.signal),
+    runDue: () => runDueExports(deps, running.signal),
   };
 }

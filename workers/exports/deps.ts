@@ -17,7 +17,7 @@ import type { ProcessContext, ProcessParts } from '#shared/process/run-process.t
 import { JobRole } from '#workers/runtime/deps.ts';
 import type { PackDocuments } from './documents.ts';
 import { exportEvents } from './events.ts';
-import { runNextExport } from './run-export.ts';
+import { runDueExports } from './run-export.ts';
 import { sweepExports } from './sweep.ts';
 
 /** For each pack one that reads ahead and one that says how far it is; one for the sweep. */
@@ -51,13 +51,13 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   // Without the key nothing can be sealed: said at the start, not at the first export.
   packSigner(config);
   for (let i = 0; i < packsAtOnce; i += 1) {
-    role.does('export', (_job, signal) => runNextExport(deps, signal));
+    role.does('export', (_job, signal) => runDueExports(deps, signal));
   }
   role.does('export-sweep', () =>
     sweepExports({
       jobs,
       store,
-      start: (exportId) => queues.add('export', { exportId }),
+      start: () => queues.add('export', {}),
       waiting: async () => (await queues.counts('export'))['waiting'] ?? 0,
     }),
   );

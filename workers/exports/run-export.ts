@@ -27,28 +27,34 @@ export interface RunExportDeps {
 /** Often enough for a progress bar, and far below the silence after which a run counts as dead. */
 const HEARTBEAT_MS = 500;
 
-/** More than run at once: of those that another process takes meanwhile, the next is tried. */
-const TRIED_MAX = 10;
+/** Then the next job goes on, so that the pack which is begun last has most of a job's time. */
+const TURNS_MS = 3_600_000;
 
-/** Runs the export whose turn it is: a job says that one waits, and the rows say which is next. */
-export async function runNextExport(deps: RunExportDeps, stopping: AbortSignal): Promise<void> {
-  for (const id of await deps.jobs.due(TRIED_MAX)) {
-    if (await runExport(deps, id, stopping)) return;
+/**
+ * Runs exports while any is due: a job says that some wait, and the rows say before each whose turn it is. One that another
+ * process takes meanwhile is due no longer.
+ */
+export async function runDueExports(deps: RunExportDeps, stopping: AbortSignal): Promise<void> {
+  const end = deps.now() + TURNS_MS;
+  while (!stopping.aborted && deps.now() < end) {
+    const [id] = await deps.jobs.due(1);
+    if (id === undefined) return;
+    await runExport(deps, id, stopping);
   }
 }
 
 /**
  * Builds one pack and gives it its name. Safe to run twice on the same export, at the same time even: one run holds it,
- * and two would write the same bytes. False when it was not to be had.
+ * and two would write the same bytes. Nothing happens when it is not to be had.
  */
 export async function runExport(
   deps: RunExportDeps,
   exportId: string,
   stopping: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
   const { jobs, events, now } = deps;
   const run = await jobs.claim(exportId, deps.newRunId());
-  if (run === null) return false;
+  if (run === null) return;
   const startedAt = now();
   events.started(run.record);
   try {
@@ -66,7 +72,6 @@ export async function runExport(
       events.interrupted(run.record, error);
     }
   }
-  return true;
 }
 
 async function write(

@@ -4,9 +4,9 @@ import type { ExportStore } from '#shared/packs/export-store.ts';
 export interface SweepDeps {
   jobs: Pick<ExportJobs, 'anyToSweep' | 'due' | 'removable' | 'removed'>;
   store: Pick<ExportStore, 'delete'>;
-  /** Hands an export to a process that is free. */
-  start: (exportId: string) => Promise<void>;
-  /** Exports that were handed out and not taken yet. */
+  /** Tells a process that is free that exports wait. */
+  start: () => Promise<void>;
+  /** How often that was said and not heard yet. */
   waiting: () => Promise<number>;
 }
 
@@ -18,7 +18,8 @@ export async function sweepExports(deps: SweepDeps): Promise<void> {
   if (!(await deps.jobs.anyToSweep())) return;
   const due = await deps.jobs.due(BATCH);
   if (due.length > 0 && (await deps.waiting()) === 0) {
-    for (const id of due) await deps.start(id);
+    // One job does them all; more of them share the work.
+    await Promise.all(due.map(() => deps.start()));
   }
   const removable = await deps.jobs.removable(BATCH);
   for (const id of removable) await deps.store.delete(id);

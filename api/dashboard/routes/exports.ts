@@ -48,7 +48,7 @@ export function exportRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     };
     try {
       const record = await exports.create(orgId, period, actorOf(request));
-      if (record.status === 'queued') start(record.id);
+      if (record.status === 'queued') start();
       return seeOther(reply, `/dashboard/${orgId}/exports/${record.id}`);
     } catch (error) {
       if (!(error instanceof Fault) || error.status >= 500) throw error;

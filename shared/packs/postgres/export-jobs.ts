@@ -96,11 +96,20 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
     },
     /**
      * Ids of exports that wait, or whose run has fallen silent. Organisations take turns: first comes the one whose last
-     * run began longest ago.
+     * export was begun longest ago, whether that was deleted since or not.
      */
     async due(limit: number): Promise<string[]> {
       const rows = await db
         .selectFrom('export')
+        .leftJoin(
+          (eb) =>
+            eb
+              .selectFrom('export as any')
+              .select((of) => ['any.org_id', of.fn.max('any.started_at').as('began')])
+              .groupBy('any.org_id')
+              .as('turn'),
+          (join) => join.onRef('turn.org_id', '=', 'export.org_id'),
+        )
         .select('id')
         .where('deleted_at', 'is', null)
         .where((eb) =>
@@ -115,15 +124,7 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
             eb.and([eb('status', '=', 'running'), eb('run_at', '<', ago(RUN_SILENT_S))]),
           ]),
         )
-        .orderBy(
-          (eb) =>
-            eb
-              .selectFrom('export as other')
-              .select((of) => of.fn.max('other.started_at').as('began'))
-              .whereRef('other.org_id', '=', 'export.org_id')
-              .where('other.deleted_at', 'is', null),
-          (order) => order.asc().nullsFirst(),
-        )
+        .orderBy('turn.began', (order) => order.asc().nullsFirst())
         .orderBy('id')
         .limit(limit)
         .execute();

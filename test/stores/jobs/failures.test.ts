@@ -30,7 +30,7 @@ describe('jobs, as operators see them', () => {
         connection: reading,
         observer: { done() {}, failed: () => failed.resolve(), queueFailed: failed.reject },
       });
-      await queues.add('export', { exportId: 'exp_1' });
+      await queues.add('export', {});
       await failed.promise;
       await runner.stop();
       reading.disconnect();

@@ -9,6 +9,10 @@ describe('a job’s payload', () => {
     expect(readPayload('mail', null)).toBeNull();
   });
 
+  it('a job of exports is read also when the release before this one named one in it', () => {
+    expect(readPayload('export', { exportId: 'exp_1' })).not.toBeNull();
+  });
+
   it.each(['screening', 'restatement'] as const)(
     'a payload of %s names the organisation also when the release before this one wrote it',
     (name) => {
