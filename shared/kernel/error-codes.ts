@@ -240,7 +240,7 @@ const STABLE = {
     retryAfterMs: 1_000,
   }),
   concurrent_exports_exceeded: row('rate_limit_error', 429, true, {
-    when: 'Too many exports are running.',
+    when: 'Too many exports are running, or too many packs are kept.',
     advice: 'Wait for one to be ready, or delete one that you do not need.',
     message: '{count} exports are under way. Wait for one, or delete it.',
     sample: { count: '10' },

@@ -77,6 +77,21 @@ describe('GET /exports/{id}/download', () => {
     },
   );
 
+  it(
+    'a download from another address is an entry of its own in the audit log',
+    { tags: ['operations.export'] },
+    async () => {
+      const id = await createReady();
+      for (const address of ['192.0.2.1', '198.51.100.7', '198.51.100.7', '192.0.2.1'])
+        await ask('GET', `/exports/${id}/download`, { address });
+      const { rows } = await database.pool.query<{ address: string }>(
+        `select address from audit_log where subject = $1 and action = 'export.downloaded' order by sequence`,
+        [id],
+      );
+      expect(rows.map(({ address }) => address)).toEqual(['192.0.2.1', '198.51.100.7']);
+    },
+  );
+
   it('a download whose entry is there waits for no other writer of the audit log', async () => {
     const id = await createReady();
     await ask('GET', `/exports/${id}/download`);
@@ -197,7 +212,7 @@ describe('a repeated export', () => {
     expect(await digest(two)).toBe(expected);
   });
 
-  it('an export of a range and checkpoint that is ready is given again', async () => {
+  it('an export of a range and checkpoint that was finished within the hour is given again, and an older one built anew', async () => {
     const body = { first_index: 4, last_index: 60, checkpoint_size: size };
     const again = () => ask('POST', '/exports', { body });
     const answers = [await again()];
@@ -209,8 +224,15 @@ describe('a repeated export', () => {
       new Set([id]),
     );
     expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready']);
-    const later = `update export set status = 'expired' where id = $1`;
-    await database.pool.query(later, [id]);
-    expect((await again()).json<{ id: string }>().id).not.toBe(id);
+    const age = (minutes: number) =>
+      database.pool.query(
+        `update export set finished_at = now() - make_interval(mins => $2) where id = $1`,
+        [id, minutes],
+      );
+    await age(55);
+    expect((await again()).json()).toMatchObject({ id, status: 'ready' });
+    await age(61);
+    const anew = (await again()).json<{ id: string; status: string }>();
+    expect([anew.id === id, anew.status]).toEqual([false, 'queued']);
   });
 });

@@ -136,12 +136,12 @@ describe('POST /exports', () => {
   });
 
   it.each([
-    ['too many', PACKS_KEPT_MAX, 1],
-    ['too large', 1, PACK_BYTES_KEPT_MAX],
+    ['too many', PACKS_KEPT_MAX, 1, 'at most 168 packs'],
+    ['too large', 1, PACK_BYTES_KEPT_MAX, 'at most 64 GiB of packs'],
   ])(
     'POST /exports is 429 when the packs that are kept are %s, until one is deleted',
     { tags: ['codes.exports'] },
-    async (_, count, bytes) => {
+    async (_, count, bytes, why) => {
       await database.pool.query(
         `insert into export (id, org_id, status, first_index, last_index, checkpoint_size, size_bytes, sha256, expires_at)
          select 'exp_kept_' || i, $1, 'ready', 0, 0, 1, $2, repeat('0', 64), now() + interval '1 day'
@@ -150,6 +150,15 @@ describe('POST /exports', () => {
       );
       const refused = await ask('POST', '/exports', { token: stranger, body: {} });
       expect([refused.statusCode, codeOf(refused)]).toEqual([429, 'concurrent_exports_exceeded']);
+      expect(refused.json()).toMatchObject({ error: { message: expect.stringContaining(why) } });
+      // Room comes with the first that expires; who asks again after an hour may find one deleted.
+      expect(refused.headers['retry-after']).toBe('3600');
+      await database.pool.query(
+        `update export set expires_at = now() + interval '30 minutes' where id = 'exp_kept_1'`,
+      );
+      const sooner = await ask('POST', '/exports', { token: stranger, body: {} });
+      const seconds = Number(sooner.headers['retry-after']);
+      expect(seconds > 10 && seconds <= 1_800).toBe(true);
       await ask('DELETE', '/exports/exp_kept_1', { token: stranger });
       const taken = await ask('POST', '/exports', { token: stranger, body: {} });
       expect(taken.statusCode).toBe(202);

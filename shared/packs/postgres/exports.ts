@@ -19,6 +19,7 @@ import {
   PACKS_KEPT_MAX,
 } from '../export-record.ts';
 import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
+import { GIVEN_AGAIN_S } from '../retention.ts';
 
 /** What a caller asks for: by index or by time of integration, everything when neither is named. */
 export interface ExportRequest {
@@ -31,8 +32,11 @@ export interface ExportRequest {
   checkpointSize?: number;
 }
 
-/** Parts of a pack that one caller fetches within an hour are one download. */
+/** Parts of a pack that one caller fetches from one address within an hour are one download. */
 const DOWNLOAD_MS = 3_600_000;
+/** A caller whose packs are too many is told to ask again after an hour at the latest: one may be deleted before it expires. */
+const RETRY_MAX_MS = 3_600_000;
+const GIB = 1_073_741_824;
 
 export type ExportRegistry = ReturnType<typeof createExportRegistry>;
 
@@ -50,8 +54,8 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
   };
   return {
     /**
-     * Queues an export and writes it into the audit log. One of the same range at the same checkpoint that is ready is given
-     * again: another would be the same bytes.
+     * Queues an export and writes it into the audit log. One of the same range at the same checkpoint that was finished within
+     * the hour is given again; keys and documents in an older one may not be those of now.
      * @throws Fault `invalid_first_index` and the like for a range that is not in a signed checkpoint,
      * `concurrent_exports_exceeded` when the organisation has too many under way, or too many packs
      */
@@ -95,11 +99,11 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
         return true;
       }),
     /**
-     * Writes into the audit log that a caller takes the pack: once an hour, however many parts are fetched. An entry that
-     * is there already is found without the lock of the organisation's chain.
+     * Writes into the audit log that a caller takes the pack: once an hour for each address, however many parts are
+     * fetched. An entry that is there already is found without the lock of the organisation's chain.
      */
     downloaded(record: ExportRecord, actor: Actor): Promise<void> {
-      const name = JSON.stringify([record.id, actor.kind, actor.id]);
+      const name = JSON.stringify([record.id, actor.kind, actor.id, actor.address]);
       const known = entering.get(name);
       if (known !== undefined) return known;
       const entered = enterDownload(record, actor).finally(() => entering.delete(name));
@@ -149,7 +153,7 @@ async function insertExport(
   const range = await resolveRange(db, orgId, request);
   const standing = await standingExport(db, orgId, range);
   if (standing !== undefined) return exportOf(standing);
-  const { underWay, kept, bytes } = await db
+  const { underWay, kept, bytes, firstEndsInMs } = await db
     .selectFrom('export')
     .select((eb) => [
       eb.fn.countAll<string>().filterWhere('status', '<>', 'ready').as('underWay'),
@@ -157,6 +161,7 @@ async function insertExport(
       sql<string>`coalesce(sum(coalesce(size_bytes, (last_index - first_index + 1) * ${BYTES_PER_RECEIPT}::bigint)), 0)`.as(
         'bytes',
       ),
+      sql<string | null>`1000 * extract(epoch from min(expires_at) - now())`.as('firstEndsInMs'),
     ])
     .where('org_id', '=', orgId)
     .where('status', 'in', ['queued', 'running', 'ready'])
@@ -170,9 +175,12 @@ async function insertExport(
   const wanted = (range.lastIndex - range.firstIndex + 1) * BYTES_PER_RECEIPT;
   const isTooLarge = Number(kept) > 0 && Number(bytes) + wanted > PACK_BYTES_KEPT_MAX;
   if (Number(kept) >= PACKS_KEPT_MAX || isTooLarge) {
+    const most = isTooLarge
+      ? `${PACK_BYTES_KEPT_MAX / GIB} GiB of packs`
+      : `${PACKS_KEPT_MAX} packs`;
     throw new Fault('concurrent_exports_exceeded', {
-      message:
-        'The packs that are kept are too many or too large. Delete one, or wait for one to expire.',
+      message: `An organisation keeps at most ${most}. Delete one, or wait until one expires.`,
+      retryAfterMs: retryMs(firstEndsInMs),
     });
   }
   const row = await db
@@ -191,7 +199,13 @@ async function insertExport(
   return exportOf(row);
 }
 
-/** The export that has these bytes. */
+/** Until a pack makes room; undefined while all are under way. */
+function retryMs(firstEndsInMs: string | null): number | undefined {
+  if (firstEndsInMs === null) return undefined;
+  return Math.min(Math.max(Number(firstEndsInMs), 1_000), RETRY_MAX_MS);
+}
+
+/** The export that has these bytes, and has them since lately. */
 const standingExport = (
   db: Queries,
   orgId: string,
@@ -204,7 +218,7 @@ const standingExport = (
     .where('period_from', 'is not distinct from', dateOf(period?.from))
     .where('period_to', 'is not distinct from', dateOf(period?.to))
     .where('status', '=', 'ready')
-    .where('expires_at', '>', now)
+    .where('finished_at', '>', sql<Date>`now() - make_interval(secs => ${GIVEN_AGAIN_S})`)
     .orderBy('id')
     .limit(1)
     .executeTakeFirst();
@@ -293,7 +307,7 @@ function emptyRange(byTime: boolean): Fault {
     : invalidParam('first_index', 'The range is empty: the first index lies after the last.');
 }
 
-/** Whether the audit log has a download of this caller, and since then. */
+/** Whether the audit log has a download of this caller from this address, and since then. */
 async function isEntered(
   db: Queries,
   { id, orgId }: ExportRecord,
@@ -306,6 +320,7 @@ async function isEntered(
     .where('action', '=', 'export.downloaded')
     .where('actor_kind', '=', actor.kind)
     .where('actor_id', '=', actor.id)
+    .where('address', 'is not distinct from', actor.address ?? null)
     .where('subject', '=', id)
     .where('at', '>', since)
     .orderBy('sequence', 'desc')
