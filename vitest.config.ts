@@ -66,9 +66,7 @@ export default defineConfig({
           name: 'product',
           include: ['test/product/**/*.test.ts'],
           globalSetup: ['test/support/shared-product.ts'],
-          // What one file does to endpoints is over before the next.
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -80,7 +78,7 @@ export default defineConfig({
           env: { NODE_OPTIONS: '' },
           alias: {},
           // They wait for most of their time. Each measures the machine beside what it holds in seconds.
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -22,7 +22,7 @@ import { until } from '#test/support/until.ts';
 let system: Product;
 
 beforeAll(async () => {
-  system = await joinProduct();
+  system = await joinProduct({ faults: true });
 });
 
 /** The provider as its documentation shows it; our extra member is read with its own hook. */

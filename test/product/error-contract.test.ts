@@ -11,7 +11,7 @@ let system: Product;
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
 
 beforeAll(async () => {
-  system = await joinProduct();
+  system = await joinProduct({ faults: true });
 });
 
 const client = (apiKey = system.key): OpenAI =>

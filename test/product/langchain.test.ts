@@ -11,7 +11,7 @@ import { until } from '#test/support/until.ts';
 let system: Product;
 
 beforeAll(async () => {
-  system = await joinProduct();
+  system = await joinProduct({ faults: true });
 });
 
 type Fields = ConstructorParameters<typeof ChatOpenAI>[0];

@@ -12,7 +12,7 @@ let system: Product;
 let openai: OpenAI;
 
 beforeAll(async () => {
-  system = await joinProduct();
+  system = await joinProduct({ faults: true });
   openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
 });
 

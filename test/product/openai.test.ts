@@ -16,7 +16,7 @@ type WithReceipt<T> = T & { receipt: Receipt };
 let system: Product;
 
 beforeAll(async () => {
-  system = await joinProduct();
+  system = await joinProduct({ faults: true });
 });
 
 interface Watched {

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { inject } from 'vitest';
 import { LIMITS_MAX } from '#shared/accounts/checks.ts';
 import type { Environment } from '#shared/config/config.ts';
@@ -28,15 +29,21 @@ declare module 'vitest' {
   }
 }
 
+/** Of PostgreSQL: who has it makes endpoints fail. */
+const TURN_AT_FAULTS = 1;
+
 /**
  * The product that other files use too, with an organisation and a key of this file's own for each plan. Of what all share
  * (signing keys, states of regions, circuits, counts of the whole) a file here changes nothing: one that has to, or that
  * stops a process, starts a system of its own.
+ * @param options.faults the file makes upstreams fail: those that do take turns, since failures in a row of two callers tell
+ * of the endpoint itself, and its circuit would open for all
  */
-export async function joinProduct(): Promise<Product> {
+export async function joinProduct(options: { faults?: boolean } = {}): Promise<Product> {
   const { databaseUrl, redisUrl, env, ...product } = inject('product');
   const pool = createPool({ url: databaseUrl, max: 4, applicationName: 'test' });
   atFileEnd(() => pool.end());
+  if (options.faults === true) await takeTurn(pool);
   const database = { url: databaseUrl, pool };
   const organisations: string[] = [];
   const byPlan = {} as Record<Plan, string>;
@@ -60,4 +67,11 @@ export async function joinProduct(): Promise<Product> {
     redis: { url: redisUrl },
     start: (role, more = {}) => startProcess({ role, env: { ...env, ...more } }),
   };
+}
+
+/** Until the file's end, when the connection that has it is closed. */
+async function takeTurn(pool: Pool): Promise<void> {
+  const client = await pool.connect();
+  atFileEnd(() => client.release(true));
+  await client.query('select pg_advisory_lock($1)', [TURN_AT_FAULTS]);
 }
