@@ -30,25 +30,29 @@ export function buildAutomaton(patterns: readonly Uint8Array[], width: number): 
       if (child === 0) next[row + symbol] = elsewhere;
       else {
         fallback[child] = elsewhere;
-        if (endings[elsewhere]!.length > 0)
-          endings[child] = [...endings[child]!, ...endings[elsewhere]!];
+        const further = endings[elsewhere];
+        if (further !== undefined) endings[child] = [...(endings[child] ?? []), ...further];
         queue.push(child);
       }
     }
   }
   const outputsAt = new Uint32Array(endings.length + 1);
-  endings.forEach((list, state) => (outputsAt[state + 1] = outputsAt[state]! + list.length));
-  return { next, width, outputsAt, outputs: Uint16Array.from(endings.flat()) };
+  const outputs: number[] = [];
+  endings.forEach((list, state) => {
+    if (list !== undefined) outputs.push(...list);
+    outputsAt[state + 1] = outputs.length;
+  });
+  return { next, width, outputsAt, outputs: Uint16Array.from(outputs) };
 }
 
 /** The patterns as a tree: child states in rows of `width` (0 where there is none), and what ends at each state. */
 function buildTrie(
   patterns: readonly Uint8Array[],
   width: number,
-): { next: Uint16Array; endings: (readonly number[])[] } {
+): { next: Uint16Array; endings: (readonly number[] | undefined)[] } {
   const symbols = patterns.reduce((sum, pattern) => sum + pattern.length, 0);
   const rows = new Uint16Array((Math.min(symbols, STATES_MAX) + 1) * width);
-  const endings: (readonly number[])[] = [[]];
+  const endings: (readonly number[] | undefined)[] = [undefined];
   patterns.forEach((pattern, index) => {
     let state = 0;
     for (const symbol of pattern) {
@@ -56,12 +60,12 @@ function buildTrie(
       if (child === 0) {
         child = endings.length;
         if (child > STATES_MAX) throw new RangeError('the pack has too many terms');
-        endings.push([]);
+        endings.push(undefined);
         rows[state * width + symbol] = child;
       }
       state = child;
     }
-    if (state !== 0) endings[state] = [...endings[state]!, index];
+    if (state !== 0) endings[state] = [...(endings[state] ?? []), index];
   });
   return { next: rows.slice(0, endings.length * width), endings };
 }

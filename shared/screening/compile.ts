@@ -3,7 +3,7 @@ import { buildAutomaton } from './automaton.ts';
 import type { Pack } from './pack.ts';
 import type { ReadingTables } from './reader.ts';
 import { buildSequences, type SequenceTables } from './sequences.ts';
-import { parseTerm, type Term } from './terms.ts';
+import type { Term } from './terms.ts';
 
 /**
  * Without word boundaries a short break ("ban", "law") would be found inside other words and would hide what it stands
@@ -56,8 +56,8 @@ export function compileTables(pack: Pack): CompiledPack {
 /** A phrase that several groups list is one term. */
 function uniqueTerms(pack: Pack): { terms: Term[]; groupsOfTerm: Set<string>[] } {
   const byKey = new Map<string, { term: Term; groups: Set<string> }>();
-  for (const [group, written] of Object.entries(pack.groups)) {
-    for (const term of written.flatMap(parseTerm)) {
+  for (const [group, terms] of Object.entries(pack.groups)) {
+    for (const term of terms) {
       const key = `${term.folded}${term.open ? '*' : ''}`;
       const entry = byKey.get(key) ?? { term, groups: new Set<string>() };
       entry.groups.add(group);

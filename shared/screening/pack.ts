@@ -1,5 +1,5 @@
 import { isObject } from '#shared/kernel/json-object.ts';
-import { parseTerm } from './terms.ts';
+import { parseTerm, type Term } from './terms.ts';
 
 /** The error codes of blocked requests. */
 const SCREEN_CODES = ['dual_use_screen_block', 'acceptable_use_violation'] as const;
@@ -14,8 +14,8 @@ export interface Pack {
   /** SHA-256 of the canonical JSON of everything else, base64url: two packs with one version can be told apart. */
   digest: string;
   description: string;
-  /** Named vocabularies. */
-  groups: Readonly<Record<string, readonly string[]>>;
+  /** Named vocabularies, alternatives resolved. */
+  groups: Readonly<Record<string, readonly Term[]>>;
   /** Names of groups whose phrases are innocent: what lies inside such a phrase is not seen. */
   masks: readonly string[];
   /** A sequence that begins inside or up to `within` words after one of these phrases is not seen ("never explain how to"). */
@@ -117,23 +117,19 @@ export function validatePack(data: unknown, digest: string): Pack {
   };
 }
 
-function groupsOf(data: unknown): Record<string, readonly string[]> {
+function groupsOf(data: unknown): Pack['groups'] {
   if (!isObject(data)) throw new PackError('groups', 'must be an object');
-  const groups: Record<string, readonly string[]> = Object.create(null) as Record<
-    string,
-    readonly string[]
-  >;
+  const groups = Object.create(null) as Record<string, readonly Term[]>;
   for (const [name, terms] of Object.entries(data)) {
     const path = `groups.${name}`;
     if (!NAME.test(name)) throw new PackError(path, 'a group is named in lower case with hyphens');
-    groups[name] = filled(terms, path).map((term, i) => {
+    groups[name] = filled(terms, path).flatMap((term, i) => {
       const written = text(term, `${path}[${i}]`);
       try {
-        parseTerm(written);
+        return parseTerm(written);
       } catch (error) {
         throw new PackError(`${path}[${i}]`, (error as Error).message);
       }
-      return written;
     });
   }
   return groups;

@@ -76,12 +76,20 @@ export function buildSequences(
   });
   const isIn = (groups: ReadonlySet<string>, names: Iterable<string>): boolean =>
     [...names].some((name) => groups.has(name));
-  const uses = groupsOfTerm.map((groups) => ({
+  const useOf = (groups: ReadonlySet<string>): TermUse => ({
     steps: elements.flatMap((element, step) => (isIn(groups, element) ? [step] : [])),
     breakSets: [...sets.values()].filter((s) => isIn(groups, s.groups)).map((s) => s.number),
     guard: isIn(groups, pack.guard.groups),
     mask: isIn(groups, pack.masks),
-  }));
+  });
+  // Thousands of terms are in some dozens of groups.
+  const usesOfGroups = new Map<string, TermUse>();
+  const uses = groupsOfTerm.map((groups) => {
+    const name = [...groups].join(' ');
+    const use = usesOfGroups.get(name) ?? useOf(groups);
+    usesOfGroups.set(name, use);
+    return use;
+  });
   const setWords = Math.ceil(parents.length / 32);
   const stepBits = new Int32Array(uses.length * setWords);
   uses.forEach((use, term) => use.steps.forEach((step) => setBit(stepBits, term * setWords, step)));

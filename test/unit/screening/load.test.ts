@@ -37,8 +37,9 @@ describe('a pack of several files', () => {
 
   it('may be written in JSON', () => {
     const { digest, ...pack } = readPack(write('whole.yaml', `${HEAD}${GROUPS}${RULES}`));
-    const read = readPack(write('whole.json', JSON.stringify(pack)));
-    expect(read.rules).toEqual(pack.rules);
+    const groups = { bake: ['bake'], cake: ['cake'] };
+    const read = readPack(write('whole.json', JSON.stringify({ ...pack, groups })));
+    expect([read.rules, read.groups]).toEqual([pack.rules, pack.groups]);
     expect(read.digest).not.toBe(digest);
   });
 
