@@ -22,7 +22,7 @@ export interface Rule {
 }
 
 export interface Proof {
-  /** The test's file, relative to test/ and without `.test.ts`. */
+  /** The test's file, relative to test/. */
   file: string;
   title: string;
   /** Ids of the rules that it proves. */
@@ -33,14 +33,14 @@ export function readRules(page = readFileSync(CONFORMANCE_PAGE, 'utf8')): Rule[]
   return [...page.matchAll(ROW)].map(([, id = '', sentence = '']) => ({ id, sentence }));
 }
 
-/** Every test that names a rule, by files and in the order of their sources. */
+/** Every test that names a rule, by files and in the order of their sources: those of a shared product are parts of a file. */
 export function readProofs(): Proof[] {
   const paths = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' });
-  const tests = paths.filter((path) => path.endsWith('.test.ts')).toSorted();
+  const tests = paths.filter((path) => path.endsWith('.ts')).toSorted();
   return tests.flatMap((path) => {
     const source = readFileSync(join(ROOT, 'test', path), 'utf8');
     return [...source.matchAll(TAGGED)].map(([, , title = '', tags = '']) => ({
-      file: path.replaceAll('\\', '/').replace(/\.test\.ts$/, ''),
+      file: path.replaceAll('\\', '/'),
       title: title.replaceAll(/\\(.)/g, '$1'),
       rules: [...tags.matchAll(/'([^']+)'/g)].map(([, id = '']) => id),
     }));
@@ -56,7 +56,7 @@ export function withProofs(page: string, proofs: readonly Proof[]): string {
     );
     const cell = [...files].map(
       ([file, tests]) =>
-        `[${file}](../test/${file}.test.ts): ${tests.map(({ title }) => `*${readable(title)}*`).join(' · ')}`,
+        `[${file.replace(/(\.test)?\.ts$/, '')}](../test/${file}): ${tests.map(({ title }) => `*${readable(title)}*`).join(' · ')}`,
     );
     return `| \`${id}\` | ${sentence} | ${cell.join('<br>')} |`;
   });

@@ -1,23 +1,123 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
 import { ROLES } from '#shared/config/settings.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import { readPack } from '#shared/screening/files/load.ts';
 import { chatBody, post } from '#test/support/calls.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-/** Stands in every prompt; nothing else contains it. */
+/** Stands in every prompt, and as its echo in every answer; nothing else contains it. */
 const MARKER = 'zwetschgenknoedel-4711';
+const ANSWER = 'kaiserschmarrn-0815';
+/** Stands in every chunk of a stream: its answer comes in pieces. */
+const FRAME = 'chat.completion.chunk';
 
 let system: System;
+/** Where the stores have their files. */
+let redisDir: string;
+let postgresDir: string;
 
 beforeAll(async () => {
-  system = await startSystem({ replicas: {}, env: { LOG_LEVEL: 'trace' } });
-  for (const role of ['housekeeping', 'purge'] as const) await system.start(role);
+  const home = mkdtempSync(join(tmpdir(), 'docket-secrets-'));
+  atFileEnd(() => rmSync(home, { recursive: true, force: true }));
+  redisDir = join(home, 'redis');
+  postgresDir = join(home, 'postgres');
+  mkdirSync(redisDir);
+  const postgres = await startEmbeddedPostgres({ dataDir: postgresDir, durable: false });
+  atFileEnd(() => postgres.stop());
+  await migrateToLatest(postgres.url);
+  const pool = createPool({ url: postgres.url, max: 4, applicationName: 'test' });
+  atFileEnd(() => pool.end());
+  system = await startSystem({
+    replicas: {},
+    database: { url: postgres.url, pool },
+    redis: { dataDir: redisDir },
+    env: { LOG_LEVEL: 'trace' },
+  });
+});
+
+/** Every file below a directory in which one of the words stands. */
+function filesWith(dir: string, ...words: string[]): string[] {
+  return (readdirSync(dir, { recursive: true }) as string[]).filter((name) => {
+    const path = join(dir, name);
+    if (!statSync(path).isFile()) return false;
+    const bytes = readFileSync(path);
+    return words.some((word) => bytes.includes(word));
+  });
+}
+
+/** Prompts and answers by every way they take: whole, streamed, repeated, too large for a message, refused upstream. */
+async function answers(): Promise<void> {
+  const messages = [{ role: 'user', content: `Tell me about ${MARKER}.` }];
+  const say = `say=${ANSWER}`;
+  const long = `say=${`${ANSWER} `.repeat(16_000)}`;
+  const key = (name: string) => ({ headers: { 'idempotency-key': name } });
+  const calls: [object, ReturnType<typeof key>?][] = [
+    [{ messages, sandbox_fault: say }],
+    [{ messages, stream: true, sandbox_fault: say }],
+    [{ messages, sandbox_fault: say }, key('whole')],
+    [{ messages, stream: true, sandbox_fault: say }, key('streamed')],
+    [
+      {
+        messages: [{ role: 'user', content: MARKER + ' word'.repeat(60_000) }],
+        sandbox_fault: say,
+      },
+    ],
+    [{ messages, n: 2, max_tokens: 100_000, sandbox_fault: long }, key('large')],
+    [{ messages, stream: true, sandbox_fault: 'cut=reset; cut-after=2' }],
+    [{ messages, sandbox_fault: 'status=400' }],
+  ];
+  const texts = await Promise.all(
+    calls.map(async ([body, options]) =>
+      (
+        await post(system, '/chat/completions', chatBody({ max_tokens: 100, ...body }), options)
+      ).text(),
+    ),
+  );
+  // A stream brings the answer in pieces.
+  for (const i of [1, 3]) expect(texts[i]).toContain(FRAME);
+  for (const i of [0, 2, 4, 5]) expect(texts[i]).toContain(ANSWER);
+  expect(texts[5]!.length).toBeGreaterThan(INLINE_BYTES_MAX);
+  const replayed = await post(
+    system,
+    '/chat/completions',
+    chatBody({ max_tokens: 100, ...calls[2]![0] }),
+    key('whole'),
+  );
+  expect(replayed.headers.get('idempotent-replayed')).toBe('true');
+  expect(await replayed.text()).toContain(ANSWER);
+}
+
+it('no prompt and no answer rests in clear: not in the files of Redis or PostgreSQL, and not in a log', async () => {
+  await answers();
+  await integrated(system);
+  const redis = connectTo(system.redis.url);
+  await redis.save();
+  redis.disconnect();
+  await system.database.pool.query('checkpoint');
+
+  // What is looked through is where it would be: ids of requests stand in both.
+  expect(filesWith(redisDir, '"orgId"').length).toBeGreaterThan(0);
+  expect(filesWith(postgresDir, 'rcpt_').length).toBeGreaterThan(0);
+  for (const dir of [redisDir, postgresDir]) {
+    const base64 = [MARKER, ANSWER].map((word) =>
+      Buffer.from(word).toString('base64').slice(0, -3),
+    );
+    expect(filesWith(dir, MARKER, ANSWER, FRAME, ...base64)).toEqual([]);
+  }
+  const logs = ROLES.flatMap((role) => system.processes(role)).map((one) => one.output());
+  expect(logs.join('')).toContain('"event":"ready"');
+  expect(logs.filter((text) => text.includes(MARKER) || text.includes(ANSWER))).toEqual([]);
 });
 
 /** Every way a request can go: good, refused, failed, broken off, left, repeated, too large for a lane. */
@@ -114,7 +214,12 @@ async function dumpPostgres(pool: Pool): Promise<string> {
   return parts.join('\n');
 }
 
+// It stops the processes: it is the last.
 describe('secrets, after traffic of every kind', () => {
+  beforeAll(async () => {
+    for (const role of ['housekeeping', 'purge'] as const) await system.start(role);
+  });
+
   it(
     'no log, store or metric holds a key, a password or a word of a prompt',
     { tags: ['keys.shown-once'] },

@@ -6,6 +6,7 @@ import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
 import { connectTo } from '#test/support/lanes.ts';
+import type { StartedProcess } from '#test/support/processes.ts';
 import { expectSigned, integrated, type Receipt, tally } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -212,6 +213,76 @@ describe('an idempotent request', () => {
       expect(legacy).toMatchObject({ status: 200, replayed: false });
     },
   );
+});
+
+const PACED = chatBody({ stream: true, max_tokens: 40, sandbox_fault: 'pace=20' });
+
+/** Reads until something of the answer has come; the rest is read by the one who is returned. */
+async function begun(key: string, holder: StartedProcess): Promise<() => Promise<string>> {
+  const response = await post(system, '/chat/completions', PACED, {
+    headers: { 'idempotency-key': key },
+    baseUrl: `http://127.0.0.1:${holder.port}/v1`,
+  });
+  expect(response.status).toBe(200);
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader.read()).value ?? '';
+  return async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      text += value;
+    }
+  };
+}
+
+const askAgain = (key: string): Promise<Response> =>
+  post(system, '/chat/completions', PACED, {
+    headers: { 'idempotency-key': key },
+    baseUrl: system.baseUrls[1]!,
+  });
+
+/** Receipts of complete answers to these requests. */
+async function completeReceipts(): Promise<number> {
+  await integrated(system);
+  const { rows } = await system.database.pool.query<{ body: Buffer }>(
+    'select body from ledger_body',
+  );
+  return rows.filter(({ body }) => body.toString().includes('"outcome":"complete"')).length;
+}
+
+describe('a stream with an Idempotency-Key', () => {
+  /** The api process that the first request of each is sent to. */
+  let holder: StartedProcess;
+  beforeAll(async () => {
+    holder = await system.start('api');
+  });
+
+  it('whose api process is stopped goes on when it wakes; meanwhile a retry elsewhere gets the same answer', async () => {
+    const before = await completeReceipts();
+    const rest = await begun('stopped', holder);
+    process.kill(holder.pid, 'SIGSTOP');
+    const retried = await askAgain('stopped');
+    const text = await retried.text();
+    process.kill(holder.pid, 'SIGCONT');
+    expect(retried.headers.get('idempotent-replayed')).toBe('true');
+    const first = await rest();
+    expect(payloadsIn(text)).toEqual(payloadsIn(first));
+    expect(payloadsIn(first).at(-1)).toBe('[DONE]');
+    expect(await completeReceipts()).toBe(before + 1);
+  });
+
+  it('whose api process is killed is not run again: a retry gets its answer and the one receipt', async () => {
+    const before = await completeReceipts();
+    const rest = await begun('killed', holder);
+    holder.kill('SIGKILL');
+    await expect(rest()).rejects.toThrow();
+    const retried = await askAgain('killed');
+    const payloads = payloadsIn(await retried.text());
+    expect(retried.headers.get('idempotent-replayed')).toBe('true');
+    expect(payloads.at(-1)).toBe('[DONE]');
+    expect(payloads.join('')).toContain('"proofValue"');
+    expect(await completeReceipts()).toBe(before + 1);
+  });
 });
 
 describe('what has changed since the first request', () => {

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
 import { writeTwoRegions } from '#test/support/catalogues.ts';
 import { runs } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
+import { connectTo } from '#test/support/lanes.ts';
 import type { Receipt } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -26,6 +28,66 @@ const statusOf = async (rest: object = {}): Promise<number> => {
 /** A region is healthy again once a pinned request is answered. */
 const healthy = (region: string) =>
   until(async () => (await statusOf({ region })) === 200, `${region} is healthy again`);
+
+describe('a region whose circuit is open', () => {
+  /** What becomes of requests for the region that are sent to an api process at the same time. */
+  const askAtOnce = (baseUrl: string, requests: number): Promise<string[]> =>
+    Promise.all(
+      Array.from({ length: requests }, async () => {
+        const body = chatBody({ model: 'everywhere', region: 'north' });
+        const answer = await post(system, '/chat/completions', body, { baseUrl });
+        return answer.status === 200 ? 'answered' : String(await codeOf(answer));
+      }),
+    );
+
+  it(
+    'a region whose circuit is open lets one request through when its trial is due, and all of them after its success',
+    { tags: ['codes.region_degraded', 'survives.region'] },
+    async () => {
+      const client = connectTo(system.redis.url);
+      // Another worker, for which every call to the only endpoint of the region has failed.
+      const board = createCircuitBoard(client, 'inference-elsewhere');
+      let trial = false;
+      const say = (): Promise<void> =>
+        board.publish([{ region: 'north', endpoint: 'north-1', open: true, trial }]);
+      await say();
+      const saying = setInterval(() => void say(), 500);
+      try {
+        // It knows of the circuit from its start: an answer would speak against the other worker for seconds.
+        const api = await system.start('api');
+        const baseUrl = `http://127.0.0.1:${api.port}/v1`;
+        expect(await askAtOnce(baseUrl, 4)).toEqual(
+          Array.from({ length: 4 }, () => 'region_degraded'),
+        );
+
+        trial = true;
+        await say();
+        let tried: string[] = [];
+        await until(async () => {
+          tried = await askAtOnce(baseUrl, 8);
+          return tried.includes('answered');
+        }, 'a request is let through');
+        expect(tried.toSorted()).toEqual([
+          'answered',
+          ...Array.from({ length: 7 }, () => 'region_degraded'),
+        ]);
+
+        await until(
+          async () => (await askAtOnce(baseUrl, 8)).every((became) => became === 'answered'),
+          'the region is open to all',
+        );
+        expect(await api.stop()).toBe(0);
+      } finally {
+        clearInterval(saying);
+        await board.publish([]);
+      }
+      await until(
+        async () => (await askAtOnce(system.baseUrl, 8)).every((became) => became === 'answered'),
+        'no process believes the other worker any more',
+      );
+    },
+  );
+});
 
 describe('a request that its region has failed', () => {
   /** A model with one endpoint in each region. */

@@ -2,11 +2,14 @@ import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { createLaneKey, loadLaneKeys } from '#shared/lanes/files/lane-keys.ts';
+import { inferenceLane, shardOf } from '#shared/lanes/keys.ts';
 import { chatBody, post } from '#test/support/calls.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+
+const SHARDS = 1;
 
 /** Sealed with the key that is lost and waiting when it is: plain, streamed, and with an Idempotency-Key. */
 const IN_FLIGHT = [
@@ -19,12 +22,37 @@ let system: System;
 let laneKeys: string;
 
 beforeAll(async () => {
-  system = await startSystem({ replicas: {} });
+  system = await startSystem({ replicas: {}, env: { SHARDS: `${SHARDS}` } });
   laneKeys = join(dirname(system.signingKeysDir), 'lane-keys');
 });
 
 const chat = (body: object, headers: Record<string, string> = {}): Promise<Response> =>
   post(system, '/chat/completions', body, { headers });
+
+it(
+  'a request that Redis has lost is refused within seconds, as one that can be sent again',
+  { tags: ['survives.empty-redis'] },
+  async () => {
+    const ask = (): Promise<Response> => chat(chatBody());
+    expect((await ask()).status).toBe(200);
+    const [worker] = system.processes('inference');
+    worker!.kill('SIGSTOP');
+    const client = connectTo(system.redis.url);
+    const lane = inferenceLane(shardOf(system.orgId, SHARDS), 'eu-west');
+    const waiting = ask();
+    await until(async () => (await client.xlen(lane)) === 1, 'it is admitted');
+    // As a Redis does that comes back without the last second of its append-only file.
+    await client.del(lane);
+    client.disconnect();
+
+    const refused = await waiting;
+    worker!.kill('SIGCONT');
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(await refused.json()).toMatchObject({ error: { code: 'dispatch_unavailable' } });
+    await until(async () => (await ask()).status === 200, 'it answers again');
+  },
+);
 
 it(
   'a lane key that is lost fails what it had sealed, each with an envelope and a clear line, and nothing else',

@@ -1,0 +1,72 @@
+/**
+ * A product with endpoints for stand-ins of providers, and a second stage of screening. One is enough for all parts: each asks
+ * models of its own, or leaves those of the sandbox as it found them. What counts by the whole process comes first, and what
+ * opens circuits last.
+ */
+import { beforeAll, describe } from 'vitest';
+import { atFileEnd } from '#test/support/file-end.ts';
+import { NativeUpstream } from '#test/support/native-upstream.ts';
+import { ResponsesUpstream } from '#test/support/responses-upstream.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { writeCatalogue } from './configured/catalogue.ts';
+import { upstreamFaults } from './configured/upstream-faults.ts';
+import { LargeUpstream, largeAnswers } from './configured/large-answers.ts';
+import { nativeProviders } from './configured/native-providers.ts';
+import { responses } from './configured/responses.ts';
+import { ModerationUpstream, secondScreening } from './configured/second-screening.ts';
+import { signingKeys } from './configured/signing-keys.ts';
+import { ToldUpstream, unbufferedStreams } from './configured/unbuffered-streams.ts';
+
+const upstreams = {
+  large: new LargeUpstream(),
+  told: new ToldUpstream(),
+  responses: new ResponsesUpstream(),
+  native: new NativeUpstream(),
+};
+const moderation = new ModerationUpstream();
+let started: System;
+const system = (): System => started;
+
+beforeAll(async () => {
+  for (const upstream of [...Object.values(upstreams), moderation])
+    atFileEnd(() => upstream.close());
+  const { large, told, native } = upstreams;
+  const catalogue = writeCatalogue({
+    large: await large.listen(),
+    told: await told.listen(),
+    responses: await upstreams.responses.listen(),
+    native: await native.listen(),
+  });
+  started = await startSystem({
+    // Figures of the inference worker are looked at.
+    replicas: {},
+    env: {
+      CATALOGUE: catalogue,
+      MODERATION_URL: `${await moderation.listen()}/v1`,
+      ANTHROPIC_API_KEY: 'sk-anthropic',
+      GEMINI_API_KEY: 'sk-gemini',
+    },
+  });
+});
+
+describe('large answers', () => {
+  largeAnswers(system);
+});
+describe('unbuffered streams', () => {
+  unbufferedStreams(system, upstreams.told);
+});
+describe('second screening', () => {
+  secondScreening(system, moderation);
+});
+describe('signing keys', () => {
+  signingKeys(system);
+});
+describe('responses', () => {
+  responses(system, upstreams.responses);
+});
+describe('native providers', () => {
+  nativeProviders(system, upstreams.native);
+});
+describe('upstream faults', () => {
+  upstreamFaults(system);
+});
