@@ -9,7 +9,7 @@ import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { ORG, PackLab, PUBLIC_URL } from '#test/support/packs.ts';
-import { startProcess } from '#test/support/processes.ts';
+import { type StartedProcess, startProcess } from '#test/support/processes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { startTestS3 } from '#test/support/s3-server.ts';
 import { until } from '#test/support/until.ts';
@@ -36,6 +36,9 @@ const env = {
   AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
 };
 const start = () => startProcess({ role: 'exports', env });
+let running: StartedProcess | undefined;
+/** The builder that an earlier test has started and none has ended, or a new one. */
+const builderAtWork = async (): Promise<StartedProcess> => (running ??= await start());
 const objectOf = (id: string): Buffer | undefined => s3.objects.get(`docket/${id}.zip`);
 const find = async (id: string): Promise<ExportRecord> => (await registry.get(ORG, id))!;
 const untilReady = (id: string) => until(async () => (await find(id)).status === 'ready');
@@ -64,7 +67,7 @@ it('an export whose process is killed is finished by another process, and nothin
   expect(objectOf(id)).toBeUndefined();
   s3.release();
 
-  const heir = await start();
+  await builderAtWork();
   await letRunsFallSilent();
   await untilReady(id);
   const record = await find(id);
@@ -72,12 +75,11 @@ it('an export whose process is killed is finished by another process, and nothin
   expect([pack.length, hash('sha256', pack)]).toEqual([record.sizeBytes, record.sha256]);
   expect(s3.uploads.size).toBe(0);
   await registry.delete(ORG, id, actor);
-  await heir.stop();
 });
 
 it('an export that is cancelled is given up within a second, and leaves nothing', async () => {
   s3.holdParts();
-  const builder = await start();
+  const builder = await builderAtWork();
   const { id } = await registry.create(ORG, {}, actor);
   await until(() => s3.held() > 0, 'a part is on its way');
   expect(await registry.delete(ORG, id, actor)).toBe(true);
@@ -90,12 +92,11 @@ it('an export that is cancelled is given up within a second, and leaves nothing'
     [id],
   );
   expect(rows[0]).toMatchObject({ status: expect.stringMatching(/queued|running/) });
-  await builder.stop();
 });
 
 it('an export is handed back when its process is told to stop, and that counts as no attempt', async () => {
   s3.holdParts();
-  const builder = await start();
+  const builder = await builderAtWork();
   const { id } = await registry.create(ORG, {}, actor);
   await until(() => s3.held() > 0, 'a part is on its way');
   const stopping = builder.stop();
@@ -106,24 +107,23 @@ it('an export is handed back when its process is told to stop, and that counts a
     [id],
   );
   expect(rows[0]).toEqual({ status: 'queued', runs: 0, run_id: null });
-  const next = await start();
+  running = undefined;
+  await builderAtWork();
   await untilReady(id);
-  await next.stop();
 });
 
 it('an export expires: its pack is deleted, and its record says so', async () => {
-  const builder = await start();
+  await builderAtWork();
   const { id } = await registry.create(ORG, { firstIndex: 0, lastIndex: 9 }, actor);
   await untilReady(id);
   expect(objectOf(id)).toBeDefined();
   await database.pool.query(`update export set expires_at = now() where id = $1`, [id]);
   await until(async () => (await find(id)).status === 'expired', 'it expires');
   await until(() => objectOf(id) === undefined, 'the pack is deleted');
-  await builder.stop();
 });
 
 it('exports that two processes run at the same time come out once, and right', async () => {
-  const builders = await Promise.all([start(), start()]);
+  const [, second] = await Promise.all([builderAtWork(), start()]);
   const made = await Promise.all(
     [1, 2, 3, 4].map((i) => registry.create(ORG, { firstIndex: i, lastIndex: 1_000 }, actor)),
   );
@@ -131,11 +131,11 @@ it('exports that two processes run at the same time come out once, and right', a
     await untilReady(id);
     expect(hash('sha256', objectOf(id)!)).toBe((await find(id)).sha256);
   }
-  await Promise.all(builders.map((builder) => builder.stop()));
+  await second.stop();
 });
 
 it('an export that cannot be built fails with a reason that its owner sees', async () => {
-  const builder = await start();
+  await builderAtWork();
   const size = RECEIPTS;
   const { id } = await registry.create(ORG, { firstIndex: size - 5 }, actor);
   // The signed head that the export names is gone: somebody has been at the database.
@@ -147,11 +147,10 @@ it('an export that cannot be built fails with a reason that its owner sees', asy
   );
   await until(async () => (await find(rows[0]!.id)).status === 'failed', 'it fails');
   expect((await find(rows[0]!.id)).error).toMatchObject({ code: 'checkpoint_missing' });
-  await builder.stop();
 });
 
 it('exports wait for an object store that is away', async () => {
-  const builder = await start();
+  const builder = await builderAtWork();
   s3.away = true;
   const { id } = await registry.create(ORG, { firstIndex: 0, lastIndex: 5 }, actor);
   await until(
@@ -162,5 +161,4 @@ it('exports wait for an object store that is away', async () => {
   s3.away = false;
   await letRunsFallSilent();
   await untilReady(id);
-  await builder.stop();
 });
