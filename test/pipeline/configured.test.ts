@@ -1,7 +1,7 @@
 /**
  * A product with endpoints for stand-ins of providers, and a second stage of screening. One is enough for all parts: each asks
- * models of its own, or leaves those of the sandbox as it found them. What counts by the whole process comes first, and what
- * opens circuits last.
+ * models of its own, or leaves those of the sandbox as it found them. What counts by all that was answered, or by a whole
+ * process, comes first, and what opens circuits last.
  */
 import { beforeAll, describe } from 'vitest';
 import { atFileEnd } from '#test/support/file-end.ts';
@@ -12,6 +12,7 @@ import { writeCatalogue } from './configured/catalogue.ts';
 import { upstreamFaults } from './configured/upstream-faults.ts';
 import { LargeUpstream, largeAnswers } from './configured/large-answers.ts';
 import { nativeProviders } from './configured/native-providers.ts';
+import { recalculation } from './configured/recalculation.ts';
 import { responses } from './configured/responses.ts';
 import { ModerationUpstream, secondScreening } from './configured/second-screening.ts';
 import { signingKeys } from './configured/signing-keys.ts';
@@ -38,7 +39,7 @@ beforeAll(async () => {
     native: await native.listen(),
   });
   started = await startSystem({
-    // Figures of the inference worker are looked at.
+    // Figures of the inference worker are looked at, and the one for receipts reads the catalogue again.
     replicas: {},
     env: {
       CATALOGUE: catalogue,
@@ -49,6 +50,9 @@ beforeAll(async () => {
   });
 });
 
+describe('recalculation', () => {
+  recalculation(system);
+});
 describe('large answers', () => {
   largeAnswers(system);
 });
