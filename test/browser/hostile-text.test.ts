@@ -249,7 +249,9 @@ async function furnishSignIn({ id, email }: Person): Promise<void> {
 
 /** Has a browser tell what was run and refused; its name stands on the page of its person. */
 async function open(options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ ...STILL, baseURL: root, ...options });
+  // What stands on a page is read and not looked at: little of it needs to be drawn.
+  const viewport = { width: 320, height: 200 };
+  const context = await browser.newContext({ ...STILL, viewport, baseURL: root, ...options });
   await context.exposeFunction('ran', () => problems.push('a script ran'));
   const page = await context.newPage();
   page.on('dialog', (dialog) => {
