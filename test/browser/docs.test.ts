@@ -1,7 +1,7 @@
 /** The documentation in a browser, found by keyboard and tried with one's own key; and a receipt at its address. */
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, problemsOf, violationsOn, withoutThese } from '#test/support/browser.ts';
+import { openBrowser, problemsHere, problemsOf } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
 
 const system = await joinProduct();
@@ -159,7 +159,7 @@ describe('the console of the documentation', () => {
   });
 
   it(
-    'says what is wrong: with a body before it is sent, with a request as the service says it',
+    'says what is wrong, with a body before it is sent, with a request as the service says it; axe finds nothing there and on the rest of the documentation, which fits every window',
     { tags: ['docs.console'] },
     async () => {
       await page.goto('/docs');
@@ -172,11 +172,7 @@ describe('the console of the documentation', () => {
       await chat.send();
       await chat.answer.filter({ hasText: 'invalid_api_key' }).waitFor();
       expect(await chat.status.textContent()).toMatch(/^401/);
-      await withoutThese(page, REPETITIONS);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        expect(await violationsOn(page, '#createChatCompletion')).toEqual([]);
-      }
+      expect(await problemsHere(page, '/docs', REPETITIONS)).toEqual([]);
     },
   );
 
@@ -212,8 +208,4 @@ describe('the console of the documentation', () => {
     }
     await context.close();
   });
-});
-
-it('axe finds nothing on the documentation, and it fits every window', async () => {
-  expect(await problemsOf(page, ['/docs'], REPETITIONS)).toEqual([]);
 });

@@ -100,7 +100,7 @@ async function findings(name: string): Promise<string> {
 
 it(
   'reviewers approve by keyboard and without JavaScript, and axe finds nothing on their pages in any view',
-  // Each page is looked at from four sides.
+  // Each page is looked at in three views.
   { tags: ['dashboard.browser', 'dashboard.reviews', 'dashboard.budget'], timeout: 240_000 },
   async () => {
     const reviewers = await Promise.all(

@@ -199,7 +199,7 @@ it(
 
 it(
   'axe finds nothing on the pages of passkeys and single sign-on, of those who set it up, who come in by it and who do not, in light and dark',
-  // Each page is looked at from four sides.
+  // Each page is looked at in three views.
   {
     tags: ['dashboard.browser', 'dashboard.single-sign-on', 'dashboard.budget'],
     timeout: 240_000,
