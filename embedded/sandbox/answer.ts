@@ -4,7 +4,6 @@ import { readCompletionRequest, streamCompletion, wholeCompletion } from './comp
 import { embeddingsAnswer, readEmbeddingRequest } from './embeddings.ts';
 import { UPSTREAM_FAILURE } from './event-stream.ts';
 import type { Input } from './input.ts';
-import type { TextModel } from './ngram.ts';
 import type { Reply } from './reply.ts';
 import { readResponseRequest, streamResponse, wholeResponse } from './responses.ts';
 
@@ -25,7 +24,7 @@ function identify(prefix: string): AnswerIdentity {
   return {
     id: `${prefix}-${randomUUID().replaceAll('-', '')}`,
     created: Math.floor(Date.now() / 1000),
-    fingerprint: 'fp_almanac_1',
+    fingerprint: 'fp_almanac_2',
   };
 }
 
@@ -60,12 +59,7 @@ async function sendFailure(reply: Reply, status: number): Promise<void> {
 }
 
 /** Answers one call: reads the request, then fails or answers as its fault says. Throws BadRequest. */
-export async function answer(
-  path: string,
-  input: Input,
-  reply: Reply,
-  model: TextModel,
-): Promise<void> {
+export async function answer(path: string, input: Input, reply: Reply): Promise<void> {
   const { fault } = reply;
   // Everything is read before anything is sent, so that a bad request is a 400 and not a broken stream.
   const chat = path === '/chat/completions' ? readChatRequest(input) : undefined;
@@ -77,18 +71,18 @@ export async function answer(
   if (fault.cut !== undefined && fault['cut-after'] === undefined) return reply.cut(fault.cut);
   if (chat !== undefined) {
     const identity = identify('chatcmpl');
-    if (chat.stream) return streamChat(chat, model, identity, reply);
-    return sendWhole(reply, wholeChat(chat, model, identity, fault));
+    if (chat.stream) return streamChat(chat, identity, reply);
+    return sendWhole(reply, wholeChat(chat, identity, fault));
   }
   if (completion !== undefined) {
     const identity = identify('cmpl');
-    if (completion.stream) return streamCompletion(completion, model, identity, reply);
-    return sendWhole(reply, wholeCompletion(completion, model, identity, fault));
+    if (completion.stream) return streamCompletion(completion, identity, reply);
+    return sendWhole(reply, wholeCompletion(completion, identity, fault));
   }
   if (response !== undefined) {
     const identity = identify('resp');
-    if (response.stream) return streamResponse(input, response, model, identity, reply);
-    return sendWhole(reply, wholeResponse(input, response, model, identity, fault));
+    if (response.stream) return streamResponse(input, response, identity, reply);
+    return sendWhole(reply, wholeResponse(input, response, identity, fault));
   }
   return sendWhole(reply, embeddingsAnswer(readEmbeddingRequest(input), fault));
 }

@@ -1,19 +1,19 @@
-import { fixedText, writeChoice } from './choice.ts';
+import { almanacAt } from './almanac.ts';
+import { writeChoice } from './choice.ts';
 import { readChatPrompt } from './chat-prompt.ts';
 import { type Delta, type DeltaEnd, Rounds, textDeltas, toolDeltas } from './deltas.ts';
 import { EventStream } from './event-stream.ts';
 import type { Input } from './input.ts';
-import type { TextModel } from './ngram.ts';
+import { type Alternative, likeliest, LOGPROB } from './logprobs.ts';
 import { hashOf, type Random, seededRandom } from './random.ts';
 import type { Reply } from './reply.ts';
-import { type Alternative, sampleText, type TokenStep } from './sampling.ts';
 import { readTextRequest, type TextRequest } from './text-request.ts';
+import { type Piece, piecesOf } from './tokens.ts';
 import { chooseTools, structuredAnswer, type ToolCall } from './tool-choice.ts';
 import { usageOf } from './usage.ts';
 
 export interface ChatRequest extends TextRequest {
   promptTokens: number;
-  logprobs: boolean;
   tools: (random: Random) => ToolCall[];
   structured: (random: Random) => string | undefined;
 }
@@ -32,7 +32,6 @@ export function readChatRequest(input: Input): ChatRequest {
   return {
     ...readTextRequest(input, prompt.question, logprobs ? top : undefined),
     promptTokens: prompt.tokens,
-    logprobs,
     tools: chooseTools(input, prompt),
     structured: structuredAnswer(input),
   };
@@ -42,7 +41,6 @@ export function readChatRequest(input: Input): ChatRequest {
 export function chatDeltas(
   request: ChatRequest,
   index: number,
-  model: TextModel,
   say: string | undefined,
 ): Generator<Delta, DeltaEnd> {
   const random = seededRandom(hashOf(`${request.seed}/${index}`));
@@ -50,7 +48,7 @@ export function chatDeltas(
   if (calls.length > 0 && say === undefined) return toolDeltas(calls, request.maxTokens);
   const decided = say ?? request.structured(random);
   const source =
-    decided === undefined ? sampleText(model, request.settings, random) : fixedText(decided);
+    decided === undefined ? almanacAt(request.place + index, request.goesOn) : piecesOf(decided);
   return textDeltas(writeChoice(source, request));
 }
 
@@ -60,16 +58,18 @@ const spelled = ({ text, logprob }: Alternative): object => ({
   bytes: [...Buffer.from(text)],
 });
 
-function logprobsOf(steps: readonly TokenStep[]): object[] {
-  return steps.map((step) => ({ ...spelled(step), top_logprobs: step.top.map(spelled) }));
+function logprobsOf(steps: readonly Piece[], top: number): object {
+  const content = steps.map(({ text }) => ({
+    ...spelled({ text, logprob: LOGPROB }),
+    top_logprobs: likeliest(text, top).map(spelled),
+  }));
+  return { content, refusal: null };
 }
 
-function deltaJson(delta: Delta, logprobs: boolean): string {
+function deltaJson(delta: Delta, top: number | undefined): string {
   if (delta.kind === 'text') {
-    const detail = logprobs
-      ? JSON.stringify({ content: logprobsOf(delta.steps), refusal: null })
-      : 'null';
-    return `"delta":{"content":${JSON.stringify(delta.text)}},"logprobs":${detail}`;
+    const detail = top === undefined ? null : logprobsOf(delta.steps, top);
+    return `"delta":{"content":${JSON.stringify(delta.text)}},"logprobs":${JSON.stringify(detail)}`;
   }
   const call =
     delta.kind === 'tool'
@@ -90,7 +90,6 @@ function total(ends: readonly DeltaEnd[]): number {
 /** Streams a chat answer. */
 export async function streamChat(
   request: ChatRequest,
-  model: TextModel,
   identity: AnswerIdentity,
   reply: Reply,
 ): Promise<void> {
@@ -114,12 +113,12 @@ export async function streamChat(
       null,
     );
   }
-  const rounds = new Rounds(indexes.map((index) => chatDeltas(request, index, model, fault.say)));
+  const rounds = new Rounds(indexes.map((index) => chatDeltas(request, index, fault.say)));
   for (let round = rounds.next(); round.length > 0 && !stream.over; round = rounds.next()) {
     const turn = reply.pacer.turn();
     if (turn !== undefined) await turn;
     for (const { index, step } of round) {
-      const wait = chunk(index, deltaJson(step, request.logprobs), null);
+      const wait = chunk(index, deltaJson(step, request.topLogprobs), null);
       if (wait !== undefined) await wait;
     }
   }
@@ -140,11 +139,11 @@ export async function streamChat(
 function assemble(
   deltas: Generator<Delta, DeltaEnd>,
   index: number,
-  logprobs: boolean,
+  top: number | undefined,
   unfinished: boolean,
 ) {
   let content = '';
-  const steps: TokenStep[] = [];
+  const steps: Piece[] = [];
   const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] =
     [];
   let next = deltas.next();
@@ -152,7 +151,7 @@ function assemble(
     const delta = next.value;
     if (delta.kind === 'text') {
       content += delta.text;
-      if (logprobs) steps.push(...delta.steps);
+      if (top !== undefined) steps.push(...delta.steps);
     } else if (delta.kind === 'tool') {
       const { id, name } = delta.call;
       calls.push({ id, type: 'function', function: { name, arguments: '' } });
@@ -164,7 +163,7 @@ function assemble(
   const choice = {
     index,
     message: calls.length > 0 ? { ...message, tool_calls: calls } : message,
-    logprobs: logprobs && calls.length === 0 ? { content: logprobsOf(steps), refusal: null } : null,
+    logprobs: top === undefined || calls.length > 0 ? null : logprobsOf(steps, top),
     finish_reason: unfinished ? null : next.value.finish,
   };
   return { choice, end: next.value };
@@ -173,16 +172,15 @@ function assemble(
 /** A whole chat answer. */
 export function wholeChat(
   request: ChatRequest,
-  model: TextModel,
   identity: AnswerIdentity,
   fault: Reply['fault'],
 ): object {
   const count = fault['single-choice'] === true ? 1 : request.choices;
   const parts = Array.from({ length: count }, (_, index) =>
     assemble(
-      chatDeltas(request, index, model, fault.say),
+      chatDeltas(request, index, fault.say),
       index,
-      request.logprobs,
+      request.topLogprobs,
       fault['no-finish'] === true,
     ),
   );

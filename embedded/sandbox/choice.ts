@@ -1,24 +1,15 @@
-import type { TokenStep } from './sampling.ts';
-import { piecesOf } from './tokens.ts';
+import type { Piece } from './tokens.ts';
 
 /** The next part of one choice that a client may see: text that no stop sequence can take back any more. */
 export interface ChoicePart {
   text: string;
-  steps: readonly TokenStep[];
+  steps: readonly Piece[];
 }
 
 export interface ChoiceEnd {
   finish: 'stop' | 'length';
   /** Tokens generated, those of a stop sequence included. */
   tokens: number;
-}
-
-/** A text that is already decided (JSON, a tool's arguments), as the tokens it consists of. */
-export function* fixedText(text: string): Generator<TokenStep, void> {
-  for (const piece of piecesOf(text)) {
-    // Nothing else was possible, so its probability is one.
-    yield { ...piece, logprob: 0, top: [{ text: piece.text, logprob: 0 }] };
-  }
 }
 
 /** The position of the earliest stop sequence in `text`, or -1. */
@@ -43,8 +34,8 @@ function heldLength(text: string, stops: readonly string[]): number {
 }
 
 /** Takes whole steps from the front of `waiting` as long as they end within `length` characters. */
-function takeWithin(waiting: TokenStep[], length: number): TokenStep[] {
-  const taken: TokenStep[] = [];
+function takeWithin(waiting: Piece[], length: number): Piece[] {
+  const taken: Piece[] = [];
   let end = 0;
   for (const step of waiting) {
     end += step.text.length;
@@ -55,12 +46,12 @@ function takeWithin(waiting: TokenStep[], length: number): TokenStep[] {
   return taken;
 }
 
-function joined(steps: readonly TokenStep[]): string {
+function joined(steps: readonly Piece[]): string {
   return steps.map((step) => step.text).join('');
 }
 
 /** The last part before a stop sequence: whole steps, then the piece of a step in front of it. */
-function cutAt(waiting: TokenStep[], position: number): ChoicePart {
+function cutAt(waiting: Piece[], position: number): ChoicePart {
   const steps = takeWithin(waiting, position);
   const text = joined(steps);
   const partial = waiting[0];
@@ -74,11 +65,11 @@ function cutAt(waiting: TokenStep[], position: number): ChoicePart {
  * might still become a stop sequence is held back. The answer never contains the stop sequence.
  */
 export function* writeChoice(
-  source: Iterable<TokenStep>,
+  source: Iterable<Piece>,
   bounds: { maxTokens: number; stops: readonly string[] },
 ): Generator<ChoicePart, ChoiceEnd> {
   const { maxTokens, stops } = bounds;
-  const waiting: TokenStep[] = [];
+  const waiting: Piece[] = [];
   let tokens = 0;
   let finish: ChoiceEnd['finish'] = 'stop';
   for (const step of source) {

@@ -1,14 +1,13 @@
+import { almanacAt } from './almanac.ts';
 import type { AnswerIdentity } from './chat.ts';
-import { type ChoiceEnd, type ChoicePart, fixedText, writeChoice } from './choice.ts';
+import { type ChoiceEnd, type ChoicePart, writeChoice } from './choice.ts';
 import { Rounds } from './deltas.ts';
 import { EventStream } from './event-stream.ts';
 import { BadRequest, type Input } from './input.ts';
-import type { TextModel } from './ngram.ts';
-import { hashOf, seededRandom } from './random.ts';
+import { likeliest, LOGPROB } from './logprobs.ts';
 import type { Reply } from './reply.ts';
-import { sampleText, type TokenStep } from './sampling.ts';
 import { isTokenArray, readTextRequest, type TextRequest } from './text-request.ts';
-import { countTokens, textOf } from './tokens.ts';
+import { countTokens, type Piece, piecesOf, textOf } from './tokens.ts';
 import { usageOf } from './usage.ts';
 
 interface Prompt {
@@ -19,7 +18,6 @@ interface Prompt {
 interface CompletionRequest extends TextRequest {
   prompts: readonly Prompt[];
   echo: boolean;
-  logprobs: number | undefined;
 }
 
 /** More prompts than any client sends in one request; each is an answer of its own. */
@@ -46,7 +44,6 @@ export function readCompletionRequest(input: Input): CompletionRequest {
     ...readTextRequest(input, prompts.at(-1)?.text ?? '', logprobs, { tokensMin: 0 }),
     prompts,
     echo: input.flag('echo'),
-    logprobs,
   };
 }
 
@@ -57,23 +54,22 @@ function promptOf(request: CompletionRequest, index: number): Prompt {
 function* completionParts(
   request: CompletionRequest,
   index: number,
-  model: TextModel,
   say: string | undefined,
 ): Generator<ChoicePart, ChoiceEnd> {
   if (request.echo) yield { text: promptOf(request, index).text, steps: [] };
-  const random = seededRandom(hashOf(`${request.seed}/${index}`));
-  const source = say === undefined ? sampleText(model, request.settings, random) : fixedText(say);
+  const source =
+    say === undefined ? almanacAt(request.place + index, request.goesOn) : piecesOf(say);
   return yield* writeChoice(source, request);
 }
 
 /** The parallel arrays of the legacy protocol. `offset` is where the first step begins in the answer. */
-function logprobsOf(steps: readonly TokenStep[], offset: number): object {
+function logprobsOf(steps: readonly Piece[], top: number, offset: number): object {
   let position = offset;
   return {
     tokens: steps.map((step) => step.text),
-    token_logprobs: steps.map((step) => step.logprob),
+    token_logprobs: steps.map(() => LOGPROB),
     top_logprobs: steps.map((step) =>
-      Object.fromEntries(step.top.map(({ text, logprob }) => [text, logprob])),
+      Object.fromEntries(likeliest(step.text, top).map(({ text, logprob }) => [text, logprob])),
     ),
     text_offset: steps.map((step) => {
       const start = position;
@@ -98,7 +94,6 @@ function indexesOf(request: CompletionRequest, fault: Reply['fault']): number[] 
 /** Streams a legacy completion. */
 export async function streamCompletion(
   request: CompletionRequest,
-  model: TextModel,
   identity: AnswerIdentity,
   reply: Reply,
 ): Promise<void> {
@@ -117,15 +112,14 @@ export async function streamCompletion(
   ): Promise<void> | undefined => {
     const offset = offsets[index] ?? 0;
     offsets[index] = offset + part.text.length;
-    const detail = request.logprobs === undefined ? null : logprobsOf(part.steps, offset);
+    const { topLogprobs: top } = request;
+    const detail = top === undefined ? null : logprobsOf(part.steps, top, offset);
     return stream.frame(
       `${head}{"text":${JSON.stringify(part.text)},"index":${index},` +
         `"logprobs":${JSON.stringify(detail)},"finish_reason":${JSON.stringify(finish)}${tail}`,
     );
   };
-  const rounds = new Rounds(
-    indexes.map((index) => completionParts(request, index, model, fault.say)),
-  );
+  const rounds = new Rounds(indexes.map((index) => completionParts(request, index, fault.say)));
   for (let round = rounds.next(); round.length > 0 && !stream.over; round = rounds.next()) {
     const turn = reply.pacer.turn();
     if (turn !== undefined) await turn;
@@ -150,15 +144,15 @@ export async function streamCompletion(
 /** A whole legacy completion. */
 export function wholeCompletion(
   request: CompletionRequest,
-  model: TextModel,
   identity: AnswerIdentity,
   fault: Reply['fault'],
 ): object {
+  const { topLogprobs: top } = request;
   const ends: ChoiceEnd[] = [];
   const choices = indexesOf(request, fault).map((index) => {
-    const parts = completionParts(request, index, model, fault.say);
+    const parts = completionParts(request, index, fault.say);
     let text = '';
-    const steps: TokenStep[] = [];
+    const steps: Piece[] = [];
     let next = parts.next();
     for (; next.done !== true; next = parts.next()) {
       text += next.value.text;
@@ -169,7 +163,7 @@ export function wholeCompletion(
     return {
       text,
       index,
-      logprobs: request.logprobs === undefined ? null : logprobsOf(steps, offset),
+      logprobs: top === undefined ? null : logprobsOf(steps, top, offset),
       finish_reason: fault['no-finish'] === true ? null : next.value.finish,
     };
   });

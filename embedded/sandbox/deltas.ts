@@ -1,11 +1,11 @@
 import type { ChoiceEnd, ChoicePart } from './choice.ts';
-import { fixedText, writeChoice } from './choice.ts';
-import type { TokenStep } from './sampling.ts';
+import { writeChoice } from './choice.ts';
+import { type Piece, piecesOf } from './tokens.ts';
 import type { ToolCall } from './tool-choice.ts';
 
 /** The next addition to one choice of a chat answer. */
 export type Delta =
-  | { kind: 'text'; text: string; steps: readonly TokenStep[] }
+  | { kind: 'text'; text: string; steps: readonly Piece[] }
   | { kind: 'tool'; position: number; call: ToolCall }
   | { kind: 'arguments'; position: number; text: string };
 
@@ -35,7 +35,7 @@ export function* toolDeltas(
   for (const [position, call] of calls.entries()) {
     tokens += TOKENS_PER_CALL;
     yield { kind: 'tool', position, call };
-    const parts = writeChoice(fixedText(call.arguments), {
+    const parts = writeChoice(piecesOf(call.arguments), {
       maxTokens: Math.max(0, maxTokens - tokens),
       stops: [],
     });

@@ -3,7 +3,6 @@ import { type AnswerIdentity, chatDeltas, type ChatRequest, readChatRequest } fr
 import type { Delta, DeltaEnd } from './deltas.ts';
 import { EventStream } from './event-stream.ts';
 import { BadRequest, Input } from './input.ts';
-import type { TextModel } from './ngram.ts';
 import type { Reply } from './reply.ts';
 import { usageOf } from './usage.ts';
 
@@ -208,7 +207,6 @@ function ended(
 export async function streamResponse(
   input: Input,
   request: ChatRequest,
-  model: TextModel,
   identity: AnswerIdentity,
   reply: Reply,
 ): Promise<void> {
@@ -225,7 +223,7 @@ export async function streamResponse(
   await send({ type: 'response.created', response });
   await send({ type: 'response.in_progress', response });
   const output = new Output(identity.id);
-  const deltas = chatDeltas(request, 0, model, fault.say);
+  const deltas = chatDeltas(request, 0, fault.say);
   let next = deltas.next();
   for (; next.done !== true && !stream.over; next = deltas.next()) {
     const turn = reply.pacer.turn();
@@ -245,12 +243,11 @@ export async function streamResponse(
 export function wholeResponse(
   input: Input,
   request: ChatRequest,
-  model: TextModel,
   identity: AnswerIdentity,
   fault: Reply['fault'],
 ): JsonObject {
   const output = new Output(identity.id);
-  const deltas = chatDeltas(request, 0, model, fault.say);
+  const deltas = chatDeltas(request, 0, fault.say);
   let next = deltas.next();
   for (; next.done !== true; next = deltas.next()) output.add(next.value);
   output.finish();

@@ -5,7 +5,6 @@ import { answer, errorBody, ROUTES } from './answer.ts';
 import { CallBook } from './calls.ts';
 import { BadFault, faultOfAttempt, parseFault, type SandboxFault } from './faults.ts';
 import { BadRequest, Input } from './input.ts';
-import { shippedModel, type TextModel } from './ngram.ts';
 import { Reply } from './reply.ts';
 
 export interface SandboxOptions {
@@ -17,8 +16,6 @@ export interface SandboxOptions {
 
 /** The state of the process that calls share. */
 export interface Sandbox {
-  /** Made by the first request that wants text: it takes a third of a second and 60 MB. */
-  model: () => TextModel;
   book: CallBook;
   options: SandboxOptions;
   /** The fault of every call that names none itself. */
@@ -102,7 +99,7 @@ async function serveCall(
     tokensPerSecond: sandbox.options.tokensPerSecond,
   });
   try {
-    await answer(path, input, reply, sandbox.model());
+    await answer(path, input, reply);
   } catch (error) {
     call.status = 400;
     reply.markFaulted();
@@ -166,13 +163,7 @@ function refuse(error: unknown, response: ServerResponse): void {
 
 /** Builds the sandbox upstream; it does not listen yet. */
 export function createSandbox(options: SandboxOptions): Server {
-  let model: TextModel | undefined;
-  const sandbox: Sandbox = {
-    model: () => (model ??= shippedModel()),
-    book: new CallBook(),
-    options,
-    standingFault: {},
-  };
+  const sandbox: Sandbox = { book: new CallBook(), options, standingFault: {} };
   const server = createServer(
     { noDelay: true, keepAliveTimeout: KEEP_ALIVE_MS },
     (request, response) => {

@@ -30,15 +30,14 @@ const SLICES = new RegExp(`[\\s\\S]{1,${RUN_CHARS_MAX}}`, 'g');
 
 const counts = new Map<string, number>();
 
-function remember<K, V>(cache: Map<K, V>, key: K, value: V): V {
-  if (cache.size >= CACHE_ENTRIES_MAX) {
-    for (const oldest of cache.keys()) {
-      cache.delete(oldest);
+function remember(text: string, count: number): void {
+  if (counts.size >= CACHE_ENTRIES_MAX) {
+    for (const oldest of counts.keys()) {
+      counts.delete(oldest);
       break;
     }
   }
-  cache.set(key, value);
-  return value;
+  counts.set(text, count);
 }
 
 /** Number of o200k_base tokens. Exact, except that unbroken runs over 2,048 characters are counted in slices. */
@@ -51,7 +50,8 @@ export function countTokens(text: string): number {
   } else {
     total = vocabulary().countTokens(text, PLAIN);
   }
-  return text.length > CACHED_CHARS_MAX ? total : remember(counts, text, total);
+  if (text.length <= CACHED_CHARS_MAX) remember(text, total);
+  return total;
 }
 
 /** The o200k_base token ids of a text. */
@@ -73,11 +73,18 @@ export function textOf(tokens: readonly number[]): string {
   return Buffer.concat(tokens.map(bytesOf)).toString('utf8');
 }
 
+/** A piece of a text as a stream shows it. */
+export interface Piece {
+  text: string;
+  /** Number of tokens: one, unless a character is spread over several. */
+  tokens: number;
+}
+
 /**
  * Splits a text into the pieces that a stream of its tokens would show: one token each, except that
  * tokens which are only part of a character wait for the rest of it.
  */
-export function* piecesOf(text: string): Generator<{ text: string; tokens: number }> {
+export function* piecesOf(text: string): Generator<Piece, void> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let tokens = 0;
   for (const token of encode(text)) {
@@ -87,21 +94,4 @@ export function* piecesOf(text: string): Generator<{ text: string; tokens: numbe
     yield { text: piece, tokens };
     tokens = 0;
   }
-}
-
-const topics = new Map<string, ReadonlySet<number>>();
-/** Only the end of a prompt steers the answer: the question is there. */
-const TOPIC_CHARS_MAX = 2000;
-
-/** The tokens of the words in the last part of a prompt, in the form they have inside a sentence. */
-export function topicTokens(prompt: string): ReadonlySet<number> {
-  const end = prompt.slice(-TOPIC_CHARS_MAX).toLowerCase();
-  const known = topics.get(end);
-  if (known !== undefined) return known;
-  const found = new Set<number>();
-  for (const word of end.match(/[a-z]{3,}/g) ?? []) {
-    const ids = encode(` ${word}`);
-    if (ids.length === 1) found.add(ids[0] as number);
-  }
-  return remember(topics, end, found);
 }

@@ -10,7 +10,7 @@ import type { ServerKind } from './servers.ts';
 
 const run = promisify(execFile);
 const HERE = import.meta.dirname;
-const TEXTS = join(HERE, '../../embedded/sandbox/almanac.txt');
+const TEXTS = join(HERE, '../../test/fixtures/almanac.txt');
 /** Newer Pythons first; older than 3.10 none of the servers takes. */
 const PYTHONS = ['python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3'];
 /** What makes a model. */

@@ -2,7 +2,6 @@
 
 from agents import (
     Agent,
-    ModelSettings,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     Runner,
@@ -15,14 +14,11 @@ from suite import *
 
 set_tracing_disabled(True)
 client = AsyncOpenAI(base_url=BASE_URL, api_key=API_KEY)
-# It takes an answer that was cut for a failure, and the sandbox cuts one unless it is given room.
-ROOM = ModelSettings(max_tokens=4_000)
 
 # snippet
 agent = Agent(
     name="keeper",
     model=OpenAIResponsesModel(model=MODEL, openai_client=client),
-    model_settings=ROOM,
 )
 
 
@@ -49,7 +45,7 @@ def _():
 @check("structured output")
 def _():
     placing = Agent(
-        name="placing", model=agent.model, model_settings=ROOM, output_type=Place
+        name="placing", model=agent.model, output_type=Place
     )
     expect(isinstance(Runner.run_sync(placing, QUESTION).final_output, Place), "not parsed")
 
@@ -57,7 +53,7 @@ def _():
 @check("chat")
 def _():
     model = OpenAIChatCompletionsModel(model=MODEL, openai_client=client)
-    expect(Runner.run_sync(Agent(name="old", model=model, model_settings=ROOM), QUESTION).final_output, "no text")
+    expect(Runner.run_sync(Agent(name="old", model=model), QUESTION).final_output, "no text")
 
 
 @check("receipt")
@@ -70,6 +66,6 @@ async def _():
     # Connections belong to the event loop in which they were made.
     fresh = AsyncOpenAI(base_url=BASE_URL, api_key=API_KEY)
     model = OpenAIResponsesModel(model=MODEL, openai_client=fresh)
-    result = Runner.run_streamed(Agent(name="streaming", model=model, model_settings=ROOM), QUESTION)
+    result = Runner.run_streamed(Agent(name="streaming", model=model), QUESTION)
     kinds = [event.type async for event in result.stream_events()]
     expect("raw_response_event" in kinds and result.final_output, "no text")

@@ -97,8 +97,6 @@ describe('responses of the sandbox', () => {
         { type: 'function_call_output', call_id, output: 'Rain.' },
       ] as OpenAI.Responses.ResponseInput,
       tools,
-      // Texts that are drawn are now and then longer than an answer may be.
-      temperature: 0,
     });
     expect(after.output[0]).toMatchObject({ type: 'message', status: 'completed' });
     const written = await client.responses.create({

@@ -53,6 +53,19 @@ describe('chat completions of the sandbox', () => {
     expect(streamed).toBe(first.choices[0]?.message.content);
   });
 
+  it('are the same for the same prompt at temperature 0, and others for other prompts', async () => {
+    const text = async (content: string) => {
+      const messages = [{ role: 'user' as const, content }];
+      const answer = await client.chat.completions.create({ model: 'm', messages, temperature: 0 });
+      expect(answer.choices[0]?.finish_reason).toBe('stop');
+      return answer.choices[0]?.message.content;
+    };
+    const prompts = ['Tell me about the harbour.', 'What is a tide?', 'Who keeps the light?', 'x'];
+    const texts = await Promise.all(prompts.map(text));
+    expect(await Promise.all(prompts.map(text))).toEqual(texts);
+    expect(new Set(texts).size).toBeGreaterThan(1);
+  });
+
   it('stop at max_tokens, and go on to it with ignore_eos', async () => {
     const exact = { ...base, max_completion_tokens: 300, ignore_eos: true };
     const answer = await client.chat.completions.create(exact);
@@ -78,7 +91,7 @@ describe('chat completions of the sandbox', () => {
     expect(content.map((entry) => entry.token).join('')).toBe(answer.choices[0]?.message.content);
     for (const entry of content) {
       expect(entry.logprob).toBeLessThanOrEqual(0);
-      expect(entry.top_logprobs.length).toBeLessThanOrEqual(4);
+      expect(entry.top_logprobs).toHaveLength(4);
       expect(Buffer.from(entry.bytes ?? []).toString()).toBe(entry.token);
     }
   });

@@ -14,10 +14,7 @@ import { runs } from '#test/support/depth.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 
 const counter = createTokenCounter();
-const book = readFileSync(
-  new URL('../../../embedded/sandbox/almanac.txt', import.meta.url),
-  'utf8',
-);
+const book = readFileSync(new URL('../../fixtures/almanac.txt', import.meta.url), 'utf8');
 const asText = { disallowedSpecial: new Set<string>() };
 const prompt = (texts: string[], over = {}) => ({ texts, tokens: 0, messages: 0, ...over });
 
