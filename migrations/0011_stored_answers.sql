@@ -1,6 +1,5 @@
 -- Answers of idempotent requests that are too large for Redis. Redis keeps the claim, which says that the answer is
--- here; whoever may see the claim may see the answer. Gone after the same 24 hours.
-
+-- here; a caller who may see the claim may see the answer. Gone after the same 24 hours.
 create table stored_answer (
   -- Name of the claim in Redis (organisation, route and key in it), the request that answered, and its delivery.
   claim      text collate "C" not null,

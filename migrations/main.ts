@@ -1,6 +1,6 @@
 import { loadConfig } from '#shared/config/config.ts';
 import { refuseToStart, startRefusal } from '#shared/process/start-refusal.ts';
-import { migrateToLatest } from './migrate.ts';
+import { ForeignSchema, migrateToLatest } from './migrate.ts';
 
 // The Procfile's `release`: runs before new code starts, as often as it likes.
 try {
@@ -9,6 +9,7 @@ try {
     applied.length === 0 ? 'The schema is up to date\n' : `Applied ${applied.join(', ')}\n`,
   );
 } catch (error) {
+  if (error instanceof ForeignSchema) refuseToStart(error.message);
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const refusal = startRefusal(cause);
   if (refusal !== undefined) refuseToStart(refusal);

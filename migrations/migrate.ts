@@ -12,11 +12,30 @@ const TABLE = 'schema_migration';
 /** Migrations are applied in the order of their numbers. Two with one number are refused, so that none is passed by unseen. */
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
+/** What a person can do about a database of another build. */
+const REMEDY =
+  'start the build that made it, or a newer one; or begin anew, with an empty database in DATABASE_URL, or an empty folder in DOCKET_DATA_DIR where PostgreSQL comes with Docket';
+
+/** The database has migrations that this build does not have: another one made it. */
+export class ForeignSchema extends Error {
+  readonly remedy = REMEDY;
+  readonly migration: string;
+
+  constructor(migration: string) {
+    super(
+      `The database was made by another build of Docket, which has the migration ${migration}: ${REMEDY}.`,
+    );
+    this.name = 'ForeignSchema';
+    this.migration = migration;
+  }
+}
+
 /**
  * Brings a database to the newest schema. All that is missing is applied in one transaction under
  * an advisory lock, so any number of processes may call this at once, and a failure changes nothing.
  * @param target pool or URL of a user who owns the schema.
  * @returns the names of the migrations that this call applied.
+ * @throws ForeignSchema before anything is changed
  */
 export async function migrateToLatest(target: Pool | string): Promise<string[]> {
   if (typeof target !== 'string') return migrate(target);
@@ -28,18 +47,33 @@ export async function migrateToLatest(target: Pool | string): Promise<string[]> 
   }
 }
 
-/** Names of the migrations that the database does not have yet. */
+/**
+ * Names of the migrations that the database does not have yet.
+ * @throws ForeignSchema
+ */
 export async function pendingMigrations(pool: Pool): Promise<string[]> {
+  return pendingOf(await readMigrations(), await appliedMigrations(pool));
+}
+
+async function appliedMigrations(pool: Pool): Promise<string[]> {
   const rows = await queriesOn(pool)
     .withTables<{ [TABLE]: { name: string } }>()
     .selectFrom(TABLE)
     .select('name')
+    .orderBy('name')
     .execute();
-  const applied = new Set(rows.map(({ name }) => name));
-  return Object.keys(await readMigrations()).filter((name) => !applied.has(name));
+  return rows.map(({ name }) => name);
+}
+
+function pendingOf(migrations: Record<string, Migration>, applied: readonly string[]): string[] {
+  const foreign = applied.find((name) => !(name in migrations));
+  if (foreign !== undefined) throw new ForeignSchema(foreign);
+  return Object.keys(migrations).filter((name) => !applied.includes(name));
 }
 
 async function migrate(pool: Pool): Promise<string[]> {
+  const { rowCount } = await pool.query(`select where to_regclass('${TABLE}') is not null`);
+  if (rowCount === 1) await pendingMigrations(pool);
   const provider: MigrationProvider = { getMigrations: readMigrations };
   const migrator = new Migrator({
     db: new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) }),

@@ -64,7 +64,6 @@ create table anchor_epoch (
   index bigint not null,
   secret bytea not null,
   at timestamp(3) with time zone not null,
-  with_audit boolean not null default false,
   constraint anchor_epoch_pkey PRIMARY KEY (index),
   constraint anchor_epoch_secret_check CHECK ((length(secret) = 32))
 );
@@ -609,7 +608,7 @@ create table screening (
   screened_at timestamp(3) with time zone not null,
   declaration_id bigint,
   contract_id bigint,
-  names_revision integer,
+  names_revision integer not null,
   constraint screening_cause_check CHECK ((cause = ANY (ARRAY['onboarding'::text, 'list_import'::text, 'operator'::text]))),
   constraint screening_contract_id_fkey FOREIGN KEY (contract_id) REFERENCES service_contract(id),
   constraint screening_declaration_id_fkey FOREIGN KEY (declaration_id) REFERENCES declaration(id),
@@ -760,44 +759,35 @@ CREATE INDEX usage_day_by_model ON public.usage_day USING btree (org_id, model);
 CREATE INDEX usage_day_by_region ON public.usage_day USING btree (org_id, region);
 
 create view receipt_figure as
- SELECT b.org_id,
-    b.entry_id,
-    COALESCE(b.model, ''::text) AS model,
-    COALESCE(b.region, ''::text) AS region,
-    COALESCE(b.key_id, ''::text) AS key_id,
-    COALESCE(b.tier, ''::text) AS tier,
-    COALESCE(b.data_quality,
-        CASE
-            WHEN b.energy_kwh IS NULL THEN ''::text
-            ELSE convert_from(b.body, 'UTF8'::name)::jsonb #>> '{measurement,dataQuality}'::text[]
-        END) AS quality,
-    (b.kind = 'refused'::text)::integer AS refused,
-    (b.kind <> ALL (ARRAY['refused'::text, 'degraded'::text]))::integer AS covered,
-    (b.kind = 'degraded'::text)::integer AS uncovered,
-    COALESCE(b.input_tokens, 0::bigint)::numeric AS input_tokens,
-    COALESCE(b.cached_input_tokens, 0::bigint)::numeric AS cached_input_tokens,
-    COALESCE(b.output_tokens, 0::bigint)::numeric AS output_tokens,
-    COALESCE(b.energy_kwh, 0::double precision)::numeric AS energy,
-    COALESCE(own.bound[1], 0::double precision)::numeric AS energy_lower,
-    COALESCE(own.bound[2], 0::double precision)::numeric AS energy_upper,
-    COALESCE(b.gwp_kgco2e, 0::double precision)::numeric AS gwp,
-    COALESCE(own.bound[3], 0::double precision)::numeric AS gwp_lower,
-    COALESCE(own.bound[4], 0::double precision)::numeric AS gwp_upper,
-    COALESCE(b.water_l, 0::double precision)::numeric AS water,
-    COALESCE(own.bound[5], 0::double precision)::numeric AS water_lower,
-    COALESCE(own.bound[6], 0::double precision)::numeric AS water_upper,
-    COALESCE(b.adpe_kgsbe, 0::double precision)::numeric AS adpe,
-    COALESCE(own.bound[7], 0::double precision)::numeric AS adpe_lower,
-    COALESCE(own.bound[8], 0::double precision)::numeric AS adpe_upper,
-    COALESCE(b.adpf_mj, 0::double precision)::numeric AS adpf,
-    COALESCE(own.bound[9], 0::double precision)::numeric AS adpf_lower,
-    COALESCE(own.bound[10], 0::double precision)::numeric AS adpf_upper
-   FROM ledger_body b
-     CROSS JOIN LATERAL ( SELECT COALESCE(b.bounds,
-                CASE
-                    WHEN b.energy_kwh IS NULL THEN NULL::double precision[]
-                    ELSE receipt_bounds(b.body)
-                END) AS bound) own;
+ SELECT org_id,
+    entry_id,
+    COALESCE(model, ''::text) AS model,
+    COALESCE(region, ''::text) AS region,
+    COALESCE(key_id, ''::text) AS key_id,
+    COALESCE(tier, ''::text) AS tier,
+    COALESCE(data_quality, ''::text) AS quality,
+    (kind = 'refused'::text)::integer AS refused,
+    (kind <> ALL (ARRAY['refused'::text, 'degraded'::text]))::integer AS covered,
+    (kind = 'degraded'::text)::integer AS uncovered,
+    COALESCE(input_tokens, 0::bigint)::numeric AS input_tokens,
+    COALESCE(cached_input_tokens, 0::bigint)::numeric AS cached_input_tokens,
+    COALESCE(output_tokens, 0::bigint)::numeric AS output_tokens,
+    COALESCE(energy_kwh, 0::double precision)::numeric AS energy,
+    COALESCE(bounds[1], 0::double precision)::numeric AS energy_lower,
+    COALESCE(bounds[2], 0::double precision)::numeric AS energy_upper,
+    COALESCE(gwp_kgco2e, 0::double precision)::numeric AS gwp,
+    COALESCE(bounds[3], 0::double precision)::numeric AS gwp_lower,
+    COALESCE(bounds[4], 0::double precision)::numeric AS gwp_upper,
+    COALESCE(water_l, 0::double precision)::numeric AS water,
+    COALESCE(bounds[5], 0::double precision)::numeric AS water_lower,
+    COALESCE(bounds[6], 0::double precision)::numeric AS water_upper,
+    COALESCE(adpe_kgsbe, 0::double precision)::numeric AS adpe,
+    COALESCE(bounds[7], 0::double precision)::numeric AS adpe_lower,
+    COALESCE(bounds[8], 0::double precision)::numeric AS adpe_upper,
+    COALESCE(adpf_mj, 0::double precision)::numeric AS adpf,
+    COALESCE(bounds[9], 0::double precision)::numeric AS adpf_lower,
+    COALESCE(bounds[10], 0::double precision)::numeric AS adpf_upper
+   FROM ledger_body b;
 
 CREATE OR REPLACE FUNCTION public.account_check_state()
  RETURNS trigger
@@ -882,7 +872,7 @@ AS $function$
         select from service_contract c where c.org_id = account_id and c.id > coalesce(latest.contract_id, 0))
       -- Nor before a change of a name.
       and not exists (
-        select from account a where a.id = account_id and a.names_revision > coalesce(latest.names_revision, 0)))
+        select from account a where a.id = account_id and a.names_revision > latest.names_revision))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.anchor_head_check()
@@ -1113,18 +1103,6 @@ begin
     select format('alter table %s %s', of_table, string_agg(format('alter %I set statistics 10', attname), ', '))
     from pg_attribute where attrelid = of_table and attnum > 0 and not attisdropped);
 end $function$;
-
-CREATE OR REPLACE FUNCTION public.receipt_bounds(body bytea)
- RETURNS double precision[]
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE STRICT
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-  select array_agg(bound::float8 order by
-    array_position(array['energy', 'gwp', 'water', 'adpe', 'adpf'], result ->> 'quantityKind'), place)
-  from jsonb_array_elements(convert_from(body, 'UTF8')::jsonb #> '{measurement,result}') result
-  cross join lateral (values (1, result ->> 'lower'), (2, result ->> 'upper')) bounds (place, bound)
-$function$;
 
 CREATE OR REPLACE FUNCTION public.receipt_hour(id text)
  RETURNS timestamp with time zone

@@ -1,5 +1,5 @@
 import { PATIENCE } from '#patience';
-import { pendingMigrations } from '#migrations/migrate.ts';
+import { ForeignSchema, pendingMigrations } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
@@ -89,6 +89,9 @@ async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {
     if (pending.length === 0) return ok('schema', 'every migration is applied');
     return problem('schema', `not applied: ${pending.join(', ')}`, fix);
   } catch (error) {
+    if (error instanceof ForeignSchema) {
+      return problem('schema', `another build made it, with ${error.migration}`, error.remedy);
+    }
     // undefined_table: this database was never migrated.
     const empty = (error as { code?: string }).code === '42P01';
     return problem('schema', empty ? 'the database is empty' : reasonOf(error), fix);

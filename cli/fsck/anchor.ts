@@ -3,7 +3,7 @@ import { finding, type Finding } from './findings.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
 import type { AnchoredSize } from './key-examination.ts';
 import { MalformedLedgerText, parseNote } from '#shared/ledger/notes.ts';
-import { ANCHOR_LOG, isAuditLog } from '#shared/ledger/origins.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { ANCHORED_CHECKPOINT } from '#shared/ledger/postgres/anchored-heads.ts';
 import { queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
@@ -26,8 +26,8 @@ export async function readAnchoredSizes(db: Queryable, orgId: string): Promise<A
 }
 
 const EPOCHS = statement(
-  { index: 'int8', kind: 'text', body: 'bytea?', secret: 'bytea?', with_audit: 'bool?' },
-  `select e.index, e.kind, a.body, p.secret, p.with_audit from ledger_entry e
+  { index: 'int8', kind: 'text', body: 'bytea?', secret: 'bytea?' },
+  `select e.index, e.kind, a.body, p.secret from ledger_entry e
    left join anchor_entry a on a.index = e.index left join anchor_epoch p on p.index = e.index
    where e.org_id = '${ANCHOR_LOG}' and e.index >= $1 and e.index < $2 order by e.index`,
 );
@@ -91,7 +91,7 @@ function textOf(note: string): string | null {
 }
 
 function problemOf(row: Row<typeof EPOCHS>, slots: Slots): string | null {
-  const { kind, body, secret, with_audit: withAudit } = row;
+  const { kind, body, secret } = row;
   // A lost body is found where the log itself is examined.
   if (body === null) return null;
   try {
@@ -99,12 +99,7 @@ function problemOf(row: Row<typeof EPOCHS>, slots: Slots): string | null {
     if (entry.type !== kind) return `The entry is called ${kind}, its text says ${entry.type}.`;
     if (entry.type === 'key') return null;
     if (secret === null) return 'The secret of the heads tree is lost.';
-    // Trees of earlier releases hold no audit logs.
-    const held = [...slots].filter(([logId]) => withAudit === true || !isAuditLog(logId));
-    const { root } = headsTreeOfTexts(
-      secret,
-      held.map(([, slot]) => slot),
-    );
+    const { root } = headsTreeOfTexts(secret, slots.values());
     if (!sameHash(root, entry.root)) {
       return 'The organisations’ checkpoints, slots and the secret do not give the root of the heads tree.';
     }

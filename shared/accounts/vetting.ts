@@ -24,7 +24,7 @@ export interface Vetting extends Assessment {
   /** The declaration and the contract that were compared; null where that is not on record. */
   declarationId?: string | null;
   contractId?: string | null;
-  namesRevision?: number | null;
+  namesRevision: number;
 }
 
 /** A vetting as it is on record. */

@@ -6,10 +6,6 @@ export function auditLogOf(orgId: string): string {
   return `audit/${orgId}`;
 }
 
-export function isAuditLog(logId: string): boolean {
-  return logId.startsWith(auditLogOf(''));
-}
-
 /** Names of logs, which are also the names of the keys that sign their checkpoints. */
 export interface LogOrigins {
   /** `<host>/log/<organisation>` */

@@ -122,6 +122,18 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
+  it('migrations say in one line that another build made the database, change nothing, and exit with 78', async () => {
+    const foreign = await createTestDatabase();
+    await foreign.pool.query(
+      `update schema_migration set name = '0003_ledger' where name like '0003%'`,
+    );
+    const { code, lines } = await runMain('migrations/main.ts', { DATABASE_URL: foreign.url });
+    expect(lines).toEqual([
+      expect.stringMatching(/^The database was made by another build .* 0003_ledger: start .*\.$/),
+    ]);
+    expect(code).toBe(78);
+  });
+
   it('migrations say in one line that PostgreSQL cannot be reached', async () => {
     const away = new URL(database.url);
     // Nobody listens at the port of tcpmux.

@@ -87,7 +87,15 @@ export function declaration(over: Partial<Declaration> = {}): Declaration {
 }
 
 export function vetting(over: Partial<Vetting> = {}): Vetting {
-  return { cause: 'onboarding', outcome: 'clear', lists: [], reasons: [], durationMs: 1, ...over };
+  return {
+    cause: 'onboarding',
+    outcome: 'clear',
+    lists: [],
+    reasons: [],
+    namesRevision: 0,
+    durationMs: 1,
+    ...over,
+  };
 }
 
 export function contract(): ServiceContract {
@@ -123,7 +131,7 @@ export async function currentVetting(
     lists: await sanctions.currentVersions(),
     declarationId: applicant?.declarationId ?? null,
     contractId: applicant?.contractId ?? null,
-    namesRevision: applicant?.namesRevision ?? null,
+    namesRevision: applicant?.namesRevision ?? 0,
     ...over,
   });
 }

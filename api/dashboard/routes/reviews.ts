@@ -154,7 +154,7 @@ function isStale(
     keyOf(lists) !== keyOf(current) ||
     (applicant?.declarationId ?? null) !== (declarationId ?? null) ||
     (applicant?.contractId ?? null) !== (contractId ?? null) ||
-    (applicant?.namesRevision ?? 0) > (namesRevision ?? 0)
+    (applicant?.namesRevision ?? 0) > namesRevision
   );
 }
 

@@ -192,7 +192,7 @@ async function insertVetting(held: HeldAccount, vetting: Vetting): Promise<strin
       lists: JSON.stringify(vetting.lists),
       declaration_id: vetting.declarationId ?? null,
       contract_id: vetting.contractId ?? null,
-      names_revision: vetting.namesRevision ?? null,
+      names_revision: vetting.namesRevision,
       reasons: JSON.stringify(vetting.reasons),
       duration_ms: Math.round(vetting.durationMs),
       screened_at: new Date(surroundings.now()),

@@ -58,7 +58,6 @@ interface AnchorEpochTable {
   index: Int8;
   secret: Buffer;
   at: Date;
-  with_audit: Defaulted<boolean>;
 }
 
 interface AnchorHeadTable {
@@ -458,7 +457,7 @@ interface ScreeningTable {
   screened_at: Date;
   declaration_id: Int8 | null;
   contract_id: Int8 | null;
-  names_revision: number | null;
+  names_revision: number;
 }
 
 interface ServiceContractTable {

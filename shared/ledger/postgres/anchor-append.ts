@@ -238,7 +238,7 @@ function keyEventOf(due: DueKeyEvent, at: string, index: number): KeyEvent {
 
 const STORE_EPOCH = statement(
   {},
-  'insert into anchor_epoch (index, secret, at, with_audit) values ($1, $2, $3, true)',
+  'insert into anchor_epoch (index, secret, at) values ($1, $2, $3)',
 );
 
 const STORE_HEADS = statement(

@@ -10,7 +10,7 @@ import { formatProof } from '../proof-text.ts';
 import { inclusionRanges } from '../proofs.ts';
 import type { TileRequest } from '../tiles.ts';
 import { readKeyEvents } from './anchor-keys.ts';
-import { ANCHORED_CHECKPOINT, isInTree } from './anchored-heads.ts';
+import { ANCHORED_CHECKPOINT } from './anchored-heads.ts';
 import { readTile } from './published.ts';
 import { hashesOfRanges } from './tiles.ts';
 
@@ -105,7 +105,6 @@ const CHOSEN_HEAD = statement(
      select p.index, p.secret from anchor_epoch p
      where p.index < least($2, coalesce(
        (select n.index from anchor_head n where n.org_id = s.org_id and n.index > a.index order by n.index limit 1), $2))
-       and ${isInTree('p', 's.org_id')}
      order by p.index desc limit 1) p
    join anchor_entry b on b.index = p.index
    join ${ANCHORED_CHECKPOINT} c on c.org_id = s.org_id and c.size = a.size
@@ -116,7 +115,6 @@ const CHOSEN_HEAD = statement(
 const HEADS_AT = statement(
   { slot: 'int4', note: 'text' },
   `select s.slot, c.note from anchor_slot s
-   join anchor_epoch p on p.index = $1 and ${isInTree('p', 's.org_id')}
    cross join lateral (
      select a.size from anchor_head a where a.org_id = s.org_id and a.index <= $1
      order by a.index desc limit 1) a

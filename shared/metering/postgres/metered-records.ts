@@ -34,12 +34,11 @@ const ACCURACY = statement(
      sum(b.energy_kwh) filter (where r.state = 'measured') as estimated,
      sum(m.energy_kwh) as measured,
      percentile_cont(array[0.05, 0.5, 0.95]) within group (order by b.energy_kwh / nullif(m.energy_kwh, 0)) as ratios,
-     avg((m.energy_kwh between bound[1] and bound[2])::int)::float8 as within,
+     avg((m.energy_kwh between b.bounds[1] and b.bounds[2])::int)::float8 as within,
      count(*) filter (where r.state = 'unmeasured') as unmeasured
    from metered_request r
    join ledger_body b on b.entry_id = r.receipt_id
    left join ledger_body m on m.entry_id = r.revision_id
-   cross join lateral (select coalesce(b.bounds, receipt_bounds(b.body)) as bound) own
    where r.receipt_id >= $1 and b.energy_kwh is not null and r.state in ('measured', 'unmeasured')
    group by b.model, r.endpoint order by b.model, r.endpoint`,
 );

@@ -194,36 +194,6 @@ describe('audit logs in the anchor', () => {
       expect(await examine()).toEqual([]);
     },
   );
-
-  it('trees of an earlier release, which hold none, are proven and examined as they are', async () => {
-    const reader = createAnchorReader(database.poolAs('docket_api', 2));
-    await ledgerOf('org_a');
-    await writer.turn(worker);
-    await tamper(database.pool, 'update anchor_epoch set with_audit = false');
-    await act('org_a');
-    await publish();
-    // An older worker beside this one: its tree has the ledgers alone, though an audit log was anchored before.
-    await writer.turn(worker);
-    expect(checkAnchorProof((await reader.proof('audit/org_a'))!).head.size).toBe(1);
-    await ledgerOf('org_a');
-    const { rows } = await database.pool.query<{ kept: string }>(
-      'select json_agg(c) as kept from audit_checkpoint c',
-    );
-    await tamper(database.pool, 'delete from audit_checkpoint');
-    const { heads } = await writer.turn(worker);
-    expect(heads).toMatchObject({ organisations: 1 });
-    await tamper(database.pool, 'update anchor_epoch set with_audit = false where index = $1', [
-      heads!.index,
-    ]);
-    await tamper(
-      database.pool,
-      'insert into audit_checkpoint select * from json_populate_recordset(null::audit_checkpoint, $1)',
-      [JSON.stringify(rows[0]!.kept)],
-    );
-    expect(await examine()).toEqual([]);
-    expect(checkAnchorProof((await reader.proof('audit/org_a'))!).head.size).toBe(1);
-    expect(checkAnchorProof((await reader.proof('org_a'))!).head.size).toBe(4);
-  });
 });
 
 describe('docket audit verify', () => {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, it } from 'vitest';
-import { migrateToLatest, pendingMigrations } from '#migrations/migrate.ts';
+import { ForeignSchema, migrateToLatest, pendingMigrations } from '#migrations/migrate.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { queryOnce, withDatabase } from '#test/support/sql.ts';
 
 const racing = await createTestDatabase({ empty: true });
+const foreign = await createTestDatabase({ empty: true });
 const blocked = await createTestDatabase({ empty: true });
 
 describe('migrations', () => {
@@ -33,8 +34,22 @@ describe('migrations', () => {
   it('that fail change nothing and name the file', async () => {
     const { url, pool } = blocked;
     await pool.query('create table account (in_the_way boolean)');
-    await expect(migrateToLatest(url)).rejects.toThrow(/0002_accounts/);
+    await expect(migrateToLatest(url)).rejects.toThrow(/0002_accounts_and_keys/);
     const { rows } = await pool.query('select name from schema_migration');
     expect(rows).toEqual([]);
+  });
+
+  it('of a database that another build made, with migrations that are not here, none runs, and one line says what to do', async () => {
+    const { url, pool } = foreign;
+    await migrateToLatest(url);
+    await pool.query(`update schema_migration set name = '0002_accounts' where name like '0002%'`);
+    await pool.query(`delete from schema_migration where name > '0005'`);
+    const { rows: before } = await pool.query('select name from schema_migration order by name');
+    const refused = new ForeignSchema('0002_accounts');
+    expect(refused.message).toMatch(/^The database was made by another build.* empty database.*$/);
+    await expect(migrateToLatest(url)).rejects.toThrow(refused);
+    await expect(pendingMigrations(pool)).rejects.toThrow(refused);
+    const { rows } = await pool.query('select name from schema_migration order by name');
+    expect(rows).toEqual(before);
   });
 });

@@ -467,15 +467,4 @@ describe('sums of the ledger', () => {
       expect(await wrong()).toEqual([]);
     },
   );
-
-  it('bounds and quality of receipts from before are read from their bytes, and are the same', async () => {
-    const range = { firstIndex: 0, lastIndex: 1_000_000 };
-    const before = await reader.usage({ orgId: 'org_a', range, groupBy: ['quality'] });
-    await tamper(database.pool, `update ledger_body set bounds = null, data_quality = null`);
-    await tamper(database.pool, 'delete from usage_hour');
-    await tamper(database.pool, 'delete from usage_day');
-    await tamper(database.pool, 'update ledger_head set usage_size = 0');
-    while (await sumUpLagging(ledger, 1_000));
-    expect(await reader.usage({ orgId: 'org_a', range, groupBy: ['quality'] })).toEqual(before);
-  });
 });

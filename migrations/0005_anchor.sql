@@ -1,6 +1,6 @@
--- The anchor log: one more log beside those of the organisations, under the name `anchor`. Its entries
--- are the roots of trees over every organisation's newest checkpoint, and what happened to signing keys.
--- Entries, tiles, head and checkpoints stand in the ledger's own tables; here is what only the anchor has.
+-- The anchor log: one more log beside those of the organisations, under the name `anchor`. Its entries are the roots of
+-- trees over the newest checkpoint of every ledger and the newest signed head of every audit log, and what happened to
+-- signing keys. `org_id` is here what such a log is called, which is the organisation's id for its ledger. Entries, tiles, head and checkpoints stand in the ledger's own tables; here is what only the anchor has.
 
 -- The exact text of every entry; kept for ever.
 create table anchor_entry (
@@ -13,7 +13,7 @@ create trigger anchor_entry_no_change before update or delete on anchor_entry
 create trigger anchor_entry_no_truncate before truncate on anchor_entry
   for each statement execute function ledger_refuse();
 
--- An organisation's place in the heads tree: drawn at random once, never changed, never given to another.
+-- A log's place in the heads tree: drawn at random once, never changed, never given to another.
 create table anchor_slot (
   org_id      text collate "C" primary key,
   slot        integer not null unique check (slot between 0 and 1048575),
@@ -25,7 +25,7 @@ create trigger anchor_slot_no_truncate before truncate on anchor_slot
   for each statement execute function ledger_refuse();
 
 -- Each heads entry has a secret, from which the salts of all slots and the padding of its tree are
--- derived. With it, one organisation's proof can be made at any time; without it, the tree tells nothing.
+-- derived. With it, one log's proof can be made at any time; without it, the tree tells nothing.
 create table anchor_epoch (
   index  bigint primary key,
   secret bytea not null check (length(secret) = 32),
@@ -36,7 +36,7 @@ create trigger anchor_epoch_no_change before update or delete on anchor_epoch
 create trigger anchor_epoch_no_truncate before truncate on anchor_epoch
   for each statement execute function ledger_refuse();
 
--- Which checkpoint of an organisation is in the heads tree of entry `index`, and of all that follow until
+-- Which checkpoint of a log is in the heads tree of entry `index`, and of all that follow until
 -- the next row: only what has changed is written.
 create table anchor_head (
   org_id text collate "C" not null,

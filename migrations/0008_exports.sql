@@ -24,6 +24,10 @@ create table export (
   deleted_at      timestamptz(3),
   -- Set when the store holds nothing of it any more.
   removed_at      timestamptz(3),
+  -- The time of integration that it was asked for; null at an end that was left open, both null where a range of indexes
+  -- was asked for.
+  period_from     timestamptz(3),
+  period_to       timestamptz(3),
   check (first_index between 0 and last_index and last_index < checkpoint_size),
   check ((status = 'running') = (run_id is not null)),
   check (status <> 'ready' or num_nulls(size_bytes, sha256, expires_at) = 0),
@@ -34,7 +38,18 @@ create index export_due on export (id) where deleted_at is null and status in ('
 create index export_expiring on export (expires_at) where status = 'ready';
 create index export_unremoved on export (id) where removed_at is null and (status in ('expired', 'failed') or deleted_at is not null);
 
+-- Which checkpoint of the anchor log a pack leads to. The anchor grows every few seconds; it is decided
+-- once for each checkpoint of a ledger, so that packs of one range at one checkpoint stay the same bytes.
+create table export_anchor (
+  org_id          text collate "C" not null,
+  checkpoint_size bigint not null,
+  -- 0 when there was no anchor yet.
+  anchor_size     bigint not null check (anchor_size >= 0),
+  primary key (org_id, checkpoint_size)
+);
+
 grant select, insert on export to docket_api, docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api, docket_operator;
 grant select, update, delete on export to docket_exports;
 grant select on export to docket_housekeeping;
+grant select, insert on export_anchor to docket_exports;
