@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import type { PersonLogin } from '#embedded/demo-persons.ts';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { ask, furnish } from '#lab/screenshots/furnish.ts';
@@ -61,7 +61,7 @@ async function fill({ database_url, org_id }: DevFile): Promise<void> {
   await pool.query(INTEGRATE, [org_id]);
   await pool.query('vacuum analyze ledger_entry');
   // The instance's own ledger worker does the same; what neither has done is read receipt by receipt.
-  while ((await sumUpLagging(pool, 10_000)) || (await isLagging(pool, org_id)));
+  while ((await sumUpAnew(pool, 10_000)) || (await isLagging(pool, org_id)));
   await pool.query('vacuum analyze usage_hour');
   await pool.query('vacuum analyze usage_day');
   await pool.end();

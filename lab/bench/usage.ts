@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
 import { readNumbers } from './support/arguments.ts';
@@ -62,7 +62,7 @@ async function integrate(): Promise<void> {
   await pool.query(INTEGRATE, ['org_a']);
   await pool.query('vacuum analyze ledger_entry');
   const start = performance.now();
-  while (await sumUpLagging(pool, 10_000));
+  while (await sumUpAnew(pool, 10_000));
   console.log(`summed up in ${Math.round(performance.now() - start)} ms`);
   await pool.query('vacuum analyze usage_hour');
   await pool.query('vacuum analyze usage_day');

@@ -17,7 +17,7 @@ export const FILL = `
   from (select i, to_timestamp($1::float8 / 1000 - ($2::bigint - i) * 2592000.0 / $2) as at
         from generate_series($3::bigint, $4::bigint) i) t`;
 
-/** Brings into the ledger what is not there yet, of one organisation, as an older release would have: without summing up. */
+/** Brings into the ledger what is not there yet, of one organisation, without summing it up. */
 export const INTEGRATE = `
   with head as (select coalesce((select size from ledger_head where org_id = $1), 0) as size
   ), entry as (

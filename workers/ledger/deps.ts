@@ -8,7 +8,7 @@ import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestati
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
-import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { listenForOwed } from '#shared/ledger/redis/owed-notices.ts';
@@ -36,8 +36,8 @@ import { type LedgerSteps, runLedger } from './loop.ts';
 const LOGS_PER_PUBLICATION = 500;
 /** Signers notice a rotation within a second; the batch that one had just signed may wait for a database that is away. */
 const RETIRE_AFTER_MS = 10 * 60_000;
-/** A portion of a log whose usage is made up for: a tenth of a second, for which integration waits. */
-const LAGGING_ENTRIES = 2_000;
+/** A portion of a log whose sums are made anew: a tenth of a second, for which integration waits. */
+const ANEW_ENTRIES = 2_000;
 /** One for integration and signing, which take turns, one for the anchor, one for attestations, one for probes. */
 const CONNECTIONS = 4;
 
@@ -124,7 +124,7 @@ function stepsOf(
       window.found(result.newest);
       return result;
     },
-    sumUp: () => sumUpLagging(pool, LAGGING_ENTRIES),
+    sumUp: () => sumUpAnew(pool, ANEW_ENTRIES),
     publish: () =>
       publishCheckpoints(pool, {
         memory,

@@ -12,9 +12,9 @@ export const RETRY_MS = 1_000;
 export const CHECKPOINT_MS = 1_000;
 /** Between looks at which logs grew, while this process lets them grow: it divides the interval of checkpoints evenly. */
 export const PUBLISH_MS = 250;
-/** Between two portions of usage that an older release did not sum up; nothing else waits for them. */
+/** Between two portions of a log whose sums are made anew; nothing else waits for them. */
 export const SUM_UP_MS = 250;
-/** Between looks for such portions once there are none: an older release may still be running beside this one. */
+/** Between looks for such a log while there is none: it is one that an operator has set back. */
 export const SUMMED_UP_MS = 10_000;
 /** Between looks at the backlog: half the maximum merge delay, so that exceeding it is noticed. */
 export const BACKLOG_MS = 5_000;

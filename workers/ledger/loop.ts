@@ -25,7 +25,7 @@ import {
 /** The steps that the loops repeat, as the composition root binds them to stores. */
 export interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
-  /** Makes up for usage that an older release did not sum up. Resolves to whether there was any. */
+  /** Sums up a portion of a log whose sums are made anew. Resolves to whether there was any. */
   sumUp: () => Promise<boolean>;
   publish: () => Promise<PublicationResult>;
   /** Signs the heads of audit logs that have grown. */

@@ -47,7 +47,7 @@ export async function keepPlans(client: Queryable): Promise<void> {
 /** A log's head, locked until the transaction ends. */
 export interface LockedHead {
   frontier: Frontier;
-  /** Entries whose usage is summed up. Fewer than all where an older release integrated some. */
+  /** Entries whose usage is summed up. Fewer than all while sums are made anew. */
   usageSize: number;
   /** When entries appended now count as integrated: never before those that are there already. */
   integratedAt: Date;
@@ -171,7 +171,7 @@ export async function appendEntries(
       own.map((row) => row.leaf_hash),
     );
     tiles.push(...completed.map((tile) => ({ ...tile, orgId })));
-    // What an older release left behind is made up for in its order, not here.
+    // What is summed up anew is summed up in its order, not here.
     const { size: first } = head.frontier;
     if (head.usageSize === first) summed.push({ orgId, first, end: frontier.size });
     const usageSize = head.usageSize === first ? frontier.size : head.usageSize;

@@ -40,7 +40,7 @@ export type UsageReader = ReturnType<typeof createUsageReader>;
  * Figures of a period or of a range of the ledger, exact to the last digit, as of the entries that the ledger has. Whole
  * days and hours are read from the sums that integration keeps; receipts themselves are read only of the hours in which
  * the range begins and ends (of a period the part of the hour that has gone by inside it, or outside it where that is
- * shorter: up to now, nothing), and where an older release has integrated without summing up.
+ * shorter: up to now, nothing), and of a log whose sums are made anew.
  */
 export function createUsageReader(pool: Pool) {
   return {

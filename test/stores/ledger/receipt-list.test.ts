@@ -4,7 +4,7 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import { OUTCOMES } from '#shared/kernel/inference.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { listReceipts, type ReceiptPageRequest } from '#shared/ledger/postgres/receipt-list.ts';
-import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runs } from '#test/support/depth.ts';
 import {
@@ -65,7 +65,7 @@ describe('a list of receipts', () => {
   }
 
   beforeAll(async () => {
-    // What is summed up, what an older release has integrated without summing up, and what waits.
+    // What is summed up, what is not summed up (yet), and what waits.
     await submit(90, 0);
     await integrateAll(database.poolAs('docket_ledger'));
     await submit(20, 200);
@@ -141,7 +141,7 @@ describe('what a search reads', () => {
     ]);
     await database.pool.query(INTEGRATE, ['org_many']);
     await database.pool.query('delete from receipt_pending');
-    while (await sumUpLagging(database.poolAs('docket_ledger'), COUNT * 2));
+    while (await sumUpAnew(database.poolAs('docket_ledger'), COUNT * 2));
   });
 
   /** What this connection has read and not reported yet. */

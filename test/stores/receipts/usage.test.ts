@@ -4,7 +4,7 @@ import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
 import { DecimalSum } from '#shared/kernel/decimal.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { estimateInput } from '#shared/methodology/estimate-input.ts';
 import { QUANTITY_UNITS, type QuantityName } from '#shared/methodology/measurement.ts';
@@ -410,21 +410,21 @@ describe('sums of the ledger', () => {
     expect(await upToNow('hour')).toEqual(before);
   });
 
-  it('what an older release integrated without summing up is in the figures, before and after it is made up for', async () => {
+  it('while sums are made anew, figures have what is summed up and what is not', async () => {
     const range = { firstIndex: 0, lastIndex: 1_000_000 };
     const before = await reader.usage({ orgId, range, groupBy: ['model'] });
     await tamper(database.pool, 'delete from usage_hour where org_id = $1', [orgId]);
     await tamper(database.pool, 'delete from usage_day where org_id = $1', [orgId]);
     await tamper(database.pool, 'update ledger_head set usage_size = 0 where org_id = $1', [orgId]);
     expect(await reader.usage({ orgId, range, groupBy: ['model'] })).toEqual(before);
-    await sumUpLagging(ledger, 7);
+    await sumUpAnew(ledger, 7);
     expect(await reader.usage({ orgId, range, groupBy: ['model'] })).toEqual(before);
-    // Its next receipts are not summed up before those that it lacks.
+    // Its next receipts are not summed up before those that come first.
     await commitReceipts(receipts, signer, [at(NOON, { orgId })]);
     await integrateAll(ledger);
     const grown = await reader.usage({ orgId, range, groupBy: ['model'] });
     expect(grown.total.requests).toBe(before.total.requests + 1);
-    while (await sumUpLagging(ledger, 7));
+    while (await sumUpAnew(ledger, 7));
     expect(await reader.usage({ orgId, range, groupBy: ['model'] })).toEqual(grown);
     const { rows } = await database.pool.query('select from ledger_head where usage_size <> size');
     expect(rows).toEqual([]);

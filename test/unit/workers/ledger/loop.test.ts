@@ -55,7 +55,7 @@ async function rounds(claimed: readonly number[], isBehind: () => boolean = () =
   return done;
 }
 
-it('a ledger worker with nothing to do looks once a second which logs others let grow, and every ten for older usage', async () => {
+it('a ledger worker with nothing to do looks once a second which logs others let grow, and every ten for sums to make anew', async () => {
   const done = await rounds(Array.from({ length: 80 }, () => 0));
   expect(done.publish).toEqual(Array.from({ length: 20 }, (_, i) => i * 4));
   expect(done.sumUp).toEqual([0, 40]);
@@ -66,7 +66,7 @@ it('what it has integrated is signed as soon as a checkpoint is due', async () =
   expect(done.publish).toEqual([0, 2, 3, 4, 5, 6, 7, 8, 9, 13]);
 });
 
-it('usage that an older release did not sum up is made up for at once', async () => {
+it('sums that are made anew go on without a pause', async () => {
   let portions = 4;
   const done = await rounds(
     Array.from({ length: 20 }, () => 0),

@@ -14,10 +14,11 @@ const LOCK_LAGGING = statement(LAGGING_COLUMNS, `${LAGGING_LOG} for update skip 
 const ADVANCE = statement({}, 'update ledger_head set usage_size = $2 where org_id = $1');
 
 /**
- * Makes up for entries that an older release integrated without summing up their usage: at most `limit` of one log.
+ * Sums up usage where it is not summed up as far as its log goes: at most `limit` entries of one log. Integration sums up what
+ * it appends, so this is for logs whose sums an operator has deleted, to have them made anew, with `usage_size` set back.
  * @returns false when no log lags behind
  */
-export async function sumUpLagging(pool: Pool, limit: number): Promise<boolean> {
+export async function sumUpAnew(pool: Pool, limit: number): Promise<boolean> {
   // Most looks find nothing, and one statement says so.
   if ((await queryRow(pool, ANY_LAGGING)) === undefined) return false;
   return inTransaction(pool, async (client) => {
