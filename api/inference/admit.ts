@@ -12,7 +12,6 @@ import type { Room } from '#shared/lanes/room.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { Exchange } from './exchange.ts';
-import type { BodyReader } from './body-reader.ts';
 import type { OpenExchanges } from './open-exchanges.ts';
 import type { Prepared } from './prepare.ts';
 import type { Unrouted, UnroutedEntry } from './read.ts';
@@ -53,18 +52,15 @@ export interface Admitted {
 export async function recall(
   { admissions, exchanges, events, outage }: AdmitDeps,
   { entry, fingerprint }: Unrouted,
-  reader: Pick<BodyReader, 'formerFingerprint'>,
   { limits, keyLimit }: Credential,
 ): Promise<Admitted | null> {
   const { claim } = entry;
   if (claim === undefined || fingerprint === undefined) return null;
   const request = { entry: { ...entry, claim }, limits, keyLimit };
   const exchange = exchanges.expect(entry);
-  const found = await ask({ exchange, events, outage }, async () => {
-    const recalled = await admissions.recall({ ...request, fingerprint });
-    if (recalled?.verdict !== 'reused') return recalled;
-    return admissions.recall({ ...request, fingerprint: await reader.formerFingerprint() });
-  });
+  const found = await ask({ exchange, events, outage }, () =>
+    admissions.recall({ ...request, fingerprint }),
+  );
   if (found === null) {
     exchange.close();
     return null;

@@ -1,4 +1,3 @@
-import { formerFingerprintOf } from './idempotency.ts';
 import { type ParsedBody, type RawRequest, read, type ReadDeps, type Unrouted } from './read.ts';
 import { type Read, type ReadingModel, readPrompt, type ReadPromptDeps } from './read-prompt.ts';
 
@@ -9,8 +8,6 @@ export interface BodyReader {
    * @throws Fault
    */
   read(request: RawRequest): Unrouted | Promise<Unrouted>;
-  /** The fingerprint that the release before this one gave the request. */
-  formerFingerprint(): string | Promise<string>;
   /**
    * What a model would read of it, and the body for its upstream.
    * @throws Fault
@@ -37,10 +34,6 @@ export class ReaderHere implements BodyReader {
     const { unrouted, body } = read(this.#deps, request);
     this.#body = body;
     return unrouted;
-  }
-
-  formerFingerprint(): string {
-    return formerFingerprintOf(this.body.rawBody);
   }
 
   readPrompt(model: ReadingModel): Read | Promise<Read> {

@@ -80,7 +80,7 @@ async function run(
     const unrouted = reading instanceof Promise ? await reading : reading;
     // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
     if (unrouted.fingerprint !== undefined) {
-      const recalled = await recall(deps, unrouted, reader, await request.authenticateAgain());
+      const recalled = await recall(deps, unrouted, await request.authenticateAgain());
       if (recalled !== null) {
         letGo(request);
         return recalled;

@@ -14,7 +14,7 @@ export interface IdempotencyClaim {
 }
 
 /** Begins each fingerprint, and says how it was made. */
-const FINGERPRINT_FORM = '2:';
+const FINGERPRINT_FORM = '1:';
 
 /** The claim a request makes with its Idempotency-Key, or undefined without one. */
 export function claimOf(
@@ -42,14 +42,6 @@ function fingerprintOf(
     .update(`${route}\0${regionHeader ?? ''}\0`)
     .update(rawBody);
   return `${FINGERPRINT_FORM}${digest.digest('base64url')}`;
-}
-
-/**
- * The fingerprint that the release before this one gave a request: of the raw body alone. Its claims live for 24 hours
- * more, and their answers are given back rather than refused.
- */
-export function formerFingerprintOf(rawBody: Buffer): string {
-  return hash('sha256', rawBody, 'base64url');
 }
 
 /** An answer and its receipt, as they are kept under a claim. */

@@ -160,10 +160,6 @@ class ReaderOnThread implements BodyReader {
     return (await this.#thread.ask({ ask: 'read', request: asked }, [rawBody.buffer])) as Unrouted;
   }
 
-  async formerFingerprint(): Promise<string> {
-    return (await this.#thread.ask({ ask: 'formerFingerprint' })) as string;
-  }
-
   async readPrompt({ id, contextWindow, tokenizer }: ReadingModel): Promise<Read> {
     const model: ReadingModel = { id, contextWindow };
     if (tokenizer !== undefined) model.tokenizer = tokenizer;

@@ -40,7 +40,6 @@ async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<vo
   let transfer: ArrayBuffer[] = [];
   try {
     if (question.ask === 'read') answer = { value: read(question.request) };
-    else if (question.ask === 'formerFingerprint') answer = { value: reader.formerFingerprint() };
     else {
       const { verdict, texts, forUpstream } = await reader.readPrompt(question.model);
       const bytes = bytesForUpstream(reader.body, forUpstream);

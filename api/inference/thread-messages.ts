@@ -12,7 +12,6 @@ export interface ThreadTerms {
 
 export type Question =
   | { ask: 'read'; request: Omit<RawRequest, 'rawBody'> & { rawBody: Uint8Array<ArrayBuffer> } }
-  | { ask: 'formerFingerprint' }
   | { ask: 'readPrompt'; model: ReadingModel }
   | { ask: 'forget' };
 
