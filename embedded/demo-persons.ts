@@ -31,13 +31,12 @@ export async function ensureDemoPersons(
 ): Promise<DemoPersons> {
   const persons = createPersonRegistry(pool, systemSurroundings);
   const path = join(dataDir, FILE);
-  // One of an earlier release has fewer persons.
-  const kept: Partial<DemoPersons> = await readFile(path, 'utf8').then(
-    (text) => JSON.parse(text) as Partial<DemoPersons>,
-    () => ({}),
+  const kept = await readFile(path, 'utf8').then(
+    (text) => JSON.parse(text) as DemoPersons,
+    () => undefined,
   );
-  const logins = { ...newLogins(), ...kept };
-  if (PERSONS.some((who) => kept[who] === undefined)) {
+  const logins = kept ?? newLogins();
+  if (kept === undefined) {
     await writePrivateFile(path, `${JSON.stringify(logins, null, 2)}\n`);
   }
   const places: Readonly<Record<keyof DemoPersons, readonly [string, Place]>> = {
@@ -50,7 +49,7 @@ export async function ensureDemoPersons(
     const [name, place] = places[who];
     const { email, password } = logins[who];
     const known = await persons.find(email);
-    if (known?.hasLogin === true && kept[who] !== undefined) continue;
+    if (known?.hasLogin === true && kept !== undefined) continue;
     const person = await persons.add({ name, email }, place, LAUNCHER);
     // Only now: it is the largest part of the dashboard's code, and most starts do not need it.
     const { hashPassword } = await import('better-auth/crypto');

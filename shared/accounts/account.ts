@@ -75,7 +75,7 @@ export interface DeclaredParty {
 
 /** The applicant's use-of-service self-declaration (Article III). */
 export interface Declaration {
-  /** Which text was declared to, e.g. `2026-01`. */
+  /** Which text was declared to, e.g. `2026-11`. */
   version: string;
   /** Statement id → what was answered. */
   statements: Readonly<Record<string, boolean>>;

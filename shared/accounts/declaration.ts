@@ -7,42 +7,9 @@ export interface Statement {
 
 /**
  * Version → statements. A version never changes, so that each declaration stays readable as it was given. Within one the
- * answer that raises no question is the same throughout: an answer that differs is then seen by who gives it. That of
- * 2026-01 changed sides after the fourth statement.
+ * answer that raises no question is the same throughout: an answer that differs is then seen by who gives it.
  */
 export const STATEMENTS: Readonly<Record<string, readonly Statement[]>> = {
-  '2026-01': [
-    {
-      id: 'no_weapons',
-      text: 'The service will not be used to develop, produce or deploy weapons, nuclear, chemical and biological ones included.',
-      expected: true,
-    },
-    {
-      id: 'no_sanctioned_party',
-      text: 'Neither the organisation nor anyone who owns or controls it is subject to sanctions.',
-      expected: true,
-    },
-    {
-      id: 'no_sanctioned_end_use',
-      text: 'The service will not be made available to sanctioned persons or in embargoed territories.',
-      expected: true,
-    },
-    {
-      id: 'no_unlawful_surveillance',
-      text: 'The service will not be used for unlawful surveillance or repression.',
-      expected: true,
-    },
-    {
-      id: 'dual_use',
-      text: 'The organisation makes or trades goods, software or technology listed as dual-use.',
-      expected: false,
-    },
-    {
-      id: 'military_end_user',
-      text: 'The organisation is part of, or works for, armed forces, police or intelligence services.',
-      expected: false,
-    },
-  ],
   '2026-11': [
     {
       id: 'weapons',

@@ -370,8 +370,8 @@ async function findDismissed(pool: Pool, orgId: string): Promise<DismissedMatch[
     .where('r.decision', '=', 'approved')
     .execute();
   const reasons = approved.flatMap((row) => vettingOf(row).reasons);
-  return reasons.flatMap(({ entity, ...rest }) =>
-    entity === undefined ? [] : { ...rest, entity },
+  return reasons.flatMap(({ entity, name, score }) =>
+    entity === undefined || name === undefined ? [] : { entity, name, score },
   );
 }
 

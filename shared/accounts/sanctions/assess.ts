@@ -41,8 +41,7 @@ export interface Party {
 }
 
 /** A reason of a vetting after which the account was approved. */
-export type DismissedMatch = Required<Pick<VettingReason, 'entity'>> &
-  Pick<VettingReason, 'name' | 'score'>;
+export type DismissedMatch = Required<Pick<VettingReason, 'entity' | 'name' | 'score'>>;
 
 export interface Assessment {
   /** hit: a listed name · flagged: a question for a person · clear: neither. */
@@ -84,12 +83,9 @@ function matchNames(party: Party, index: NameIndex): PartyMatch[] {
   return [...best.values()].toSorted((a, b) => b.score - a.score);
 }
 
-/**
- * Whether a review has judged this already: this name, or one that is about as close to the listed party. Vettings of
- * earlier releases do not say which name it was.
- */
+/** Whether a review has judged this already: this name, or one that is about as close to the listed party. */
 function covers(before: DismissedMatch, name: string, score: number): boolean {
-  return before.name === undefined || before.name === name || score <= before.score + CLOSER_BY;
+  return before.name === name || score <= before.score + CLOSER_BY;
 }
 
 /** What the list itself calls a weak alias only leads to a question. */

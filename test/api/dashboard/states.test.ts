@@ -5,7 +5,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
-import { STATEMENTS } from '#shared/accounts/declaration.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { count } from '#shared/methodology/readable.ts';
@@ -259,22 +258,12 @@ async function withExpired(): Promise<Shown> {
   return { org, ids: { ...ids, keys: [expired, revoked] } };
 }
 
-/** The first declaration that there was, which is read as it was given. */
-const OLD_VERSION = '2026-01';
-const declarationOf = (version: string) => ({
-  version,
-  statements: Object.fromEntries(
-    STATEMENTS[version]!.map(({ id, expected }) => [id, expected] as const),
-  ),
-});
-
 /** An application that has come so far. */
 async function applied(state: State): Promise<Shown> {
   const { accounts, vettings } = now;
   if (state === 'in_review' || state === 'rejected') {
     const { orgId, reviewId } = await referApplicant(now, {
       account: { name: 'Doubtful Works' },
-      declared: declarationOf(OLD_VERSION),
     });
     if (state === 'in_review') review = reviewId;
     else {
@@ -510,7 +499,7 @@ describe('every page in every state', () => {
       'in_review',
       'staff',
       'service/reviews/:id',
-      [/no list had been imported/, /Declaration 2026-01 .*will not be made available/],
+      [/no list had been imported/, /Declaration 2026-11 .*Will the service be made available/],
       [/a question/],
     ],
     ['none', 'staff', 'service/regions', [/dedicated .*nothing: it is dedicated/], []],
