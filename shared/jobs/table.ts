@@ -151,8 +151,7 @@ export const JOBS = {
   },
   /** Builds the evidence packs that wait. A hundred million receipts take hours. */
   export: {
-    // The release before this one named an export here.
-    payload: Type.Object({}),
+    payload: Nothing,
     // A run that fails is started again by the sweep, which knows from the database what is still wanted.
     attempts: 1,
     backoffMs: 2 * SECOND,
@@ -209,20 +208,9 @@ export const JOBS = {
 export type JobName = keyof typeof JOBS;
 export type JobPayload<N extends JobName> = Static<(typeof JOBS)[N]['payload']>;
 
-/**
- * Reads what a queue hands out: the payload of a job of this kind, or null when it is none. The release before this one
- * wrote `organisationId` where it is `orgId` now.
- */
+/** Reads what a queue hands out: the payload of a job of this kind, or null when it is none. */
 export function readPayload<N extends JobName>(name: N, data: unknown): JobPayload<N> | null {
-  const payload = withOrgId(data);
-  return Value.Check(JOBS[name].payload, payload) ? (payload as JobPayload<N>) : null;
-}
-
-function withOrgId(data: unknown): unknown {
-  if (typeof data !== 'object' || data === null) return data;
-  if ('orgId' in data || !('organisationId' in data)) return data;
-  const { organisationId: orgId, ...rest } = data;
-  return { ...rest, orgId };
+  return Value.Check(JOBS[name].payload, data) ? (data as JobPayload<N>) : null;
 }
 
 /** The names of those that run by the clock. */

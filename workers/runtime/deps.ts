@@ -76,9 +76,9 @@ export class JobRole {
   }
 
   /** Takes jobs, and does what is due by the clock. */
-  async start(): Promise<void> {
-    await this.queues.dropQueuesOf(this.#kinds.map(({ name }) => name).filter(isScheduled));
+  start(): Promise<void> {
     this.#running = this.#kinds.map(({ run }) => run());
+    return Promise.resolve();
   }
 
   /** Takes no more jobs and waits for those under way. */

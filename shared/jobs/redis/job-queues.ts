@@ -1,13 +1,7 @@
 import { Queue } from 'bullmq';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { Value } from 'typebox/value';
-import {
-  JOBS,
-  type JobName,
-  type JobPayload,
-  type JobRow,
-  type ScheduledJobName,
-} from '../table.ts';
+import { JOBS, type JobName, type JobPayload, type JobRow } from '../table.ts';
 import type { LastRound } from './rounds.ts';
 
 /** One hash tag for all job keys: they belong to one node of a cluster, apart from the lanes. */
@@ -65,26 +59,6 @@ export class JobQueues {
   async lastRounds(): Promise<ReadonlyMap<string, LastRound>> {
     const rounds = Object.entries(await this.#connection.hgetall(LAST_ROUNDS));
     return new Map(rounds.map(([name, text]) => [name, JSON.parse(text) as LastRound]));
-  }
-
-  /**
-   * Removes what an earlier release has left of jobs by the clock, which were queues then: nobody reads those any more.
-   * Of each there are the next round and at most a thousand that failed.
-   */
-  async dropQueuesOf(names: readonly ScheduledJobName[]): Promise<void> {
-    for (const name of names) {
-      const isThere = (await this.#connection.exists(`${JOB_PREFIX}:${name}:meta`)) === 1;
-      if (!isThere) continue;
-      const queue = new Queue(name, {
-        connection: this.#connection,
-        prefix: JOB_PREFIX,
-        // It would be there again.
-        skipMetasUpdate: true,
-      });
-      queue.on('error', this.#onError);
-      await queue.obliterate({ force: true });
-      await queue.close();
-    }
   }
 
   async close(): Promise<void> {
