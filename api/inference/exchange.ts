@@ -258,8 +258,8 @@ export class Exchange {
   }
 
   /**
-   * The receipt is not of what this delivery has answered: what the client gets is the answer that it is of. The release
-   * before this one does not say which receipt it is; that comes by itself, or is late.
+   * The receipt is not of what this delivery has answered: what the client gets is the answer that it is of. Of a
+   * receipt that could not be opened on its way it is not known which that is: it comes by itself, or is late.
    */
   #receiptIsOfAnother(delivery: number, receipt: string): void {
     this.#answers.delete(delivery);

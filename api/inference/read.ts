@@ -119,7 +119,6 @@ export function read(
     requestDigest: requestDigest(salt, rawBody),
     receipt: parsed.receipt === 'required' ? 'required' : 'best_effort',
   };
-  if (stream) entry.acknowledges = true;
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))

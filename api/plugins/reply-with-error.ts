@@ -199,7 +199,7 @@ export function faultOf(error: unknown): Fault {
   return new Fault('internal_error', { cause: error });
 }
 
-/** Codes of parameters that have another name there, from before there were schemas. */
+/** Parameters whose codes are made of another name. */
 const CODE_NAMES: ReadonlyMap<string, string> = new Map([
   ['scopes', 'scope'],
   ['expires_at', 'expiry'],

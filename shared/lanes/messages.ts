@@ -43,8 +43,6 @@ export interface InferenceEntry {
   bodyRef?: string;
   /** W3C trace context. */
   traceparent?: string;
-  /** The api process says what the client of a stream has taken, where it is asked to. */
-  acknowledges?: true;
   /** Where the request may go when its region fails it, the best first; a pinned one has no such region. */
   elsewhere?: string[];
   /** What the regions that have failed it had of it: deliveries, and calls to upstreams. */

@@ -6,24 +6,22 @@ export interface Relayed {
   payloads: number;
   /** Tokens in them: the upstream's running count, or else the payloads that had text, each about a token. */
   tokens: number;
-  /** base64url of SHA-256(salt bytes || payloads). Absent in notes of the release before, as is all that follows. */
-  digest?: string;
-  /** The model as the upstream names it. */
+  /** base64url of SHA-256(salt bytes || payloads). */
+  digest: string;
+  /** The model as the upstream names it, where it did. */
   model?: string;
-  /** The id that the upstream gives its chunks. */
+  /** The id that the upstream gives its chunks, where it does. */
   upstreamAnswerId?: string;
   /** Milliseconds from the request's arrival to the call that is answered. */
-  queuedMs?: number;
+  queuedMs: number;
   /** Calls made to upstreams until then. */
-  calls?: number;
+  calls: number;
 }
 
 export function encodeRelayed(relayed: Relayed): string {
   return JSON.stringify(relayed);
 }
 
-/** Reads a note; the release before this one wrote the number of payloads alone. */
 export function decodeRelayed(text: string): Relayed {
-  const noted = JSON.parse(text) as Relayed | number;
-  return typeof noted === 'number' ? { payloads: noted, tokens: noted } : noted;
+  return JSON.parse(text) as Relayed;
 }

@@ -48,22 +48,12 @@ export class SealProblem extends Error {
   }
 }
 
-/** How a value is sealed: its first byte, the cipher's name in OpenSSL, and what its key is derived for. */
-interface Form {
-  byte: number;
-  cipher: CipherGCMTypes;
-  info: string;
-}
-const FORM: Form = {
-  byte: 2,
-  // Types of Node tell the two apart; it uses both in the same way.
-  cipher: 'chacha20-poly1305' as CipherGCMTypes,
-  info: 'docket lane seal 2',
-};
-/** Read, and no longer written: what was stored before may wait for a day. */
-const FORMER_FORM: Form = { byte: 1, cipher: 'aes-256-gcm', info: 'docket lane seal 1' };
-/** What was written by a release that did not seal: JSON, white space before it, or the magic of zstd. */
-const UNSEALED = new Set(Buffer.from('{( \t\r\n'));
+/** The first byte of a sealed value: another way of sealing has another one. */
+const FORM = 1;
+/** What keys are derived for. */
+const INFO = 'docket lane seal 1';
+/** The name in OpenSSL. Types of Node tell this and GCM apart; it uses both in the same way. */
+const CIPHER = 'chacha20-poly1305' as CipherGCMTypes;
 
 /** Before a sealed value in base64. No JSON text and no frame of a stream begins so. */
 const MARK = '!';
@@ -140,25 +130,18 @@ export class Seals {
     return sealed;
   }
 
-  /**
-   * Opens what was sealed for this place. What is not sealed was written by a release that did not seal, and is given
-   * back as it is: it begins with `{`, white space or the magic of its compression.
-   * @throws SealProblem
-   */
+  /** Opens what was sealed for this place. @throws SealProblem */
   openBytes(sealed: Buffer, place: string): Buffer {
-    if (UNSEALED.has(sealed[0]!)) return sealed;
-    const opening = this.#opening(sealed, this.#keys());
-    const length = this.#openSmall(opening, sealed, place);
+    const derived = this.#keyOf(sealed, this.#keys());
+    const length = this.#openSmall(derived, sealed, place);
     if (length !== undefined) return Buffer.from(clear.subarray(0, length));
-    return openByOpenSsl(opening, sealed, place);
+    return openByOpenSsl(derived, sealed, place);
   }
 
   /** The same in turns, for what is so large that other requests would notice. @throws SealProblem */
   async openBytesInTurns(sealed: Buffer, place: string): Promise<Buffer> {
-    if (sealed.length <= BYTES_PER_TURN || UNSEALED.has(sealed[0]!)) {
-      return this.openBytes(sealed, place);
-    }
-    const decipher = beginToOpen(this.#opening(sealed, this.#keys()), sealed, place);
+    if (sealed.length <= BYTES_PER_TURN) return this.openBytes(sealed, place);
+    const decipher = beginToOpen(this.#keyOf(sealed, this.#keys()), sealed, place);
     const content = Buffer.allocUnsafeSlow(sealed.length - CONTENT_AT - TAG_BYTES);
     for (let at = 0; at < content.length; at += BYTES_PER_TURN) {
       if (at > 0) await nextTurn();
@@ -178,7 +161,7 @@ export class Seals {
 
   /** @throws SealProblem */
   open(text: string, place: string): string {
-    if (!text.startsWith(MARK)) return text;
+    if (!text.startsWith(MARK)) throw broken();
     // Asked first: whoever is asked may seal something meanwhile.
     const keys = this.#keys();
     const base64 = text.slice(MARK.length);
@@ -186,10 +169,10 @@ export class Seals {
     const sealed = isSmall
       ? sealedSmall.subarray(0, sealedSmall.write(base64, 'base64'))
       : Buffer.from(base64, 'base64');
-    const opening = this.#opening(sealed, keys);
-    const length = this.#openSmall(opening, sealed, place);
+    const derived = this.#keyOf(sealed, keys);
+    const length = this.#openSmall(derived, sealed, place);
     if (length !== undefined) return clear.toString('utf8', 0, length);
-    return openByOpenSsl(opening, sealed, place).toString();
+    return openByOpenSsl(derived, sealed, place).toString();
   }
 
   /** Seals into `sealedSmall`, and returns where it ends; undefined for what OpenSSL is to seal. */
@@ -222,11 +205,10 @@ export class Seals {
    * Opens into `clear`, and returns how much is there; undefined for what OpenSSL is to open.
    * @throws SealProblem
    */
-  #openSmall({ form, derived }: Opening, sealed: Buffer, place: string): number | undefined {
+  #openSmall(derived: Buffer, sealed: Buffer, place: string): number | undefined {
     const sodium = this.#sodium;
     const length = sealed.length - CONTENT_AT - TAG_BYTES;
-    if (sodium === null || form !== FORM) return undefined;
-    if (length > SMALL_BYTES || 3 * place.length > SMALL_BYTES) return undefined;
+    if (sodium === null || length > SMALL_BYTES || 3 * place.length > SMALL_BYTES) return undefined;
     try {
       sodium.crypto_aead_chacha20poly1305_ietf_decrypt(
         clear.subarray(0, length),
@@ -249,65 +231,58 @@ export class Seals {
     // A copy, because what is sealed in slices outlives the turn.
     const head = Buffer.from(sealing.head);
     head.writeUIntBE(this.#counter, COUNTER_AT, COUNTER_BYTES);
-    const cipher = createCipheriv(FORM.cipher, sealing.derived, nonceOf(head), {
+    const cipher = createCipheriv(CIPHER, sealing.derived, nonceOf(head), {
       authTagLength: TAG_BYTES,
     });
     cipher.setAAD(Buffer.from(place));
     return { head, cipher };
   }
 
-  /** By what a value opens. @throws SealProblem */
-  #opening(sealed: Buffer, { all }: LaneKeys): Opening {
-    const form = [FORM, FORMER_FORM].find(({ byte }) => byte === sealed[0]);
-    if (form === undefined || sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
+  /** The derived key that a value opens with. @throws SealProblem */
+  #keyOf(sealed: Buffer, { all }: LaneKeys): Buffer {
+    if (sealed[0] !== FORM || sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
     const id = sealed.toString('hex', 1, SALT_AT);
     const key = all.find((candidate) => candidate.id === id);
     if (key === undefined) {
       throw new SealProblem('unknown_key', `The lane key ${id} is not in LANE_KEYS_DIR.`);
     }
-    return { form, derived: this.#derive(form, key, sealed.subarray(SALT_AT, COUNTER_AT)) };
+    return this.#derive(key, sealed.subarray(SALT_AT, COUNTER_AT));
   }
 
   #sealingNow(): { derived: Buffer; head: Buffer } {
     const { sealing } = this.#keys();
     if (this.#sealing?.id !== sealing.id) {
       const head = Buffer.alloc(CONTENT_AT);
-      head[0] = FORM.byte;
+      head[0] = FORM;
       head.write(sealing.id, 1, 'hex');
       head.set(this.#salt, SALT_AT);
-      const derived = this.#derive(FORM, sealing, head.subarray(SALT_AT, COUNTER_AT));
+      const derived = this.#derive(sealing, head.subarray(SALT_AT, COUNTER_AT));
       this.#sealing = { id: sealing.id, derived, head };
     }
     return this.#sealing;
   }
 
-  #derive({ byte, info }: Form, { id, bytes }: LaneKey, salt: Buffer): Buffer {
-    const name = `${byte}${id}${salt.toString('latin1')}`;
+  #derive({ id, bytes }: LaneKey, salt: Buffer): Buffer {
+    const name = `${id}${salt.toString('latin1')}`;
     const known = this.#derived.get(name);
     if (known !== undefined) return known;
     if (this.#derived.size >= DERIVED_MAX) this.#derived.clear();
-    const derived = Buffer.from(hkdfSync('sha256', bytes, salt, info, LANE_KEY_BYTES));
+    const derived = Buffer.from(hkdfSync('sha256', bytes, salt, INFO, LANE_KEY_BYTES));
     this.#derived.set(name, derived);
     return derived;
   }
 }
 
-/** The form of a sealed value, and the key that it opens with. */
-interface Opening {
-  form: Form;
-  derived: Buffer;
-}
-
 /** @throws SealProblem */
-function openByOpenSsl(opening: Opening, sealed: Buffer, place: string): Buffer {
-  const decipher = beginToOpen(opening, sealed, place);
+function openByOpenSsl(derived: Buffer, sealed: Buffer, place: string): Buffer {
+  const decipher = beginToOpen(derived, sealed, place);
   const content = decipher.update(sealed.subarray(CONTENT_AT, -TAG_BYTES));
   endOpening(decipher);
   return content;
 }
 
-function beginToOpen({ form, derived }: Opening, sealed: Buffer, place: string): DecipherGCM {
-  const decipher = createDecipheriv(form.cipher, derived, nonceOf(sealed), {
+function beginToOpen(derived: Buffer, sealed: Buffer, place: string): DecipherGCM {
+  const decipher = createDecipheriv(CIPHER, derived, nonceOf(sealed), {
     authTagLength: TAG_BYTES,
   });
   decipher.setAAD(Buffer.from(place));

@@ -35,8 +35,7 @@ export function encodeMessage(head: Head, payload: string = ''): string {
 }
 
 /**
- * Splits a message that `encodeMessage` made. What the head is follows from where it was read; lanes, whose entries may
- * have been written by the release before this one, have readers of their own below.
+ * Splits a message that `encodeMessage` made. What the head is follows from where it was read.
  * @throws SyntaxError when the head is not JSON
  */
 export function decodeMessage<H extends Head>(text: string): Message<H> {
@@ -89,7 +88,6 @@ export function decodeInferenceEntry(text: string): SealedEntry {
   const end = text.indexOf('\n');
   const headText = end === -1 ? text : text.slice(0, end);
   const head = JSON.parse(headText) as InferenceEntry;
-  nameOrg(head);
   const sealed = head.bodyRef === undefined ? text.slice(headText.length + 1) : undefined;
   return { head, sealed, place: entryPlace(headText) };
 }
@@ -183,16 +181,12 @@ const UNOPENED_ANSWER: WireFault = {
 
 /**
  * Reads an entry of the receipts lane.
- * @throws SyntaxError when it is not JSON
+ * @throws SyntaxError when it is not JSON, or has no record
  */
 export function decodeReceiptEntry(text: string): ReceiptEntry {
   const { head } = decodeMessage<ReceiptEntry>(text);
-  nameOrg(head.record);
+  if ((head as Partial<ReceiptEntry> | null)?.record === undefined) {
+    throw new SyntaxError('an entry of the receipts lane without a record');
+  }
   return head;
-}
-
-/** The release before this one wrote `organisationId`. */
-function nameOrg(head: { orgId?: string; organisationId?: string }): void {
-  if (head.orgId === undefined && head.organisationId !== undefined)
-    head.orgId = head.organisationId;
 }

@@ -229,15 +229,13 @@ export class Run {
     const frame = frameOf(payload, this.#entry.route);
     this.#digest.update(payload);
     const isStep = this.#pace.send(frame.length);
-    const chars = isStep && this.#entry.acknowledges === true ? this.#pace.sent : undefined;
+    const chars = isStep ? this.#pace.sent : undefined;
     this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now(), chars);
     if (this.#entry.claim !== undefined && this.#frames !== null) {
       const length = this.#frames.length + frame.length;
       this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
     }
     if (!isStep) return;
-    // An api process of the release before this one says nothing of what its clients take.
-    if (chars === undefined) this.#pace.taken(this.#pace.sent);
     this.#keptText?.set(relay.kept);
     this.#keptFrames?.set(this.#frames?.length ?? 0);
   }

@@ -105,7 +105,7 @@ export class InferenceWorker {
       const noted = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
       if (noted !== null) {
         // The client has part of the answer, so it cannot start over.
-        const spent = await this.#spentOfLost(entry, body, decodeRelayed(noted), calls);
+        const spent = await this.#spentOfLost(entry, body, decodeRelayed(noted));
         return settlement.broke(WORKER_LOST, spent);
       }
       if (number > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
@@ -147,22 +147,19 @@ export class InferenceWorker {
     entry: InferenceEntry,
     body: string | null | undefined,
     { payloads, tokens, digest, model, calls, upstreamAnswerId, queuedMs }: Relayed,
-    callsAtLeast: number,
   ): Promise<Spent> {
     const prompt =
       typeof body === 'string' ? await this.#deps.countUsage(entry, body, []) : NOT_COUNTED;
     const spent: Spent = {
       usage: unknownUsage('worker_lost', prompt),
-      calls: calls ?? callsAtLeast,
+      calls,
+      responseDigest: digest,
+      relayedPayloads: payloads,
+      relayedTokens: tokens,
+      queuedMs,
     };
-    if (digest !== undefined) {
-      spent.responseDigest = digest;
-      spent.relayedPayloads = payloads;
-      spent.relayedTokens = tokens;
-    }
     if (model !== undefined) spent.upstreamModel = model;
     if (upstreamAnswerId !== undefined) spent.upstreamAnswerId = upstreamAnswerId;
-    if (queuedMs !== undefined) spent.queuedMs = queuedMs;
     return spent;
   }
 }

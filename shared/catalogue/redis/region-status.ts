@@ -4,7 +4,7 @@ import { poll, type Polled } from './poll.ts';
 
 /** A hash: region code → status. */
 const KEY = 'regions:status';
-/** A hash: region code → JSON of a note. Apart, so that an earlier release reads the statuses as they were. */
+/** A hash: region code → JSON of a note. Apart, because statuses are read every second and notes when a page is asked for. */
 const NOTES_KEY = 'regions:notes';
 
 /** Statuses set by operators at run time, by region code. Regions that are not in it have the catalogue's status. */

@@ -79,8 +79,7 @@ export async function readClaim(
     await whenLarge();
     const [packed, text] = await Promise.all([
       elsewhere.read(name),
-      // A release before this one left it with the claim.
-      receipt ?? elsewhere.receiptOf(requestId),
+      elsewhere.receiptOf(requestId),
     ]);
     if (packed === null || text === undefined) return null;
     return { answer: await unpackAnswer(seals, name, packed), receipt: text };

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import {
@@ -20,12 +19,6 @@ const handed: ReceiptEntry = {
   attempt: 1,
   receipt: 'best_effort',
 };
-
-/** As the release before this one wrote it. */
-const formerly = ({ orgId, ...rest }: InferenceEntry | InferenceRecord) => ({
-  ...rest,
-  organisationId: orgId,
-});
 
 describe('a message', () => {
   it('a message brings head and payload as they were, newlines in both included', () => {
@@ -48,14 +41,6 @@ describe('a lane entry', () => {
     const { head, sealed, place } = decodeInferenceEntry(text);
     expect([head, testSeals().open(sealed!, place)]).toEqual([entry, '{}']);
     expect(decodeReceiptEntry(encodeMessage(handed))).toEqual(handed);
-  });
-
-  it('a lane entry of the release before this one names its organisation too', () => {
-    const { head, sealed } = decodeInferenceEntry(`${JSON.stringify(formerly(entry))}\n{}`);
-    expect([head.orgId, sealed]).toEqual([entry.orgId, '{}']);
-    const record = formerly(handed.record);
-    const read = decodeReceiptEntry(JSON.stringify({ ...handed, record }));
-    expect(read.record.orgId).toBe(handed.record.orgId);
   });
 
   it('a lane entry that is no JSON, or no object, is refused', () => {

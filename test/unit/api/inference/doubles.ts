@@ -148,7 +148,7 @@ class RedisDouble {
   /** The entries that it has no longer. */
   gone: string[] = [];
   inboxReadAt = (): number => performance.now();
-  readonly values = new Map<string, string>();
+  readonly values = new Map<string, Buffer | string>();
 
   readonly client: OpenExchangesOptions['client'] & OpenExchangesOptions['answers'];
   readonly scripts: OpenExchangesOptions['scripts'];

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { testSeals } from '#test/support/seals.ts';
 import {
   NOW,
   openEdge,
@@ -146,7 +147,7 @@ describe('a whole answer', () => {
 
   it('an answer that was kept apart because of its size is fetched', async () => {
     const { ask, hear, redis } = openEdge();
-    redis.values.set('reply:1', ANSWER);
+    redis.values.set('reply:1', testSeals().sealBytes(ANSWER, 'reply:1'));
     const { reply } = ask();
     await turn();
     hear({ kind: 'answer', ref: 'reply:1' });

@@ -3,7 +3,11 @@ import type { Usage } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
-import { decodeReceiptEntry, encodeMessage } from '#shared/lanes/wire-format.ts';
+import {
+  decodeInferenceEntry,
+  decodeReceiptEntry,
+  encodeInferenceEntry,
+} from '#shared/lanes/wire-format.ts';
 import { AnswerRoom } from '#workers/inference/answer-room.ts';
 import { Breakers } from '#workers/inference/breakers.ts';
 import type {
@@ -172,7 +176,16 @@ export function delivery(
   const { body = '{"model":"m","messages":[]}', ...rest } = over;
   const startedAt = 1_800_000_000_000;
   const request = admissionRequest({ startedAt, deadlineAt: startedAt + 60_000, ...entry });
-  const texts = [encodeMessage(request.entry, body)];
+  const text =
+    entry.bodyRef === undefined
+      ? encodeInferenceEntry(testSeals(), request.entry, body).text
+      : JSON.stringify(request.entry);
+  const texts = [text];
   const one = { shard: 0, lane: LANE, entryId: '1-0', consumer: 'worker-1', number: 1, texts };
   return { ...one, entry: request.entry, ...rest };
+}
+
+/** A body as it waits apart for its entry. */
+export function sealedFor({ texts }: Pick<Delivery, 'texts'>, body: string): Buffer {
+  return testSeals().sealBytes(body, decodeInferenceEntry(texts[0]!).place);
 }

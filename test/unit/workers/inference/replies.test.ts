@@ -12,7 +12,11 @@ function repliesWith() {
   const one = delivery({ stream: true });
   const replies = new Replies({ outbox, client, seals: testSeals() }, one.entry, one);
   const say = (text: string): void =>
-    replies.frames(text, () => ({ payloads: 1, tokens: 1, calls: 1, queuedMs: 0 }), 1_000);
+    replies.frames(
+      text,
+      () => ({ payloads: 1, tokens: 1, digest: 'd', calls: 1, queuedMs: 0 }),
+      1_000,
+    );
   /** What the api process takes of what it is told: a reply behind a later one is none. */
   const taken = (): string[] => {
     let seq = 0;
