@@ -132,6 +132,17 @@ describe('docket doctor', () => {
     expect(verdicts['schema']).toBe('problem');
   });
 
+  it('finds a database that another build made, and does not advise to migrate it', async () => {
+    const { url, pool } = await createTestDatabase();
+    await pool.query(`update schema_migration set name = '0003_ledger' where name like '0003%'`);
+    const { report } = await examined({ ...healthy, DATABASE_URL: url });
+    expect(report.findings.find(({ name }) => name === 'schema')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining('0003_ledger') as string,
+      fix: expect.stringContaining('empty database') as string,
+    });
+  });
+
   it('finds a Redis that would lose data, unless that is allowed', async () => {
     const { url } = await startTestRedis({ durable: false });
     const forgetful = { ...healthy, REDIS_URL: url };
