@@ -296,8 +296,8 @@ create table ledger_quarantine (
 );
 create index ledger_quarantine_by_org on ledger_quarantine (org_id, entry_id);
 
--- What receipts name beside themselves and is the same for every request of a deployment: written once, by the statement that commits the first receipt that
--- names it, and never changed. Its name is the multihash of its bytes.
+-- What receipts name by its digest, and is the same for every request of a deployment: written once, by the
+-- statement that commits the first receipt that names it, and never changed. Its name is the multihash of its bytes.
 create table derivation (
   digest text collate "C" primary key
     check (digest = 'u' || rtrim(translate(encode('\x1220'::bytea || sha256(body), 'base64'), '+/', '-_'), '=')),
@@ -310,7 +310,6 @@ create trigger derivation_no_truncate before truncate on derivation
 
 -- Retention: the bodies of a whole month go, the hashes stay. Only the owner of the schema can do it,
 -- and it is written down, so that a body that is gone otherwise is told from one whose time was over.
-
 create table ledger_retention (
   first_id   text collate "C" primary key,
   end_id     text collate "C" not null,

@@ -1,6 +1,7 @@
 -- The anchor log: one more log beside those of the organisations, under the name `anchor`. Its entries are the roots of
 -- trees over the newest checkpoint of every ledger and the newest signed head of every audit log, and what happened to
--- signing keys. `org_id` is here what such a log is called, which is the organisation's id for its ledger. Entries, tiles, head and checkpoints stand in the ledger's own tables; here is what only the anchor has.
+-- signing keys. `org_id` is what such a log is called here, which for a ledger is the organisation's id. Entries, tiles, head
+-- and checkpoints stand in the ledger's own tables; here is what only the anchor has.
 
 -- The exact text of every entry; kept for ever.
 create table anchor_entry (
@@ -69,7 +70,7 @@ create table anchor_pending (
   requested_at timestamptz(3) not null default now()
 );
 
--- RFC 3161: somebody else's clock, for a checkpoint of the anchor log.
+-- RFC 3161: the clock of another party, for a checkpoint of the anchor log.
 create table anchor_timestamp (
   size      bigint not null,
   authority text not null,
@@ -83,7 +84,7 @@ create trigger anchor_timestamp_no_change before update or delete on anchor_time
 create trigger anchor_timestamp_no_truncate before truncate on anchor_timestamp
   for each statement execute function ledger_refuse();
 
--- C2SP tlog-cosignature: somebody else who saw that checkpoint, and that it continues the one before.
+-- C2SP tlog-cosignature: another party that saw that checkpoint, and that it continues the one before.
 create table anchor_cosignature (
   size      bigint not null,
   witness   text not null,

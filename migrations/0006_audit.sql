@@ -28,7 +28,7 @@ create table audit_log (
 create index audit_log_by_action on audit_log (org_id, action, sequence);
 create index audit_log_by_actor on audit_log (org_id, actor_id, sequence);
 
--- Guarantees: an entry continues its chain, whoever writes it, and the head moves with it.
+-- Guarantees: an entry continues its chain, by whichever process it is written, and the head moves with it.
 -- The head's row lock makes writers of one organisation take turns.
 create function audit_log_link() returns trigger language plpgsql as $$
 declare
@@ -83,7 +83,7 @@ create trigger audit_checkpoint_no_change before update or delete on audit_check
 create trigger audit_checkpoint_no_truncate before truncate on audit_checkpoint
   for each statement execute function ledger_refuse();
 
-
+-- Grants: each role only what it does.
 grant select on audit_log, audit_head to docket_api, docket_operator, docket_housekeeping, docket_purge;
 grant insert on audit_log to docket_api, docket_operator, docket_housekeeping, docket_purge, docket_exports,
   docket_recalculation;
