@@ -3,7 +3,7 @@ import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { appendMember } from '#shared/kernel/json-text.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import type { UnroutedEntry } from './read.ts';
+import type { Admitted } from './admit/admitted.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { pendingReceipt } from '#shared/receipts/pending.ts';
 import type { ApiEvents } from '#api/events.ts';
@@ -16,28 +16,29 @@ export interface AnswerDeps {
   now: () => number;
 }
 
-/** The headers of an answer: its own, then what `known` gives or replaces (the region among it). */
+/** The headers of an answer: its own, its region where that is known, and what was known when it was admitted. */
 export function answerHeaders(
   { now }: Pick<AnswerDeps, 'now'>,
-  entry: Pick<UnroutedEntry, 'id' | 'startedAt'>,
-  known: Readonly<Record<string, string>>,
+  { entry: { id, startedAt }, headers }: Pick<Admitted, 'entry' | 'headers'>,
+  region: string | undefined,
 ): Record<string, string> {
   return {
-    'x-receipt-id': receiptIdOf(entry.id),
-    'x-request-id': entry.id,
-    'openai-processing-ms': String(now() - entry.startedAt),
-    ...known,
+    'x-receipt-id': receiptIdOf(id),
+    'x-request-id': id,
+    'openai-processing-ms': String(now() - startedAt),
+    ...headers,
+    ...(region === undefined ? {} : { 'x-region': region }),
   };
 }
 
 /** The headers of a failure after admission: no receipt's id, unless there is one or will be. */
 export function failureHeaders(
   deps: Pick<AnswerDeps, 'now'>,
-  entry: Pick<UnroutedEntry, 'id' | 'startedAt'>,
-  known: Readonly<Record<string, string>>,
+  admitted: Pick<Admitted, 'entry' | 'headers'>,
+  region: string | undefined,
   { hasReceipt }: Fault,
 ): Record<string, string> {
-  const headers = answerHeaders(deps, entry, known);
+  const headers = answerHeaders(deps, admitted, region);
   delete headers['idempotent-replayed'];
   if (!hasReceipt) delete headers['x-receipt-id'];
   return headers;
@@ -54,7 +55,7 @@ export function withReceipt(answer: string, receipt: string): string {
  */
 export function joinReceipt(
   { issuer, pendingReceipts, events }: AnswerDeps,
-  entry: InferenceEntry,
+  entry: Readonly<InferenceEntry>,
   answer: string,
   receipt: string | null,
 ): string | Fault {

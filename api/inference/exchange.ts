@@ -1,7 +1,7 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
-import { faultOfWire, type Reply } from '#shared/lanes/messages.ts';
+import { faultOfWire, type InferenceEntry, type Reply } from '#shared/lanes/messages.ts';
 import type { Place } from '#shared/lanes/redis/hand-on.ts';
 import { startSaltedDigest } from '#shared/receipts/digest.ts';
 import type { UnroutedEntry } from './read.ts';
@@ -24,6 +24,12 @@ export interface ExchangeSink {
   failed(fault: Fault): void;
   /** The identical request that this one waited for has its answer stored. The exchange stays open until that is sent. */
   settled(): void;
+}
+
+interface LanePlace {
+  region: string;
+  lane: string;
+  entryId: string;
 }
 
 /** Where exchanges are kept while they are open. */
@@ -49,19 +55,13 @@ export interface ExchangeHost {
  * comes twice, and gives up in time.
  */
 export class Exchange {
-  readonly entry: UnroutedEntry;
-  /** Where the request is, once it is admitted to run. */
-  place: { region: string; lane: string; entryId: string } | undefined = undefined;
-  /** Told where the request is when that is not where it was admitted. */
-  whenMoved: (region: string) => void = () => {};
-  /** Whether it holds a lease, which a stream does from its admission on. */
-  leased = false;
-  /** The claim's request that this one waits for. */
-  waitsFor: string | undefined = undefined;
-  /** How often in a row that one was not seen running, or this one was seen to be lost. */
-  sightings = 0;
-  /** Nothing has come of it since this was set. */
-  isSilent = false;
+  #entry: Readonly<UnroutedEntry>;
+  #place: LanePlace | undefined;
+  #region: string | undefined;
+  #isLeased = false;
+  #waitsFor: string | undefined;
+  #missed = 0;
+  #isSilent = false;
   #sink: ExchangeSink | undefined;
   /** A failure that came before the caller was ready. */
   #earlyFault: Fault | undefined;
@@ -82,8 +82,8 @@ export class Exchange {
   /** Replies that came before the caller was ready; null once it is. */
   #early: [Reply, string][] | null = [];
 
-  constructor(entry: UnroutedEntry, host: ExchangeHost) {
-    this.entry = entry;
+  constructor(entry: Readonly<UnroutedEntry>, host: ExchangeHost) {
+    this.#entry = entry;
     this.#host = host;
     const patienceMs = entry.deadlineAt - entry.startedAt + PATIENCE_MS;
     this.#patience = setTimeout(() => {
@@ -92,9 +92,68 @@ export class Exchange {
     }, patienceMs);
   }
 
+  /** The request: as it was admitted, once it is. */
+  get entry(): Readonly<UnroutedEntry> {
+    return this.#entry;
+  }
+
+  /** Where the request is, once it is admitted to run. */
+  get place(): Readonly<LanePlace> | undefined {
+    return this.#place;
+  }
+
+  /** The region whose answer it is, as far as that is known. */
+  get region(): string | undefined {
+    return this.#region;
+  }
+
+  /** Whether it holds a lease, which a stream does from its admission on. */
+  get isLeased(): boolean {
+    return this.#isLeased;
+  }
+
+  /** The request of the claim that this one waits for. */
+  get waitsFor(): string | undefined {
+    return this.#waitsFor;
+  }
+
   /** It was admitted, and a worker is to answer it. */
   get awaitsWorker(): boolean {
-    return this.place !== undefined && !this.#isAnswered;
+    return this.#place !== undefined && !this.#isAnswered;
+  }
+
+  /** The request is on a lane. */
+  admitted(entry: InferenceEntry, entryId: string): void {
+    const { shard, region, stream } = entry;
+    this.#entry = entry;
+    this.#place = { region, lane: inferenceLane(shard, region), entryId };
+    this.#region = region;
+    this.#isLeased = stream;
+  }
+
+  /** The answer is that of an identical request: the one that is named runs, or (null) it is stored already. */
+  joined(requestId: string | null): void {
+    this.#isLeased = this.#entry.stream;
+    if (requestId === null) this.stored();
+    else this.#waitsFor = requestId;
+  }
+
+  /** Begins a time in which something should come of it. Returns whether nothing came in the time before. */
+  listened(): boolean {
+    const wasSilent = this.#isSilent;
+    this.#isSilent = true;
+    return wasSilent;
+  }
+
+  /** Counts the looks in a row at which it, or the one that it waits for, was not there; what comes of it ends the row. */
+  looked(isThere: boolean): number {
+    this.#missed = isThere ? 0 : this.#missed + 1;
+    return this.#missed;
+  }
+
+  /** Whether nothing has come of it since `listened`. */
+  get isSilent(): boolean {
+    return this.#isSilent;
   }
 
   /** The caller is ready: hands over what has come already, and everything from now on as it comes. */
@@ -109,8 +168,8 @@ export class Exchange {
   /** Takes a reply from the inbox. */
   take(reply: Reply, payload: string): void {
     if (this.#closed) return;
-    this.isSilent = false;
-    this.sightings = 0;
+    this.#isSilent = false;
+    this.#missed = 0;
     if (this.#early !== null) {
       this.#early.push([reply, payload]);
       return;
@@ -122,7 +181,7 @@ export class Exchange {
     }
     if (!this.#isCurrent(reply)) return;
     if (reply.kind === 'moved') return this.moved(reply);
-    if ('region' in reply && reply.region !== undefined) this.whenMoved(reply.region);
+    if ('region' in reply && reply.region !== undefined) this.#region = reply.region;
     switch (reply.kind) {
       case 'frames':
         this.#framesSeen = true;
@@ -158,7 +217,7 @@ export class Exchange {
 
   /** The answer is stored. Nothing of the pipeline is awaited any more; what is sent keeps its lease until it is closed. */
   stored(): void {
-    this.waitsFor = undefined;
+    this.#waitsFor = undefined;
     clearTimeout(this.#patience);
   }
 
@@ -175,14 +234,14 @@ export class Exchange {
   leave(): void {
     if (this.#closed) return;
     this.close();
-    if (this.entry.claim === undefined) this.#host.clientLeft(this);
+    if (this.#entry.claim === undefined) this.#host.clientLeft(this);
   }
 
   /** It has gone to another region: that is where it is looked for from now on. */
   moved({ region, entryId }: Place): void {
-    if (this.place === undefined) return;
-    this.place = { region, lane: inferenceLane(this.entry.shard, region), entryId };
-    this.whenMoved(region);
+    if (this.#place === undefined) return;
+    this.#place = { region, lane: inferenceLane(this.#entry.shard, region), entryId };
+    this.#region = region;
   }
 
   /** Ends it with a failure. */
@@ -202,7 +261,7 @@ export class Exchange {
     if (delivery > this.#delivery) {
       // A second delivery begins from the start; what the client has already seen cannot be taken back.
       if (this.#framesSeen && (reply.kind === 'frames' || reply.kind === 'last')) {
-        if (this.entry.claim === undefined) this.#host.gaveUp(this);
+        if (this.#entry.claim === undefined) this.#host.gaveUp(this);
         this.fail(RESTARTED);
         return false;
       }
@@ -266,7 +325,7 @@ export class Exchange {
     if (receipt === '' && this.#answers.size > 0) return this.#join();
     for (const payload of this.#answers.values())
       if (this.#isOf(receipt, payload)) return this.#finish(payload, receipt);
-    if (this.entry.claim !== undefined && !this.#framesSeen) {
+    if (this.#entry.claim !== undefined && !this.#framesSeen) {
       this.close();
       return this.#sink!.settled();
     }
@@ -275,7 +334,7 @@ export class Exchange {
 
   /** Whether a receipt is of an answer of which the client has seen nothing yet. */
   #isOf(receipt: string, payload: string): boolean {
-    const digest = startSaltedDigest(this.entry.salt).update(payload).end();
+    const digest = startSaltedDigest(this.#entry.salt).update(payload).end();
     return receipt.includes(multihashOf(digest, 'responseDigest'));
   }
 

@@ -6,10 +6,12 @@ import type { Rate } from '#shared/kernel/plan.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { type BodyReader, ReaderHere } from './body-reader.ts';
-import { guard, type GuardDeps } from './guard.ts';
+import { admit, type AdmitDeps } from './admit/admit.ts';
+import type { Admitted } from './admit/admitted.ts';
+import { recall, type RecallDeps } from './admit/recall.ts';
 import type { LargeBodies } from './large-bodies.ts';
-import { admit, type Admitted, recall } from './admit.ts';
-import { prepare, type PrepareDeps, type Prepared } from './prepare.ts';
+import { type Routed, routed, type RouteDeps } from './route.ts';
+import { screened, type ScreenDeps } from './screen.ts';
 import type { ReadDeps } from './read.ts';
 import type { Read, ReadPromptDeps } from './read-prompt.ts';
 import { replyStream, type StreamDeps } from './reply-stream.ts';
@@ -27,7 +29,8 @@ export const READ_HERE: Rate = { requestsPerSecond: 512 * 1024, burst: 256 * 102
 
 /** Dependencies of the three operations that reach a model. */
 export interface InferenceDeps
-  extends ReadDeps, ReadPromptDeps, PrepareDeps, GuardDeps, StreamDeps {
+  extends ReadDeps, ReadPromptDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
+  admissions: ScreenDeps['admissions'] & AdmitDeps['admissions'] & RecallDeps['admissions'];
   pendingReceipts: PendingReceipts;
   events: ApiEvents;
   largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;
@@ -36,8 +39,10 @@ export interface InferenceDeps
 }
 
 /**
- * One request from its bytes to its answer: `read` parses it, `recall` finds what an identical one has come to, `prepare`
- * routes it, `readPrompt` and `guard` screen it, `admit` hands it to the pipeline, `replyWhole` and `replyStream` send what comes back.
+ * One request from its bytes to its answer. Each step takes what the one before it has returned, and changes nothing of it:
+ * `read` parses the request, `recall` finds what an identical one has come to, `routed` chooses model and regions,
+ * `readPrompt` and `screened` judge its texts, `admit` hands it to the pipeline, `replyWhole` and `replyStream` send what
+ * comes back.
  * @throws Fault for what is refused, and for what fails before the first byte of a whole answer
  */
 export async function handle(
@@ -71,7 +76,7 @@ async function run(
   deps.largeBodies.warmSoon();
   const desk = isLarge ? await deps.largeBodies.enter(credential.orgId) : null;
   const reader: BodyReader = desk ?? new ReaderHere(deps);
-  let prepared: Prepared;
+  let chosen: Routed;
   let prompt: Read;
   try {
     // Its client may have left while it waited.
@@ -86,15 +91,15 @@ async function run(
         return recalled;
       }
     }
-    prepared = prepare(deps, unrouted, request.credential);
-    const judging = reader.readPrompt(prepared.resolution.model);
+    chosen = routed(deps, unrouted, request.credential);
+    const judging = reader.readPrompt(chosen.resolution.model);
     prompt = judging instanceof Promise ? await judging : judging;
   } finally {
     desk?.leave();
   }
-  await guard(deps, prepared, prompt);
+  const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
-    return await admit(deps, prepared, prompt.forUpstream, await request.authenticateAgain());
+    return await admit(deps, allowed, prompt.forUpstream, await request.authenticateAgain());
   } finally {
     letGo(request);
   }

@@ -66,10 +66,26 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   /** Begins to listen for the replies to a request. */
-  expect(entry: UnroutedEntry): Exchange {
+  expect(entry: Readonly<UnroutedEntry>): Exchange {
     const exchange = new Exchange(entry, this);
     this.#open.set(entry.id, exchange);
     return exchange;
+  }
+
+  /** Listens from before a request is handed on; no longer than that where nothing comes of it (null) or it fails. */
+  async whileExpecting<T>(
+    entry: Readonly<UnroutedEntry>,
+    handOn: (exchange: Exchange) => Promise<T>,
+  ): Promise<T> {
+    const exchange = this.expect(entry);
+    try {
+      const handedOn = await handOn(exchange);
+      if (handedOn === null) exchange.close();
+      return handedOn;
+    } catch (error) {
+      exchange.close();
+      throw error;
+    }
   }
 
   /** For the inbox reader. A reply to a request that is not open (its client has gone, say) is dropped. */
@@ -126,9 +142,9 @@ export class OpenExchanges implements ExchangeHost {
     this.#cancel(exchange);
   }
 
-  closed({ entry, leased }: Exchange): void {
+  closed({ entry, isLeased }: Exchange): void {
     this.#open.delete(entry.id);
-    if (leased) this.#giveLeaseBack(entry);
+    if (isLeased) this.#giveLeaseBack(entry);
     if (this.#open.size > 0) return;
     const waiting = this.#whenEmpty;
     this.#whenEmpty = [];
@@ -150,7 +166,7 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   /** Withdraws the request, or has its worker stop the upstream. Best effort. */
-  #withdraw(entry: UnroutedEntry, place: NonNullable<Exchange['place']>): void {
+  #withdraw(entry: Readonly<UnroutedEntry>, place: NonNullable<Exchange['place']>): void {
     const { scripts, client, events } = this.#options;
     const withdraw = async (): Promise<void> => {
       const worker = String(await scripts.withdraw(place.lane, CONSUMER_GROUP, place.entryId));
@@ -164,7 +180,7 @@ export class OpenExchanges implements ExchangeHost {
     withdraw().catch(events.storeFailed);
   }
 
-  #giveLeaseBack({ shard, orgId, id }: UnroutedEntry): void {
+  #giveLeaseBack({ shard, orgId, id }: Readonly<UnroutedEntry>): void {
     const { client, events } = this.#options;
     client.zrem(leasesKey(shard, orgId), id).catch(events.storeFailed);
   }
@@ -202,8 +218,7 @@ export class OpenExchanges implements ExchangeHost {
     if (!isInboxRead) return;
     const silent: Exchange[] = [];
     for (const exchange of this.#open.values()) {
-      if (exchange.isSilent && exchange.awaitsWorker) silent.push(exchange);
-      exchange.isSilent = true;
+      if (exchange.listened() && exchange.awaitsWorker) silent.push(exchange);
     }
     for (const [lane, exchanges] of Map.groupBy(silent, ({ place }) => place!.lane)) {
       const ids = exchanges.map(({ place }) => place!.entryId);
@@ -231,16 +246,15 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   #count(exchange: Exchange, isGone: boolean): void {
-    exchange.sightings = isGone && exchange.isSilent ? exchange.sightings + 1 : 0;
-    if (exchange.sightings < SIGHTINGS) return;
+    if (exchange.looked(!isGone || !exchange.isSilent) < SIGHTINGS) return;
     this.#options.events.requestLost(exchange.entry);
     exchange.fail(REQUEST_LOST);
   }
 
   #renewLeases(): void {
     const { client, events, redisNow } = this.#options;
-    for (const { entry, leased } of this.#open.values()) {
-      if (!leased) continue;
+    for (const { entry, isLeased } of this.#open.values()) {
+      if (!isLeased) continue;
       const key = leasesKey(entry.shard, entry.orgId);
       const until = redisNow(entry.shard) + LEASE_MS;
       client.zadd(key, 'XX', until, entry.id).catch(events.storeFailed);
@@ -253,8 +267,7 @@ function endWait(exchange: Exchange, standing: ClaimStanding | null): void {
   if (exchange.waitsFor === undefined) return;
   const isTheirs = standing?.requestId === exchange.waitsFor;
   const runs = isTheirs && standing.state === 'running';
-  exchange.sightings = runs ? 0 : exchange.sightings + 1;
-  if (exchange.sightings < SIGHTINGS) return;
+  if (exchange.looked(runs) < SIGHTINGS) return;
   if (!isTheirs) exchange.fail(FIRST_LOST);
   else if (standing.state === 'done') exchange.take({ id: exchange.entry.id, kind: 'settled' }, '');
   else exchange.fail(RECEIPT_OUTSTANDING);

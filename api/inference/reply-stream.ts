@@ -5,7 +5,7 @@ import { frameOf } from '#shared/kernel/event-stream.ts';
 import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { UnreadAnswers } from '#api/plugins/unread-answers.ts';
-import type { Admitted } from './admit.ts';
+import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import type { ExchangeSink } from './exchange.ts';
 import { storedAnswer } from './idempotency.ts';
@@ -55,6 +55,8 @@ class EventStream implements ExchangeSink {
   #events = 0;
   /** Says that everything up to the last frames that are to be acknowledged has gone out. */
   #taken: (() => void) | undefined;
+  /** Where the stored answer comes from that is sent. */
+  #replayedFrom: string | undefined;
   #begun = false;
   #ended = false;
 
@@ -140,7 +142,7 @@ class EventStream implements ExchangeSink {
         this.#deps,
         this.#admitted.entry,
       );
-      this.#admitted.headers['x-region'] = region;
+      this.#replayedFrom = region;
       this.#deps.unread.written(this.#request, this.#response, frames.length);
       // A piece may end within a frame, where a keepalive would be read as part of it.
       clearInterval(this.#keepalive);
@@ -172,11 +174,10 @@ class EventStream implements ExchangeSink {
   #refuse(fault: Fault): void {
     this.#deps.events.refused(fault, this.#request);
     if (this.#response.headersSent || this.#response.destroyed) return;
-    const { entry, headers } = this.#admitted;
     const body = JSON.stringify(envelopeOf(fault));
     this.#response
       .writeHead(fault.status, {
-        ...failureHeaders(this.#deps, entry, headers, fault),
+        ...failureHeaders(this.#deps, this.#admitted, this.#region, fault),
         ...errorHeaders(fault),
         'content-type': 'application/json; charset=utf-8',
         'content-length': Buffer.byteLength(body),
@@ -195,8 +196,7 @@ class EventStream implements ExchangeSink {
 
   /** Where the answer has not begun, a request that is not pinned may still go to another region: that is not said too early. */
   #keepAlive(): void {
-    const { headers, run } = this.#admitted;
-    if (!this.#begun && run?.elsewhere !== undefined) delete headers['x-region'];
+    if (this.#admitted.run?.elsewhere !== undefined) this.#begin(undefined);
     this.#write(KEEPALIVE);
   }
 
@@ -217,11 +217,15 @@ class EventStream implements ExchangeSink {
     this.#deps.unread.written(this.#request, this.#response);
   }
 
-  #begin(): void {
+  get #region(): string | undefined {
+    return this.#replayedFrom ?? this.#admitted.exchange.region;
+  }
+
+  #begin(region: string | undefined = this.#region): void {
     if (this.#begun) return;
     this.#begun = true;
     this.#response.writeHead(200, {
-      ...answerHeaders(this.#deps, this.#admitted.entry, this.#admitted.headers),
+      ...answerHeaders(this.#deps, this.#admitted, region),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',

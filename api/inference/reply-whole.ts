@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
-import type { Admitted, AdmitDeps } from './admit.ts';
+import type { Admitted } from './admit/admitted.ts';
 import {
   type AnswerDeps,
   answerHeaders,
@@ -12,7 +12,7 @@ import {
 } from './answer.ts';
 import { storedAnswer, type StoredAnswerDeps } from './idempotency.ts';
 
-export interface ReplyDeps extends AdmitDeps, AnswerDeps, StoredAnswerDeps {
+export interface ReplyDeps extends AnswerDeps, StoredAnswerDeps {
   events: Pick<ApiEvents, 'answered' | 'receiptLate' | 'refused' | 'storeFailed'>;
 }
 
@@ -25,9 +25,10 @@ const STORED = null;
  */
 export async function replyWhole(
   deps: ReplyDeps,
-  { exchange, entry, run, stored, headers }: Admitted,
+  admitted: Admitted,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const { exchange, entry, run, stored } = admitted;
   const { promise, resolve: end } = Promise.withResolvers<string | Fault | typeof STORED>();
   if (reply.raw.destroyed) exchange.leave();
   else reply.raw.once('close', () => exchange.leave());
@@ -39,22 +40,23 @@ export async function replyWhole(
   });
   if (stored) end(STORED);
   let text = await promise;
+  let { region } = exchange;
   if (text === STORED) {
     try {
       const kept = await storedAnswer(deps, entry);
-      headers['x-region'] = kept.region;
+      ({ region } = kept);
       text = withReceipt(kept.last, kept.receipt);
     } finally {
       exchange.close();
     }
   }
   if (text instanceof Fault) {
-    void reply.headers(failureHeaders(deps, entry, headers, text));
+    void reply.headers(failureHeaders(deps, admitted, region, text));
     throw text;
   }
   deps.events.answered(entry);
   return reply
-    .headers(answerHeaders(deps, entry, headers))
+    .headers(answerHeaders(deps, admitted, region))
     .type('application/json; charset=utf-8')
     .send(text.length > LONG ? await bytesOf(text) : text);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ReaderHere } from '#api/inference/body-reader.ts';
-import { prepare } from '#api/inference/prepare.ts';
+import { routed } from '#api/inference/route.ts';
 import { withReceipt } from '#api/inference/answer.ts';
 import { newId, randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -80,9 +80,9 @@ const request = {
   credential,
   now: Date.now(),
 } as const;
-const prepareNow = () => prepare(deps, reader.read(request), credential);
-const prepared = prepareNow();
-const entry = encodeMessage(prepared.entry, text);
+const routeNow = () => routed(deps, reader.read(request), credential);
+const chosen = routeNow();
+const entry = encodeMessage(chosen.entry, text);
 
 const bytes = randomBytes(32);
 const laneKey = { id: laneKeyId(bytes), bytes };
@@ -92,9 +92,9 @@ const sealed = seals.seal(text, 'bench');
 const steps: Record<string, () => unknown> = {
   'hash a key': () => hashKey('dkt_0d5wzh1uVxZN66qt1H9Wisuwer51Qe1O2t9Nuu'),
   'make an id': () => newId('req'),
-  'parse, validate, route, digest': prepareNow,
-  'screen 1 KB': () => reader.readPrompt(prepared.resolution.model),
-  'encode the lane entry': () => encodeMessage(prepared.entry, text),
+  'parse, validate, route, digest': routeNow,
+  'screen 1 KB': () => reader.readPrompt(chosen.resolution.model),
+  'encode the lane entry': () => encodeMessage(chosen.entry, text),
   'decode the lane entry': () => decodeMessage(entry),
   'seal 1 KB': () => seals.seal(text, 'bench'),
   'open 1 KB': () => seals.open(sealed, 'bench'),

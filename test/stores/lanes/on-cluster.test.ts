@@ -139,7 +139,7 @@ it.each([
       const lane = inferenceLane(shard, region);
       const first = await deliverTo(client as Redis, { lane, consumer: 'dying' });
       const exchange = exchanges.expect(entry);
-      exchange.place = { region, lane, entryId: first.entryId };
+      exchange.admitted(entry, first.entryId);
       const given = givenBy(exchange);
       void settle(settlementOn(killedBefore('EVAL', client), first, entry), 'of the dead');
       looks.mockClear();
@@ -224,7 +224,7 @@ it(
       const lane = inferenceLane(shard, 'failed');
       const first = await readBy(lane, 'dying');
       const exchange = exchanges.expect(entry);
-      exchange.place = { region: 'failed', lane, entryId: first.entryId };
+      exchange.admitted(entry, first.entryId);
       const given = givenBy(exchange);
       const dying = killedBefore('XADD', client);
       expect(await settlementOn(dying, first, entry).movedOn('{}', 2)).toBe(true);
@@ -237,7 +237,7 @@ it(
       }, 'it is found');
       expect(given).toEqual([]);
       const second = await readBy(inferenceLane(shard, 'taking'), 'living');
-      expect(second.entryId).toBe(exchange.place.entryId);
+      expect(second.entryId).toBe(exchange.place!.entryId);
       const { head } = decodeInferenceEntry(second.texts[0]!);
       await settlementOn(client, second, head).answered('of the other region', true, SPENT);
       await until(() => given.length > 0, 'something is given');

@@ -331,7 +331,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
   };
 }
 
-/** The head of a lane entry as `prepare` makes it. */
+/** The head of a lane entry as `routed` makes it. */
 export const entry = (over: Partial<InferenceEntry> = {}): InferenceEntry => ({
   id: REQUEST_ID,
   orgId: 'org_1',

@@ -22,7 +22,7 @@ describe('the lease of an open stream', () => {
     const stream = exchanges.expect(entry({ id: 'req_S', stream: true }));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(redis.commands).toEqual([]);
-    stream.leased = true;
+    stream.joined('req_0');
     await vi.advanceTimersByTimeAsync(10_000);
     expect(redis.commands).toEqual([
       ['zadd', '{s0}:leases:org_1', 'XX', NOW + REDIS_AHEAD_MS + 20_000 + 30_000, 'req_S'],
@@ -39,7 +39,7 @@ describe('the lease of an open stream', () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
     const whole = exchanges.expect(entry());
-    whole.place = PLACE;
+    whole.admitted(entry(), PLACE.entryId);
     await vi.advanceTimersByTimeAsync(10_000);
     whole.close();
     expect(redis.commands.filter(([name]) => name !== 'gone')).toEqual([]);
@@ -56,7 +56,7 @@ describe('the lease of an open stream', () => {
     redis.isAway = true;
     exchanges.start();
     const stream = exchanges.expect(entry({ stream: true }));
-    stream.leased = true;
+    stream.joined('req_0');
     await vi.advanceTimersByTimeAsync(10_000);
     stream.close();
     await turn();
@@ -70,7 +70,7 @@ describe('a request that the pipeline is silent about', () => {
     const failures: string[] = [];
     const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
     const exchange = exchanges.expect(entry());
-    exchange.place = PLACE;
+    exchange.admitted(entry(), PLACE.entryId);
     exchange.open(sink);
     await vi.advanceTimersByTimeAsync(PATIENCE_MS - 1);
     expect(failures).toEqual([]);
@@ -94,7 +94,7 @@ const watched = (more: Partial<InferenceEntry> = {}) => {
   edge.exchanges.start();
   const failures: string[] = [];
   const exchange = edge.exchanges.expect(entry(more));
-  exchange.place = PLACE;
+  exchange.admitted(entry(more), PLACE.entryId);
   exchange.open({ ...silent, failed: ({ code }) => failures.push(code) });
   return { ...edge, exchange, failures };
 };
@@ -154,12 +154,10 @@ describe('a request that another region has', () => {
     { tags: ['operations.region-failover'] },
     async () => {
       const { redis, exchange, failures } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
-      const regions: string[] = [];
-      exchange.whenMoved = (region) => regions.push(region);
       redis.gone = [PLACE.entryId];
       redis.values.set('{s0}:moved:req_1', 'us 9-us');
       await vi.advanceTimersByTimeAsync(60_000);
-      expect([failures, regions]).toEqual([[], ['us']]);
+      expect([failures, exchange.region]).toEqual([[], 'us']);
       expect(exchange.place).toEqual({
         region: 'us',
         lane: '{s0}:lane:inference:us',
@@ -169,7 +167,7 @@ describe('a request that another region has', () => {
       redis.gone = ['9-us', '9-ap'];
       redis.values.set('{s0}:moved:req_1', 'ap 9-ap');
       await vi.advanceTimersByTimeAsync(4_000);
-      expect([failures, regions]).toEqual([[], ['us', 'ap']]);
+      expect([failures, exchange.region]).toEqual([[], 'ap']);
       await vi.advanceTimersByTimeAsync(10_000);
       expect(failures).toEqual(LOST);
     },
@@ -194,7 +192,7 @@ describe('a cancellation', () => {
     const { exchanges, redis, happened } = openEdge();
     redis.isAway = true;
     const exchange = exchanges.expect(entry());
-    exchange.place = PLACE;
+    exchange.admitted(entry(), PLACE.entryId);
     exchange.leave();
     await exchanges.drained();
     await turn();
@@ -237,7 +235,7 @@ describe('a process that drains', () => {
     const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
     for (const id of ['req_1', 'req_2']) {
       const exchange = exchanges.expect(entry({ id, stream: true }));
-      exchange.leased = true;
+      exchange.admitted(entry({ id, stream: true }), PLACE.entryId);
       exchange.open(sink);
     }
     exchanges.stop();

@@ -4,12 +4,15 @@ import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { type AdmitDeps, recordRefusal, takeArrival } from './admit.ts';
-import type { Prepared } from './prepare.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import { type ArrivalDeps, takeArrival } from './admit/arrival.ts';
+import { type RecordDeps, recordRefusal } from './admit/refusals.ts';
+import type { Routed } from './route.ts';
 import type { Read } from './read-prompt.ts';
 import type { Turnstile } from './turnstile.ts';
 
-export interface GuardDeps extends Pick<AdmitDeps, 'admissions' | 'outage' | 'roomIn'> {
+export interface ScreenDeps extends Pick<ArrivalDeps, 'outage' | 'roomIn'> {
+  admissions: ArrivalDeps['admissions'] & RecordDeps['admissions'];
   screen: Screen;
   /** The second stage, for what the rules let through; none when it is not configured. */
   moderator?: Pick<Moderator, 'judge'> | undefined;
@@ -25,27 +28,32 @@ export interface GuardDeps extends Pick<AdmitDeps, 'admissions' | 'outage' | 'ro
  * Lets a request pass whose texts the policy allows.
  * @throws Fault when it must not pass, and when a second stage that must judge cannot be asked
  */
-export async function guard(
-  deps: GuardDeps,
-  prepared: Prepared,
+export async function screened(
+  deps: ScreenDeps,
+  request: Routed,
   { verdict, texts }: Pick<Read, 'verdict' | 'texts'>,
-): Promise<void> {
-  const found = verdict ?? (await secondStage(deps, prepared, texts));
-  if (found !== null) throw await refuse(deps, prepared, found);
+  credential: Credential,
+): Promise<Routed> {
+  if (verdict !== null) throw await refuse(deps, request, verdict, credential);
+  const { moderator } = deps;
+  if (moderator === undefined) return request;
+  const arrived = await takeArrival(deps, request, credential);
+  const found = await secondStage(deps, moderator, arrived.entry, texts);
+  if (found !== null) throw await refuse(deps, arrived, found, credential);
+  return arrived;
 }
 
 async function secondStage(
-  deps: GuardDeps,
-  prepared: Prepared,
+  deps: ScreenDeps,
+  moderator: NonNullable<ScreenDeps['moderator']>,
+  { route, orgId }: Routed['entry'],
   texts: string[],
 ): Promise<Verdict | null> {
-  if (deps.moderator === undefined) return null;
-  await takeArrival(deps, prepared);
-  const moderation = await inTurn(deps, prepared, () => deps.moderator!.judge(texts));
+  const moderation = await inTurn(deps, orgId, () => moderator.judge(texts));
   if (moderation.outcome === 'flagged') return moderation.verdict;
   if (moderation.outcome === 'too_long')
     throw invalidParam(
-      PROMPT_PARAMS[prepared.entry.route],
+      PROMPT_PARAMS[route],
       'The texts are longer than the gateway can have judged.',
     );
   if (moderation.outcome === 'unavailable') {
@@ -59,8 +67,8 @@ async function secondStage(
 }
 
 async function inTurn<T>(
-  { judging }: GuardDeps,
-  { entry: { orgId } }: Prepared,
+  { judging }: ScreenDeps,
+  orgId: string,
   judge: () => Promise<T>,
 ): Promise<T> {
   await judging.enter(orgId);
@@ -78,8 +86,13 @@ async function inTurn<T>(
  * tells which stage has blocked. The refusal stands even when it cannot be recorded,
  * but for a caller over its rate: that is refused as any request would be.
  */
-async function refuse(deps: GuardDeps, prepared: Prepared, verdict: Verdict): Promise<Fault> {
-  const { entry } = prepared;
+async function refuse(
+  deps: ScreenDeps,
+  request: Routed,
+  verdict: Verdict,
+  credential: Credential,
+): Promise<Fault> {
+  const { entry } = request;
   const outcome = receiptEntryOf(entry, 1, {
     outcome: 'refused',
     endedAt: deps.now(),
@@ -87,7 +100,7 @@ async function refuse(deps: GuardDeps, prepared: Prepared, verdict: Verdict): Pr
     calls: 0,
     policy: { version: deps.screen.policyVersion, rule: verdict.rule },
   });
-  const headers = await recordRefusal(deps, prepared, outcome);
+  const headers = await recordRefusal(deps, request, credential, outcome);
   return new Fault(verdict.code, {
     values: { supportEmail: deps.supportEmail, requestId: entry.id },
     headers,

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ReaderHere } from '#api/inference/body-reader.ts';
-import { guard } from '#api/inference/guard.ts';
+import { screened } from '#api/inference/screen.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
-import { prepare, type Prepared } from '#api/inference/prepare.ts';
+import { routed } from '#api/inference/route.ts';
 import { Turnstile } from '#api/inference/turnstile.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
@@ -48,7 +48,7 @@ const recording = (record: InferenceDeps['admissions']['record']): InferenceDeps
   takeArrival: () => Promise.resolve(arrived()),
 });
 
-/** A request before the guard, and what came of it. */
+/** A request before screening, and what came of it. */
 function bring(
   over: Partial<InferenceDeps>,
   { route = 'chat.completions', body = CHAT }: Brought = {},
@@ -70,10 +70,10 @@ function bring(
     credential: CREDENTIAL,
     now: NOW,
   });
-  const prepared: Prepared = prepare(deps, unrouted, CREDENTIAL);
-  const { model } = prepared.resolution;
-  const verdict = (async () => guard(deps, prepared, await reader.readPrompt(model)))();
-  return { verdict, handed, happened, prepared };
+  const asked = routed(deps, unrouted, CREDENTIAL);
+  const { model } = asked.resolution;
+  const verdict = (async () => screened(deps, asked, await reader.readPrompt(model), CREDENTIAL))();
+  return { verdict, handed, happened, asked };
 }
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
@@ -95,7 +95,7 @@ describe('a request that the policy forbids', () => {
   });
 
   it('a request that the policy forbids gets a refused receipt with policy, rule and salted digest, and not a word of its text', async () => {
-    const { verdict, handed, prepared } = bring({ screen: screenThatSays(VERDICT) });
+    const { verdict, handed, asked } = bring({ screen: screenThatSays(VERDICT) });
     await expect(verdict).rejects.toThrow();
     expect(handed).toEqual([
       [
@@ -107,7 +107,7 @@ describe('a request that the policy forbids', () => {
             requestId: REQUEST_ID,
             outcome: 'refused',
             policy: { version: '2026-05-01', rule: 'rule-7' },
-            requestDigest: prepared.entry.requestDigest,
+            requestDigest: asked.entry.requestDigest,
             attempts: 0,
           }) as unknown,
         }),
@@ -164,7 +164,7 @@ describe('what stands beside the prompt', () => {
     await expect(bring({ screen }, { body: { ...CHAT, ...more } }).verdict).rejects.toMatchObject({
       code: 'dual_use_screen_block',
     });
-    await expect(bring({ screen }).verdict).resolves.toBeUndefined();
+    await expect(bring({ screen }).verdict).resolves.toMatchObject({ isPaid: false });
   });
 
   it('is refused when it is too much to read, and says which field it is', async () => {
@@ -233,8 +233,8 @@ describe('what is asked before the second stage', () => {
 
   it('an arrival that was taken before judging is not taken again, neither for what passes nor for what is refused', async () => {
     const passed = bring({ moderator: passing() });
-    await passed.verdict;
-    expect(passed.prepared.isPaid).toBe(true);
+    expect(await passed.verdict).toMatchObject({ isPaid: true });
+    expect(passed.asked.isPaid).toBe(false);
     const record = vi.fn<InferenceDeps['admissions']['record']>(() => Promise.resolve(recorded()));
     const moderator = moderatorThatSays({ outcome: 'flagged', verdict: VERDICT });
     await expect(bring({ moderator, admissions: recording(record) }).verdict).rejects.toThrow();
@@ -245,8 +245,7 @@ describe('what is asked before the second stage', () => {
     const takeArrival = () => Promise.reject(new Error('not to be asked'));
     const record = () => Promise.resolve(recorded());
     const one = bring({ admissions: { ...recording(record), takeArrival } });
-    await one.verdict;
-    expect(one.prepared.isPaid).toBeUndefined();
+    expect(await one.verdict).toBe(one.asked);
   });
 
   it('an organisation has a bounded number of requests judged at once, and the next when one of them has been', async () => {

@@ -7,7 +7,7 @@ import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
 import type { Unrouted } from './read.ts';
 
-export interface PrepareDeps {
+export interface RouteDeps {
   /** The catalogue as it is now, and how its regions are. */
   index: () => RoutingIndex;
   health: () => RegionHealth;
@@ -16,25 +16,24 @@ export interface PrepareDeps {
 }
 
 /** A request that may be screened and admitted. */
-export interface Prepared {
-  /** The entry for the lane. The region is a candidate only: admission chooses it. */
-  entry: InferenceEntry;
-  resolution: Resolution;
-  credential: Credential;
-  fingerprint?: string;
-  /** Its arrival has been taken. */
-  isPaid?: boolean;
+export interface Routed {
+  /** The entry for the lane. Its region is the first candidate, until one is found that has room. */
+  readonly entry: Readonly<InferenceEntry>;
+  readonly resolution: Resolution;
+  readonly fingerprint?: string;
+  /** Whether its arrival has been counted against the limits of its caller. */
+  readonly isPaid: boolean;
 }
 
 /**
  * Chooses model, tier and regions of a request.
  * @throws Fault when it asks for what is not there, or cannot be had now
  */
-export function prepare(
-  deps: PrepareDeps,
+export function routed(
+  deps: RouteDeps,
   { entry, asked, fingerprint }: Unrouted,
   credential: Credential,
-): Prepared {
+): Routed {
   const resolution = resolveRoute(
     deps.index(),
     { kind: KIND_OF_ROUTE[entry.route], ...asked },
@@ -51,7 +50,7 @@ export function prepare(
       tier: resolution.tier,
     },
     resolution,
-    credential,
+    isPaid: false,
     ...(fingerprint === undefined ? {} : { fingerprint }),
   };
 }

@@ -1,0 +1,40 @@
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { Admission } from '#shared/lanes/redis/admission.ts';
+import type { Exchange } from '../exchange.ts';
+import type { UnroutedEntry } from '../read.ts';
+import { refusalOf } from './refusals.ts';
+
+/** A request in the pipeline, or one whose answer is that of an identical one. */
+export interface Admitted {
+  /** To be opened when its replies may be heard. */
+  readonly exchange: Exchange;
+  readonly entry: Readonly<UnroutedEntry>;
+  /** The entry that is on a lane; null when an identical request is there, or was. */
+  readonly run: Readonly<InferenceEntry> | null;
+  /** The answer is stored already. */
+  readonly stored: boolean;
+  /** Headers of the answer that are known now; the exchange knows the region, which may change. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A request that is not run itself: an identical one is, or was. @throws Fault when it is refused */
+export function repeated(
+  admission: Exclude<Admission, { verdict: 'admitted' }>,
+  exchange: Exchange,
+  limits: Readonly<Record<string, string>>,
+  pin: string | null,
+): Admitted {
+  const { verdict } = admission;
+  if (verdict === 'recorded' || verdict === 'arrived')
+    throw new Error(`a request to be run was ${verdict}`);
+  if (verdict !== 'wait' && verdict !== 'replay') throw refusalOf(admission, pin, limits);
+  const headers = {
+    ...limits,
+    'idempotent-replayed': 'true',
+    'x-receipt-id': receiptIdOf(admission.requestId),
+  };
+  const stored = verdict === 'replay';
+  exchange.joined(stored ? null : admission.requestId);
+  return { exchange, entry: exchange.entry, run: null, stored, headers };
+}

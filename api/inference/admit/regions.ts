@@ -1,0 +1,85 @@
+import type { Region } from '#shared/catalogue/catalogue.ts';
+import { regionFault } from '#shared/catalogue/routing.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
+import type { Room } from '#shared/lanes/room.ts';
+import type { ApiEvents } from '#api/events.ts';
+import { limitHeaders } from '#api/plugins/rate-headers.ts';
+import type { Routed } from '../route.ts';
+import { pinOf } from './refusals.ts';
+
+/** Regions that are tried after the first: each may take as long as its upstreams do to fail. */
+const MOVES_MAX = 2;
+/** A promotion takes a few of these. */
+const OUTAGE_RETRY_MS = 1_000;
+
+export interface AskDeps {
+  events: Pick<ApiEvents, 'storeFailed'>;
+  /** What a caller is told when admission cannot be asked: a cluster has another master within seconds. */
+  outage: 'internal_error' | 'dispatch_unavailable';
+}
+
+export interface RegionDeps extends AskDeps {
+  /** Room for requests in a region, by how fast it is served; none where no worker is. */
+  roomIn: (region: Region) => Room | Promise<Room>;
+}
+
+/** The word of admission on a request, at the region that it was asked for last. */
+export interface Judged {
+  readonly admission: Admission;
+  readonly entry: Readonly<InferenceEntry>;
+  /** Of the answer: where its caller stands with its limits. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Asks for the first of a request's regions that has room; only saturation moves it on to the next.
+ * @throws Fault when Redis cannot be asked, and when no worker is in any of them
+ */
+export async function firstWithRoom(
+  deps: RegionDeps,
+  { entry: unplaced, resolution, fingerprint, isPaid }: Routed,
+  { limits, keyLimit }: Credential,
+  question: (place: Omit<AdmissionRequest, 'body'>) => Promise<Admission>,
+): Promise<Judged> {
+  const { candidates } = resolution;
+  const judged = await ask(deps, async () => {
+    for (const [i, { region }] of candidates.entries()) {
+      const others = candidates.filter((other) => other.region !== region).slice(0, MOVES_MAX);
+      const entry: InferenceEntry = { ...unplaced, region: region.code };
+      if (others.length > 0) entry.elsewhere = others.map((other) => other.region.code);
+      const found = deps.roomIn(region);
+      const room = found instanceof Promise ? await found : found;
+      const admission = await question({
+        entry,
+        limits,
+        keyLimit,
+        regionCapacity: room.region,
+        orgCapacity: room.org,
+        isPaid,
+        ...(fingerprint === undefined ? {} : { fingerprint }),
+      });
+      const isLast = i === candidates.length - 1;
+      if (isLast || admission.verdict !== 'saturated') return { admission, entry, room };
+    }
+    throw new Error('a request without a region was routed');
+  });
+  const { admission, entry, room } = judged;
+  const headers = limitHeaders(limits.requestsPerDay, admission, entry.startedAt);
+  // A stored answer is given also where nothing runs any more; a new request is not taken there.
+  if (admission.verdict === 'saturated' && room.region === 0)
+    throw regionFault('degraded', pinOf(resolution, entry.region), { headers });
+  return { admission, entry, headers };
+}
+
+/** @throws Fault for what Redis does not answer */
+export async function ask<T>({ events, outage }: AskDeps, question: () => Promise<T>): Promise<T> {
+  try {
+    return await question();
+  } catch (error) {
+    events.storeFailed(error);
+    throw new Fault(outage, { cause: error, retryAfterMs: OUTAGE_RETRY_MS });
+  }
+}
