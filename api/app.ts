@@ -13,6 +13,7 @@ import {
 } from '#api/plugins/rates.ts';
 import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
+import { placeAddresses } from '#api/plugins/address-places.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
@@ -155,6 +156,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   limitOrganisations(app, { buckets: options.buckets, onError: options.events.storeFailed });
   refusals.limit(app);
   placeOrganisations(app);
+  placeAddresses(app);
   const unread = new UnreadAnswers();
   unread.limit(app);
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax });

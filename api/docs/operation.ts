@@ -108,6 +108,7 @@ export interface DeclaredOperation {
   /** As the router has it: `/v1/keys/:id`. */
   url: string;
   scope: RouteScope;
+  asksNoStore: boolean;
   schema: FastifySchema & Required<Pick<FastifySchema, (typeof DEMANDED)[number]>>;
 }
 
@@ -134,6 +135,7 @@ export function collectOperations(app: FastifyInstance): readonly DeclaredOperat
         method: one as Method,
         url,
         scope,
+        asksNoStore: config?.asksNoStore === true,
         schema: schema as DeclaredOperation['schema'],
       });
     }

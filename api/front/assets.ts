@@ -31,7 +31,7 @@ export const ASSETS = {
   verify: versioned(FILES.verify),
 };
 
-const PUBLIC = { config: { scope: 'public' }, schema: { hide: true } } as const;
+const PUBLIC = { config: { scope: 'public', asksNoStore: true }, schema: { hide: true } } as const;
 const HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'x-content-type-options': 'nosniff',

@@ -17,7 +17,8 @@ export interface FrontOptions {
   status: () => Promise<ServiceStatus>;
 }
 
-const PUBLIC = { config: { scope: 'public' }, schema: { hide: true } } as const;
+const ASKING = { config: { scope: 'public' }, schema: { hide: true } } as const;
+const PUBLIC = { ...ASKING, config: { ...ASKING.config, asksNoStore: true } } as const;
 /** Minutes for what says what this is; seconds for how it is. */
 const BRIEFLY = 'public, max-age=300';
 const NOW = 'public, max-age=5';
@@ -43,7 +44,7 @@ export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options
     });
     return send(reply, page, BRIEFLY);
   });
-  app.get('/status', PUBLIC, async (_request, reply) => {
+  app.get('/status', ASKING, async (_request, reply) => {
     const body = statusPage(await status(), supportEmail);
     const page = publicPage({ title: 'Status · Docket', path: '/status', hasDashboard, body });
     return send(reply, page, NOW);

@@ -4,7 +4,7 @@ import { classOf } from './rates.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether requests with a key are answered from memory: such a request takes no place among those of its organisation. */
+    /** Whether requests are answered from memory: such a request takes no place among those of its organisation, or its address. */
     asksNoStore?: true;
   }
 }

@@ -18,7 +18,7 @@ const CACHE = 'public, max-age=300';
 /** The addresses of files change when they do. */
 const CACHE_FOR_EVER = 'public, max-age=31536000, immutable';
 
-const HIDDEN = { config: { scope: 'public' }, schema: { hide: true } } as const;
+const HIDDEN = { config: { scope: 'public', asksNoStore: true }, schema: { hide: true } } as const;
 
 export interface DocsRoutesOptions {
   operations: readonly DeclaredOperation[];
@@ -59,7 +59,7 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app.get(
     '/openapi.json',
     {
-      config: { scope: 'public' },
+      config: { scope: 'public', asksNoStore: true },
       schema: {
         operationId: 'retrieveApiDescription',
         tag: 'Public',

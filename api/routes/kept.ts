@@ -22,3 +22,25 @@ export function keptFor<T>(
     return reading;
   };
 }
+
+/**
+ * Reads a value for all who asked before the read began: none of them is told what had changed when they asked, and many
+ * who wait cost one read. `askedAt` is by the same clock as `now`. A read that fails is not kept.
+ */
+export function keptSince<T>(
+  read: () => Promise<T>,
+  now: () => number = () => performance.now(),
+): (askedAt: number) => Promise<T> {
+  let kept: Promise<T> | undefined;
+  let readAt = 0;
+  return (askedAt) => {
+    if (kept !== undefined && askedAt < readAt) return kept;
+    readAt = now();
+    const reading = read();
+    kept = reading;
+    reading.catch(() => {
+      if (kept === reading) kept = undefined;
+    });
+    return reading;
+  };
+}

@@ -49,7 +49,7 @@ export const methodologyRoutes: FastifyPluginAsyncTypebox<MethodologyRoutesOptio
   app,
   { methodologies },
 ) => {
-  const config = { scope: 'public' } as const;
+  const config = { scope: 'public', asksNoStore: true } as const;
   // They stand at the root too, where receipts say they are; described once.
   const hide = app.prefix !== '';
   app.get(

@@ -68,7 +68,7 @@ export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOpti
   app,
   { didDocument, jwks, context, derivation },
 ) => {
-  const config = { scope: 'public' } as const;
+  const config = { scope: 'public', asksNoStore: true } as const;
   app.get(
     '/.well-known/did.json',
     {
@@ -143,7 +143,7 @@ export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOpti
   app.get(
     '/derivations/:digest',
     {
-      config,
+      config: { scope: 'public' },
       schema: {
         operationId: 'retrieveDerivation',
         tag: 'Public',

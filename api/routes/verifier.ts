@@ -16,7 +16,7 @@ const CACHE_FOR_EVER = 'public, max-age=31536000, immutable';
 export const verifierRoutes: FastifyPluginAsync<VerifierRoutesOptions> = async (app, { files }) => {
   app.get<{ Params: { file: string } }>(
     '/verify/:file',
-    { config: { scope: 'public' }, schema: { hide: true } },
+    { config: { scope: 'public', asksNoStore: true }, schema: { hide: true } },
     async (request, reply) => {
       const { file: name } = request.params;
       // Nothing is made for a name that is none.

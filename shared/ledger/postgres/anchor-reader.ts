@@ -11,7 +11,7 @@ import { inclusionRanges } from '../proofs.ts';
 import type { TileRequest } from '../tiles.ts';
 import { readKeyEvents } from './anchor-keys.ts';
 import { ANCHORED_CHECKPOINT } from './anchored-heads.ts';
-import { readTile } from './published.ts';
+import { publishedSize, readTile } from './published.ts';
 import { hashesOfRanges } from './tiles.ts';
 
 /** Which of an organisation's anchored checkpoints, and which checkpoint of the anchor log it leads to. */
@@ -50,8 +50,11 @@ export function createAnchorReader(pool: Pool) {
     /** The newest checkpoint, with what witnesses have said; null before the first. */
     checkpoint: async (): Promise<string | null> =>
       (await chooseCheckpoint(pool, {}))?.note ?? null,
-    /** Bytes of a tile or an entry bundle; null when the newest checkpoint does not cover it. */
-    tile: (tile: TileRequest): Promise<Uint8Array | null> => readTile(pool, ANCHOR_LOG, tile),
+    /** The size of the newest checkpoint; 0 before the first. */
+    size: (): Promise<number> => publishedSize(pool, ANCHOR_LOG),
+    /** Bytes of a tile or an entry bundle; null when a checkpoint of this size does not cover it. */
+    tile: (tile: TileRequest, size: number): Promise<Uint8Array | null> =>
+      readTile(pool, ANCHOR_LOG, size, tile),
   };
 }
 

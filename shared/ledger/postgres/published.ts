@@ -28,15 +28,23 @@ export async function latestCheckpoint(
   return row === undefined ? null : { ...row, size: Number(row.size) };
 }
 
-/** Bytes of a tile or entry bundle. Null for bytes that no checkpoint covers yet, because they could not be checked. */
+/** The size of the newest checkpoint of a log; 0 before the first. */
+export async function publishedSize(db: Queryable, orgId: string): Promise<number> {
+  return (await latestCheckpoint(db, orgId))?.size ?? 0;
+}
+
+/**
+ * Bytes of a tile or entry bundle of a log that is published up to `size`. Null for bytes that no checkpoint covers yet,
+ * because they could not be checked; no statement is made for them.
+ */
 export async function readTile(
   db: Queryable,
   orgId: string,
+  size: number,
   wanted: TileRequest,
 ): Promise<Uint8Array | null> {
-  const published = await latestCheckpoint(db, orgId);
   const level = wanted.level === 'entries' ? 0 : wanted.level;
-  const width = tileWidth(level, wanted.index, published?.size ?? 0);
+  const width = tileWidth(level, wanted.index, size);
   if (wanted.width > width) return null;
   if (wanted.level === 'entries') return readBundle(db, orgId, wanted.index, wanted.width);
   return readHashes(db, orgId, { level: wanted.level, index: wanted.index, width: wanted.width });

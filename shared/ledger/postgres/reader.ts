@@ -14,7 +14,13 @@ import {
   type ReceiptPageRequest,
   type StoredReceipt,
 } from './receipt-list.ts';
-import { latestCheckpoint, proveConsistency, proveInclusion, readTile } from './published.ts';
+import {
+  latestCheckpoint,
+  proveConsistency,
+  proveInclusion,
+  publishedSize,
+  readTile,
+} from './published.ts';
 
 /** A page of entries; `after` is the receipt id of one. */
 export interface LedgerPageRequest extends PageRequest {
@@ -54,8 +60,8 @@ export function createLedgerReader(pool: Pool) {
     checkpoint: async (orgId: string): Promise<string | null> =>
       (await latestCheckpoint(pool, orgId))?.note ?? null,
     /** Bytes of a tile or entry bundle; null when the newest checkpoint does not cover it, or retention dropped a body. */
-    tile: (orgId: string, tile: TileRequest): Promise<Uint8Array | null> =>
-      readTile(pool, orgId, tile),
+    tile: async (orgId: string, tile: TileRequest): Promise<Uint8Array | null> =>
+      readTile(pool, orgId, await publishedSize(pool, orgId), tile),
     /** C2SP tlog-proof with the newest checkpoint; null until one covers the receipt. */
     proof: (orgId: string, receiptId: string): Promise<string | null> =>
       proveInclusion(pool, orgId, receiptId),

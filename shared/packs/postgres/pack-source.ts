@@ -11,7 +11,7 @@ import {
   type AnchorReader,
   createAnchorReader,
 } from '#shared/ledger/postgres/anchor-reader.ts';
-import { latestCheckpoint } from '#shared/ledger/postgres/published.ts';
+import { publishedSize } from '#shared/ledger/postgres/published.ts';
 import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 import { consistencyRanges, inclusionRanges } from '#shared/ledger/proofs.ts';
 import { perfectNodes } from '#shared/ledger/tiles.ts';
@@ -264,7 +264,7 @@ async function pinAnchor(
   if (pinned !== null) return pinned;
   const attested = await reader.proof(orgId, { attested: true, headSizeMax: checkpointSize });
   const found = attested === null ? null : checkAnchorProof(attested);
-  const newest = (await latestCheckpoint(pool, ANCHOR_LOG))?.size ?? 0;
+  const newest = await publishedSize(pool, ANCHOR_LOG);
   const size = found !== null && found.head.size > lastIndex ? found.anchor.size : newest;
   await queriesOn(pool)
     .insertInto('export_anchor')

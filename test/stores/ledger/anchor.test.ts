@@ -251,7 +251,9 @@ describe('the anchor log', () => {
     await writer.turn(worker, { keys });
     const { checkpoint } = parseCheckpoint((await reader.checkpoint())!);
     expect(checkpoint).toMatchObject({ origin: ANCHOR_ORIGIN, size: keys.length + 1 });
-    const bundle = (await reader.tile({ level: 'entries', index: 0, width: checkpoint.size }))!;
+    const { size } = checkpoint;
+    expect(await reader.size()).toBe(size);
+    const bundle = (await reader.tile({ level: 'entries', index: 0, width: size }, size))!;
     const texts: string[] = [];
     for (let at = 0; at < bundle.length;) {
       const length = Buffer.from(bundle).readUInt16BE(at);
@@ -262,10 +264,8 @@ describe('the anchor log', () => {
       ...keys.map(() => 'key'),
       'heads',
     ]);
-    expect(await reader.tile({ level: 0, index: 0, width: checkpoint.size })).toHaveLength(
-      checkpoint.size * 32,
-    );
-    expect(await reader.tile({ level: 0, index: 0, width: checkpoint.size + 1 })).toBe(null);
+    expect(await reader.tile({ level: 0, index: 0, width: size }, size)).toHaveLength(size * 32);
+    expect(await reader.tile({ level: 0, index: 0, width: size + 1 }, size)).toBe(null);
   });
 
   it('the anchor log is halted, not signed, when it was put back to an older state', async () => {
