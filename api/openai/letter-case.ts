@@ -70,6 +70,15 @@ function fold(name: string): string {
   return name.toUpperCase().toLowerCase();
 }
 
+/**
+ * What a name has in common with all that a server may take for it: those in other letters, and those in camel case or with
+ * hyphens, which decoders of protocol buffers and Go's second decoder read as the same. `Best_Of`, `bestOf` and `best-of`
+ * are alike.
+ */
+export function likenessOf(name: string): string {
+  return fold(name).replaceAll(/[_-]/g, '');
+}
+
 function emptyShape(): Shape {
   return { members: new Map(), folded: new Map(), items: undefined };
 }

@@ -1,4 +1,5 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { likenessOf } from './letter-case.ts';
 import { ITEMS } from './responses.ts';
 
 /**
@@ -20,19 +21,26 @@ const TOOLS_WORDS =
   'This service runs no tools: it takes `function` and `custom` tools, which you run yourself.';
 const FILE_WORDS = 'No files are kept here: send the data itself, in `file_data` or `image_url`.';
 
+/** By what all spellings of a name have in common. */
+const REFUSED_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.keys(REFUSALS).map((name) => [likenessOf(name), name]),
+);
+const FILE_LIKENESSES: ReadonlySet<string> = new Set(['file_id', 'file_url'].map(likenessOf));
+
 /**
  * Refuses what would need a memory or a tool of ours.
  * @throws Fault `invalid_<param>`
  */
 export function refuseState(body: Readonly<Record<string, unknown>>): void {
-  for (const name in REFUSALS) {
-    const value = body[name];
-    if (value === undefined || value === null || value === false) continue;
+  for (const spelt in body) {
+    const value = body[spelt];
+    const likeness = likenessOf(spelt);
+    if (likeness === 'n' && value !== undefined && value !== null && value !== 1)
+      throw invalidParam('n', '`n` is not offered: a response is one answer.');
+    const name = REFUSED_NAMES.get(likeness);
+    if (name === undefined || value === undefined || value === null || value === false) continue;
     throw invalidParam(name, `\`${name}\` is not offered: ${REFUSALS[name]!}`);
   }
-  const { n } = body;
-  if (n !== undefined && n !== null && n !== 1)
-    throw invalidParam('n', '`n` is not offered: a response is one answer.');
   if (body['truncation'] === 'auto') {
     throw invalidParam(
       'truncation',
@@ -67,9 +75,9 @@ function refuseItem(item: Readonly<Record<string, unknown>>, path: string): void
   }
   for (const field of ['content', 'output'])
     for (const [at, part] of list(item[field]).entries()) {
-      const { file_id: file, file_url: url } = record(part);
-      if (file != null || url != null)
-        throw invalidParam('input', FILE_WORDS, `${path}.${field}[${at}]`);
+      for (const [name, value] of Object.entries(record(part)))
+        if (value != null && FILE_LIKENESSES.has(likenessOf(name)))
+          throw invalidParam('input', FILE_WORDS, `${path}.${field}[${at}]`);
     }
 }
 

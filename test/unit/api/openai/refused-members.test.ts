@@ -1,3 +1,4 @@
+import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   validateChat,
@@ -5,7 +6,16 @@ import {
   validateEmbedding,
   validateResponse,
 } from '#api/openai/validate.ts';
-import { chat, completion, embedding, type Make, refuses, type Validate } from './rules.ts';
+import { runs } from '#test/support/depth.ts';
+import {
+  chat,
+  completion,
+  embedding,
+  faultOf,
+  type Make,
+  refuses,
+  type Validate,
+} from './rules.ts';
 
 const response: Make = (over) => ({ model: 'm', input: 'hello', ...over });
 const ROUTES: readonly (readonly [Validate, Make])[] = [
@@ -24,6 +34,24 @@ const MEMBERS = {
   prompt_embeds: ['AA=='],
   prompt_token_ids: [1, 2],
 };
+
+/** The ways in which a server may meet a letter, and a gap between words. */
+const LIKENESSES: Readonly<Record<string, readonly string[]>> = {
+  _: ['_', '-', '', '__'],
+  i: ['i', 'I', 'ı'],
+  k: ['k', 'K', '\u212a'],
+  s: ['s', 'S', 'ſ'],
+};
+
+/** A name in one of its spellings. */
+const speltAs = (name: string) =>
+  array(constantFrom(0, 1, 2, 3), { minLength: name.length, maxLength: name.length }).map(
+    (choices) =>
+      Array.from(name, (letter, i) => {
+        const spellings = LIKENESSES[letter] ?? [letter, letter.toUpperCase()];
+        return spellings[choices[i]! % spellings.length]!;
+      }).join(''),
+  );
 
 describe('members that multiply the work of a request, or that screening cannot read', () => {
   for (const [validate, make] of ROUTES) {
@@ -51,6 +79,25 @@ describe('members that multiply the work of a request, or that screening cannot 
     if (validate !== validateCompletion)
       refuses(validate, [['best_of', make({ best_of: 20 }), 'best_of']]);
 
+    it('are refused in every spelling, also in an `extra_body` in any', () => {
+      const names = [...Object.keys(MEMBERS), 'best_of'] as const;
+      for (const name of [...names, 'n', 'max_tokens', 'messages', 'logit_bias'])
+        assert(
+          property(speltAs(name), speltAs('extra_body'), (spelt, extra) => {
+            const inside = faultOf(validate, make({ [extra]: { [spelt]: 5 } }));
+            expect([inside.code, inside.param]).toEqual([
+              'invalid_extra_body',
+              `extra_body.${name}`,
+            ]);
+            const deeper = faultOf(validate, make({ extra_body: { [extra]: { [spelt]: 5 } } }));
+            expect(deeper.param).toBe(`extra_body.extra_body.${name}`);
+            const isRefused = (names as readonly string[]).includes(name) && spelt !== 'best_of';
+            if (isRefused) expect(faultOf(validate, make({ [spelt]: 50 })).param).toBe(name);
+          }),
+          { numRuns: runs(100) },
+        );
+    });
+
     it('pass where they say what a request without them says', () => {
       const body = make({
         use_beam_search: false,
@@ -61,4 +108,16 @@ describe('members that multiply the work of a request, or that screening cannot 
       expect(validate(structuredClone(body))).toEqual(body);
     });
   }
+});
+
+describe('what would need a memory of ours is refused in every spelling', () => {
+  const file = { type: 'input_image', detail: 'auto', image_url: 'data:,', File_ID: 'file_1' };
+  it.each<[string, Record<string, unknown>, string]>([
+    ['N', { N: 5 }, 'n'],
+    ['previousResponseId', { previousResponseId: 'resp_1' }, 'previous_response_id'],
+    ['Context-Management', { 'Context-Management': [{}] }, 'context_management'],
+    ['File_ID', { input: [{ role: 'user', content: [file] }] }, 'input'],
+  ])('%s', (_name, over, param) => {
+    expect(faultOf(validateResponse, response(over)).code).toBe(`invalid_${param}`);
+  });
 });
