@@ -24,8 +24,8 @@ function escapedInJson(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
-/** What would end the line in which a name is shown, or turn its direction. What joins letters is part of some scripts. */
-const NOT_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+/** What would end the line in which a name is shown, turn its direction, or show nothing. What joins letters is part of some scripts. */
+const NOT_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/gu;
 
 /** Whether people can give this as a name, or as another text that stands on one line. */
 export function isPrintable(text: string, lengthMax: number): boolean {
@@ -37,23 +37,47 @@ export function printable(said: string): string {
   return said.replaceAll(NOT_IN_NAMES, ' ').trim();
 }
 
+/**
+ * What shows nothing, but for joiners between letters whose scripts need them: words in Latin, Greek and Cyrillic letters
+ * they would only part unseen.
+ */
+const UNSEEN =
+  /(?!(?<=(?![\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}])[\p{L}\p{M}])[\u200c\u200d](?![\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}])[\p{L}\p{M}])[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+
 /** What mail programs make links of: `https://`, the dots of a domain, the @ of an address. */
-const LINK_MARKS = /[:：](?=\/\/)|[.．。｡](?=[\p{L}\p{N}]{2})|[@＠]/gu;
+const LINK_MARKS = /:(?=\/\/)|[.。](?=[\p{L}\p{N}][\p{L}\p{N}\p{M}])|@/gu;
+
+/** A character that stands for one of a link, as that: `．`, `․` and `﹒` are full stops, and `…` is none. */
+function withoutLikenesses(text: string): string {
+  return text.replaceAll(/[^\p{ASCII}\p{L}\p{M}…‥]/gu, (character) => {
+    const folded = character.normalize('NFKC');
+    return /[.。:/@]/.test(folded) ? folded : character;
+  });
+}
 
 /** Text of others as a letter shows it: on one line, of so many characters at most, and with nothing that becomes a link. */
 export function inert(foreign: string, lengthMax: number): string {
-  const characters = Array.from(foreign.trim().replaceAll(/\s+/g, ' '));
-  const isLong = characters.length > lengthMax;
-  const short = characters.slice(0, lengthMax).join('') + (isLong ? '…' : '');
-  return plain(short).replaceAll(LINK_MARKS, '[$&]');
+  const seen = foreign.replaceAll(/\s+/g, ' ').replaceAll(UNSEEN, '').trim();
+  // Cut at last, so that nothing that was made longer is longer than that.
+  const characters = Array.from(withoutLikenesses(seen).replaceAll(LINK_MARKS, '[$&]'));
+  return characters.slice(0, lengthMax).join('') + (characters.length > lengthMax ? '…' : '');
 }
 
 /** A name is no place for a letter of its own. */
 const NAME_SHOWN_MAX = 80;
 
+/** Quotation marks of every script and kind, and what looks like one: primes, brackets of titles, ornaments, marks of repetition. */
+const QUOTATION_MARKS =
+  /[\p{Quotation_Mark}\p{Pi}\p{Pf}ʺ˝ˮ˵˶״′-‷⁗〃≪≫〈-》⟨-⟫❛-❠❮-❱\u{1f676}-\u{1f678}]/gu;
+/** Apostrophes in a row, and marks that stand on no letter, which look like one quotation mark. */
+const APOSTROPHES = /(?:['`´ʹʻʼʽˈˊˋ]\p{M}*|(?<![\p{L}\p{M}\p{N}\u200c\u200d])\p{M}+)+/gu;
+
 /** A name that others have given, as a letter shows it: in quotes that it cannot close. */
 export function named(name: string): string {
-  return `“${inert(name, NAME_SHOWN_MAX).replaceAll(/["“”„«»]/g, "'")}”`;
+  const shown = inert(name, NAME_SHOWN_MAX).replaceAll(QUOTATION_MARKS, "'");
+  // One alone may be a letter of its language.
+  const single = shown.replaceAll(APOSTROPHES, (found) => (/^\P{M}$/u.test(found) ? found : "'"));
+  return `“${single}”`;
 }
 
 /** The message of an error on one line. A connection refused at several addresses has its reason inside. */

@@ -61,17 +61,21 @@ describe('names that people give', () => {
     'note of a region': checkRegionNote,
   };
 
-  it.each(Object.keys(NAMED))('%s: what is given ends no line and turns no direction', (of) => {
-    const check = NAMED[of]!;
-    for (const kept of ['Größe 5 µJ', '東京 😀', 'می\u200cخواهم', 'שלום עולם'])
-      expect(check(kept)).toBe(kept);
-    const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
-    // A note is made one line of, whatever it is broken by.
-    const breaking = of === 'note of a region' ? '' : '\n\r\u2028\u2029';
-    for (const character of `\u0000\u0007\u007f\u0085\u009b${breaking}${turning}`) {
-      expect(() => check(`a${character}b`), plain(character)).toThrow('printable characters');
-    }
-  });
+  it.each(Object.keys(NAMED))(
+    '%s: what is given ends no line, turns no direction and hides nothing',
+    (of) => {
+      const check = NAMED[of]!;
+      for (const kept of ['Größe 5 µJ', '東京 😀', 'می\u200cخواهم', 'שלום עולם'])
+        expect(check(kept)).toBe(kept);
+      const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
+      // A note is made one line of, whatever it is broken by.
+      const breaking = of === 'note of a region' ? '' : '\n\r\u2028\u2029';
+      const unseen = '\u00ad\u200b\u2060\u{e0041}';
+      for (const character of `\u0000\u0007\u007f\u0085\u009b${breaking}${turning}${unseen}`) {
+        expect(() => check(`a${character}b`), plain(character)).toThrow('printable characters');
+      }
+    },
+  );
 
   it('are what is left of what an issuer says, or a browser', () => {
     expect(printable('\u2067Eve\u2028ready\u0007\u202e ')).toBe('Eve ready');

@@ -1,4 +1,4 @@
-import { assert, nat, property, string } from 'fast-check';
+import { assert, constantFrom, nat, oneof, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '#shared/accounts/audit/entry.ts';
 import * as accountLetters from '#shared/accounts/letters.ts';
@@ -345,5 +345,64 @@ describe('names and reasons in letters', () => {
     expect(named('Bakery” was hacked. "Go')).toBe("“Bakery' was hacked. 'Go”");
     expect(named(' Booking.com ')).toBe('“Booking[.]com”');
     expect(named('x'.repeat(81))).toBe(`“${'x'.repeat(80)}…”`);
+    for (const name of [
+      'Größe 5 µJ',
+      '東京 😀',
+      'می\u200cخواهم',
+      'שלום עולם',
+      'क्\u200dष',
+      "O'Brien ½",
+      'Oʻahu',
+      'Wait…what',
+    ])
+      expect(named(name)).toBe(`“${name}”`);
+  });
+
+  const HOSTILE_NAMES = [
+    ...Array.from('＂〞‟❞″›」』״ʺ˝〃❯≫', (mark) => [`Acme${mark}. Call`, "“Acme'. Call”"]),
+    ["Acme''. Call", "“Acme'. Call”"],
+    ['Acme’’. Call', "“Acme'. Call”"],
+    ['Acme \u030b. Call', "“Acme '. Call”"],
+    ['A' + '\u{e0041}'.repeat(80), '“A”'],
+    ['evil․com', '“evil[.]com”'],
+    ['evil﹒com', '“evil[.]com”'],
+    ['ev\u00adil.\u200bc\u2060om', '“evil[.]com”'],
+    ['evil.c\u0301om', '“evil[.]c\u0301om”'],
+    ['evil.c\u200com', '“evil[.]com”'],
+    ['https﹕⁄⁄／／evil', '“https:⁄⁄//evil”'],
+    ['https︓／／evil', '“https[:]//evil”'],
+    ['eve﹫evil', '“eve[@]evil”'],
+    ['evil.com'.repeat(20), `“${'evil[.]com'.repeat(8)}…”`],
+  ] as const;
+  it('close no quotes, grow by nothing and hide nothing, whichever characters they are written in', () => {
+    for (const [name, shown] of HOSTILE_NAMES) expect(named(name)).toBe(shown);
+  });
+
+  it('never change what the letter around them says, whatever they are', () => {
+    const odd = constantFrom(
+      ...Array.from(
+        '.․﹒．。｡⒈…:：﹕︓/／@＠﹫"＂〞‟❞″›”’\'`\u030b\u200b\u200c\u200d\u2060\u{e0041}\u00ad\ufe0f \n\u202eaé中ش1',
+      ),
+    );
+    const closing = /[\p{Pi}\p{Pf}"]|[\p{Quotation_Mark}--[']]|''/v;
+    const unseen = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}[\p{Cf}--[\u200c\u200d]]]/v;
+    const link = /:\/\/|(?<!\[)@|[^[][.。][\p{L}\p{N}][\p{L}\p{N}\p{M}]/u;
+    const folded = (text: string): string => text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
+    assert(
+      property(
+        oneof(string({ unit: odd, maxLength: 120 }), string({ unit: 'binary', maxLength: 120 })),
+        (name) => {
+          const shown = named(name);
+          const inside = shown.slice(1, -1);
+          expect(shown).toBe(`“${inside}”`);
+          expect(inside).not.toMatch(closing);
+          expect(inside).not.toMatch(unseen);
+          expect(inside).not.toMatch(link);
+          expect(folded(inside.replaceAll(/[…‥]/g, ' '))).not.toMatch(link);
+          expect(Array.from(inside).length).toBeLessThanOrEqual(81);
+        },
+      ),
+      { numRuns: runs(2_000) },
+    );
   });
 });
