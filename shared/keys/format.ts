@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { crc32 } from './crc32.ts';
+import { crc32, slidingCrc32 } from './crc32.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'dkt_';
@@ -36,7 +36,7 @@ export function generateKey(randomBytes: (size: number) => Uint8Array): string {
 export function isWellFormedKey(text: string): boolean {
   if (text.length !== KEY_LENGTH || !text.startsWith(PREFIX)) return false;
   for (let i = PREFIX.length; i < KEY_LENGTH; i += 1) {
-    if (!isBase62(text.charCodeAt(i))) return false;
+    if (digitOf(text.charCodeAt(i)) === undefined) return false;
   }
   return checksum(text.slice(0, BODY_LENGTH)) === text.slice(BODY_LENGTH);
 }
@@ -55,23 +55,40 @@ const SHOWN_CHARS = 4;
 
 /** What was typed, with no more of a key than its first characters, which are shown of it anyway. */
 export function withoutKeys(typed: string): string {
-  let text = typed;
-  for (const [from, to] of scatteredKeys(typed).toReversed())
-    text = text.slice(0, from) + text.slice(to);
-  return text.replaceAll(STARTED_KEY, '$1');
+  let text = '';
+  let at = 0;
+  for (const [from, to] of scatteredKeys(typed)) {
+    text += typed.slice(at, from);
+    at = to;
+  }
+  return (text + typed.slice(at)).replaceAll(STARTED_KEY, '$1');
 }
+
+const crcsOfBodies = slidingCrc32(PREFIX, SECRET_LENGTH);
 
 /**
  * From where to where the secrets of keys stand in a text, but for their first characters: by their checksum, which no other
- * text has, so that a key without its prefix is found, and one with spaces or anything else between its characters.
+ * text has, so that a key without its prefix is found, and one with spaces or anything else between its characters. The text
+ * may be a stranger's and long: each of its characters is looked at a few times, however many begin what could be a key.
  */
 function scatteredKeys(text: string): [from: number, to: number][] {
   const found: [number, number][] = [];
-  const marks = [...text.matchAll(/[0-9A-Za-z]/g)];
-  const letters = marks.map(([letter]) => letter).join('');
-  for (let at = 0; at + SECRET_CHARS <= letters.length; at += 1) {
-    if (!isWellFormedKey(PREFIX + letters.slice(at, at + SECRET_CHARS))) continue;
-    found.push([marks[at + SHOWN_CHARS]!.index, marks[at + SECRET_CHARS - 1]!.index + 1]);
+  const places: number[] = [];
+  const digits: number[] = [];
+  for (let i = 0; i < text.length; i += 1) {
+    const digit = digitOf(text.charCodeAt(i));
+    if (digit === undefined) continue;
+    places.push(i);
+    digits.push(digit);
+  }
+  if (digits.length < SECRET_CHARS) return found;
+  const crcs = crcsOfBodies(text.replaceAll(/[^0-9A-Za-z]+/g, ''));
+  for (let at = 0; at + SECRET_CHARS <= digits.length; at += 1) {
+    let checksumThere = 0;
+    for (let i = SECRET_LENGTH; i < SECRET_CHARS; i += 1)
+      checksumThere = checksumThere * 62 + digits[at + i]!;
+    if (checksumThere !== crcs[at]) continue;
+    found.push([places[at + SHOWN_CHARS]!, places[at + SECRET_CHARS - 1]! + 1]);
     at += SECRET_CHARS - 1;
   }
   return found;
@@ -97,8 +114,11 @@ function checksum(body: string): string {
   return text;
 }
 
-function isBase62(code: number): boolean {
-  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+/** The place of a character in the alphabet; undefined where it has none. */
+function digitOf(code: number): number | undefined {
+  if (code >= 48 && code <= 57) return code - 48;
+  if (code >= 65 && code <= 90) return code - 55;
+  return code >= 97 && code <= 122 ? code - 61 : undefined;
 }
 
 /** The hash of a key that somebody reports as leaked: of the key itself, or given as hex SHA-256. Null when it is neither. */

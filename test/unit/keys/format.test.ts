@@ -1,8 +1,8 @@
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { crc32 } from '#shared/keys/crc32.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { crc32, slidingCrc32 } from '#shared/keys/crc32.ts';
 import {
   displayOf,
   generateKey,
@@ -36,6 +36,19 @@ describe('the CRC-32 of a key', () => {
   it('agrees with zlib', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => crc32(text) === zlibCrc32(text)),
+    );
+  });
+
+  it('is the same at each place of a text, however few steps it is made by', () => {
+    const text = fc.string({ unit: 'grapheme-ascii', maxLength: 60 });
+    fc.assert(
+      fc.property(text, text, fc.nat(40), (prefix, ascii, length) => {
+        const crcs = [...slidingCrc32(prefix, length)(ascii)];
+        const count = Math.max(0, ascii.length - length + 1);
+        expect(crcs).toEqual(
+          Array.from({ length: count }, (_, at) => crc32(prefix + ascii.slice(at, at + length))),
+        );
+      }),
     );
   });
 });
@@ -107,6 +120,17 @@ describe('an API key', () => {
   });
 });
 
+/** What `work` gives, and how many characters of texts it has looked at one by one. */
+function countingCharacters<T>(work: () => T): { given: T; calls: number } {
+  const spy = vi.spyOn(String.prototype, 'charCodeAt');
+  try {
+    const given = work();
+    return { given, calls: spy.mock.calls.length };
+  } finally {
+    spy.mockRestore();
+  }
+}
+
 describe('a text that holds a key', () => {
   const between = fc.constantFrom('', ' ', '\n', '\u200b', '\u00ad', '-', ' … ', '“');
 
@@ -128,6 +152,19 @@ describe('a text that holds a key', () => {
   it('loses what was typed of a key that is cut, mistyped or in capitals, also with characters that show nothing', () => {
     for (const started of ['dkt_abcdefgh', 'DKT_abcdEFGH', 'd\u200bkt_ab\u200bcdef\u200bgh'])
       expect(withoutKeys(`It is ${started}.`)).toMatch(/^It is \S{8,10}\.$/);
+  });
+
+  it('is looked through at a cost that grows with its length alone, also where each character could begin a key', () => {
+    // Any could: the checksum that would be there is compared with what stands there.
+    const flood = '0'.repeat(16_000);
+    const { given, calls } = countingCharacters(() => withoutKeys(flood));
+    expect(given).toBe(flood);
+    expect(calls).toBeLessThan(10 * flood.length);
+    const whole = generateKey(randomBytes);
+    const many = `${whole} `.repeat(300);
+    const kept = countingCharacters(() => withoutKeys(many));
+    expect(kept.given).toBe(`${whole.slice(0, 8)} `.repeat(300));
+    expect(kept.calls).toBeLessThan(10 * many.length);
   });
 
   it('keeps every word where no key stands, the first characters of one too', () => {
