@@ -67,6 +67,10 @@ const SESSION_S = 12 * 60 * 60;
 const LINK_S = 60 * 60;
 /** The cookie that stands for a password that was right, until a code has come. */
 const CHALLENGE_COOKIE = /^(?:__Secure-)?docket\.two_factor=/;
+/** The cookies that are set here. */
+const OWN_COOKIE = /^(?:__Secure-)?docket\./;
+/** More than are ever set. */
+const OWN_COOKIES_MAX = 8;
 /** Of an app; recovery codes are longer. */
 const APP_CODE = /^\d{6}$/;
 /** Where the address of the one who asks is handed over. It is not read from a request. */
@@ -95,7 +99,9 @@ export function openDoor(options: DoorOptions) {
   );
   const headersOf = ({ cookie, address, userAgent }: Visitor): Headers => {
     const headers = new Headers({ [ADDRESS_HEADER]: address });
-    if (cookie !== undefined) headers.set('cookie', cookie);
+    // The library decodes each; one that cannot be decoded costs an exception, and thousands fit into a request.
+    const own = cookie?.split('; ').filter((each) => OWN_COOKIE.test(each)) ?? [];
+    if (own.length > 0) headers.set('cookie', own.slice(0, OWN_COOKIES_MAX).join('; '));
     if (userAgent !== undefined) headers.set('user-agent', userAgent.slice(0, 300));
     return headers;
   };
@@ -201,6 +207,12 @@ export function openDoor(options: DoorOptions) {
         session: sessionOf(found.session),
         hasSecondFactor: twoFactorEnabled === true,
       };
+    },
+
+    /** Whether the cookie names a session that was opened here, whatever has become of it; not so for one that was made up. */
+    async wasOpened(visitor: Visitor): Promise<boolean> {
+      if (visitor.cookie === undefined) return false;
+      return auth.api.wasOpened({ headers: headersOf(visitor) });
     },
 
     /**
@@ -558,7 +570,10 @@ const OPENED = {
   },
 } as const;
 
-/** Opens sessions without a password, for the door alone: no address of the library's is served. */
+/**
+ * Opens sessions without a password, and knows the signature of those that are over, for the door alone: no address of the
+ * library's is served.
+ */
 const openedOtherwise = {
   id: 'opened-otherwise',
   schema: {
@@ -583,6 +598,14 @@ const openedOtherwise = {
         const session = await internalAdapter.createSession(personId, false, fields);
         await setSessionCookie(context, { session, user });
         return {};
+      },
+    ),
+    wasOpened: createAuthEndpoint(
+      '/was-opened',
+      { method: 'GET', requireHeaders: true },
+      async ({ context, getSignedCookie }) => {
+        const token = await getSignedCookie(context.authCookies.sessionToken.name, context.secret);
+        return typeof token === 'string';
       },
     ),
   },

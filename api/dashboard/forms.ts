@@ -2,6 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PageError } from './page-error.ts';
 import { type IdPrefix, isId } from '#shared/kernel/ids.ts';
 
+/** The largest form of ours has a field for each model of a catalogue, or three for each of a hundred owners and directors. */
+const FIELDS_MAX = 1_000;
+
 /** Of what a person says about an act: with a beginning of ours it fits into a reason of the audit log. */
 export const NOTE_LENGTH_MAX = 400;
 
@@ -65,10 +68,17 @@ export class ConfirmationNeeded extends Error {
   }
 }
 
+/** The longest that addresses of ours hold: a place to go back to, or the token of a letter. */
+export const ASKED_CHARS_MAX = 2_048;
+
 /** A parameter of the address, without what no name has; empty when it is not there, or there twice. */
 export function askedFor({ query }: FastifyRequest, name: string): string {
   const value = (query as Record<string, unknown>)[name];
-  return typeof value === 'string' ? value.replaceAll(/\p{Cc}/gu, '').trim() : '';
+  if (typeof value !== 'string') return '';
+  return value
+    .slice(0, ASKED_CHARS_MAX)
+    .replaceAll(/\p{Cc}/gu, '')
+    .trim();
 }
 
 /** The id in the address after which a list goes on. An address that was changed by hand shows the beginning. */
@@ -100,11 +110,14 @@ export function askedForDay(text: string): number | undefined {
   return isDay ? at : undefined;
 }
 
-function unreadable(): PageError {
-  return new PageError(400, 'That could not be read', 'The form holds a NUL character.');
+function unreadable(why: string): PageError {
+  return new PageError(400, 'That could not be read', why);
 }
 
-/** Forms are the only bodies that pages take. */
+/**
+ * Forms are the only bodies that pages take. What has more fields than any of ours is not parsed: a field costs far more than
+ * the two bytes that it takes.
+ */
 export function takeForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -112,7 +125,9 @@ export function takeForms(app: FastifyInstance): void {
     { parseAs: 'string' },
     (_request, body, done) => {
       // No store holds a NUL, and nobody types one.
-      if (/%00|\0/.test(body as string)) return done(unreadable());
+      if (/%00|\0/.test(body as string)) return done(unreadable('The form holds a NUL character.'));
+      if ((body as string).split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
+        return done(unreadable('The form has more fields than any of ours.'));
       done(null, new Form(new URLSearchParams(body as string)));
     },
   );

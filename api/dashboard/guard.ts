@@ -11,7 +11,6 @@ import { ASSETS } from '../front/assets.ts';
 import { pageOfEntry } from './entry-error.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
 import { confirmationPage, endedPage, errorPage } from './pages/doorstep.ts';
-import { sessionCookieOf } from './page-bounds.ts';
 import { type Frame, framed, PAGES_OF_CLOSED, type PageParts, unframed } from './pages/layout.ts';
 import { notFound, PageError } from './page-error.ts';
 
@@ -263,8 +262,11 @@ export async function membershipsOf(
 export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
   app.decorateRequest('visit', null as never);
   app.addHook('preHandler', async (request, reply) => {
-    const signedIn = await (await deps.door()).session(visitorOf(request));
-    if (signedIn === null) return sendToSignIn(request, reply);
+    const door = await deps.door();
+    const signedIn = await door.session(visitorOf(request));
+    if (signedIn === null) {
+      return sendToSignIn([request, reply], await door.wasOpened(visitorOf(request)));
+    }
     const { person, session } = signedIn;
     const [memberships, staff] = await Promise.all([
       membershipsOf(deps, signedIn),
@@ -281,12 +283,11 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
 
 /**
  * Leads to sign-in and back. A form that came when its session was over is not done; what was typed is shown, so that it can
- * be copied, save what is secret.
+ * be copied, save what is secret. To a stranger nothing is repeated.
+ * @param wasIn whether there was a session, which its cookie outlives
  */
-function sendToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendToSignIn([request, reply]: Exchange, wasIn: boolean): FastifyReply {
   const isGet = request.method === 'GET';
-  // The cookie of a session outlives it.
-  const wasIn = sessionCookieOf(request) !== undefined;
   const back = isGet ? request.url : refererOf(request);
   const asked = { ...(back && { to: back }), ...(isGet && wasIn && { done: 'ended' }) };
   const query = new URLSearchParams(asked).toString();
@@ -296,10 +297,17 @@ function sendToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   const typed = form
     .entries()
     .filter(([name, value]) => value !== '' && !SECRET_FIELD.test(name))
-    .map(([name, value]) => [name, withoutKeys(value)] as const);
+    .slice(0, REPEATED.fieldsMax)
+    .map(([name, value]) => {
+      const kept = withoutKeys(value).slice(0, REPEATED.valueCharsMax);
+      return [name.slice(0, REPEATED.nameCharsMax), kept] as const;
+    });
   const page = unframed(ASSETS.addresses, 'Your session has ended', endedPage(address, typed));
   return sendPage(reply, page, 401);
 }
+
+/** Of what was typed when a session was over: more than is typed at once, and no more than a page holds. */
+const REPEATED = { fieldsMax: 50, nameCharsMax: 64, valueCharsMax: 1_000 } as const;
 
 /** Fields whose values are shown to nobody again. */
 const SECRET_FIELD = /^(?:form|begun|current|code|leaked|token)$|password|passkey|secret/;

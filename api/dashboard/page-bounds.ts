@@ -104,14 +104,9 @@ export class PageBounds {
 
 const SESSION_COOKIE = /(?:^|; )(?:__Secure-)?docket\.session_token=([^;]+)/;
 
-/** The cookie of a session, whether that still is or not. */
-export function sessionCookieOf({ headers }: FastifyRequest): string | undefined {
-  return SESSION_COOKIE.exec(headers.cookie ?? '')?.[1];
-}
-
 /** By which a session is remembered, without what would open it. */
-function digestOfCookie(request: FastifyRequest): string | undefined {
-  const cookie = sessionCookieOf(request);
+function digestOfCookie({ headers }: FastifyRequest): string | undefined {
+  const cookie = SESSION_COOKIE.exec(headers.cookie ?? '')?.[1];
   return cookie === undefined ? undefined : hash('sha256', cookie);
 }
 

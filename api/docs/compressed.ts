@@ -32,9 +32,14 @@ export class CompressedText {
   }
 }
 
-/** By RFC 9110, 12.5.3: gzip is named, or whatever is not named, and not with the weight 0. */
+/** Clients name some half a dozen codings. */
+const OFFERS_CHARS_MAX = 512;
+
+/** By RFC 9110, 12.5.3: gzip is named, or whatever is not named, and not with the weight 0. An endless list names none. */
 export function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
-  const offers = String(acceptEncoding ?? '')
+  const accepted = String(acceptEncoding ?? '');
+  if (accepted.length > OFFERS_CHARS_MAX) return false;
+  const offers = accepted
     .toLowerCase()
     .split(',')
     .map((offer) => offer.split(';').map((part) => part.trim()));

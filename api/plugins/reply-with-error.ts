@@ -70,6 +70,8 @@ const ONE_ONLY: Readonly<Record<string, string>> = {
 const HOST = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 /** What a coding may be called without upsetting the sentence that names it. */
 const CODING = /^[\w-]{1,32}$/;
+/** Far more than the codings that bodies are sent with. */
+const CODINGS_CHARS_MAX = 512;
 
 /** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
@@ -94,12 +96,15 @@ function refusedHost({ headers: { host }, httpVersion }: IncomingMessage): Fault
  * into it on the way; one that is, by them and not by us.
  */
 function refusedCoding(request: IncomingMessage): Fault | undefined {
-  const codings = (request.headers['content-encoding'] ?? '').split(',').map((one) => one.trim());
-  const coding = codings.find((one) => one !== '' && one.toLowerCase() !== 'identity');
+  const { 'content-encoding': named = '' } = request.headers;
+  // An endless list is not read, and so not taken.
+  const codings = named.length > CODINGS_CHARS_MAX ? [named] : named.split(',');
+  const coding = codings
+    .map((one) => one.trim())
+    .find((one) => one !== '' && one.toLowerCase() !== 'identity');
   if (coding === undefined || !hasBody(request)) return undefined;
-  const named = CODING.test(coding) ? coding : 'this';
   return new Fault('invalid_content_encoding', {
-    values: { coding: named },
+    values: { coding: CODING.test(coding) ? coding : 'this' },
     // RFC 9110, 12.5.3: what would be taken.
     headers: { 'accept-encoding': 'identity' },
   });

@@ -250,10 +250,16 @@ function tooMany(): never {
   throw invalidParam('group_by', message);
 }
 
+/** Browsers name some hundred and fifty. */
+const ACCEPT_CHARS_MAX = 1_024;
+
 /** CSV where it is asked for by name, or accepted and JSON is not. */
 function wantsCsv({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {
   if (format !== undefined) return format === 'csv';
-  const accepted = (headers.accept ?? '').split(',').map((type) => type.split(';')[0]!.trim());
+  const { accept = '' } = headers;
+  // An endless list asks for nothing by name.
+  if (accept.length > ACCEPT_CHARS_MAX) return false;
+  const accepted = accept.split(',').map((type) => type.split(';')[0]!.trim());
   return accepted.includes(CSV) && !accepted.includes('application/json');
 }
 

@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Person } from '#shared/persons/roles.ts';
-import { PASSKEY_FIELD, type Proof } from '../forms.ts';
+import { ASKED_CHARS_MAX, PASSKEY_FIELD, type Proof } from '../forms.ts';
 import { field, told, type Told } from './parts.ts';
 
 /** What a form of the doorstep is drawn with. */
@@ -13,6 +13,9 @@ export interface Doorstep extends Told {
 
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
+
+/** The token of a letter, which may be a stranger's text. */
+const tokenField = (token: string): Html => hidden('token', token.slice(0, ASKED_CHARS_MAX));
 
 export function signInPage(step: Doorstep & { signedIn?: Person | undefined }): Html {
   const { signedIn } = step;
@@ -116,7 +119,7 @@ export function resetPage(step: Doorstep & { token: string; lengthMin: number })
     <h1>Choose your password</h1>
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/reset">
-      ${hidden('form', step.formToken)} ${hidden('token', step.token)}
+      ${hidden('form', step.formToken)} ${tokenField(step.token)}
       ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: step.lengthMin, help: `At least ${step.lengthMin} characters. Where you are signed in already, you are signed out.` })}
       <button class="primary" type="submit">Set the password</button>
     </form>
@@ -130,7 +133,7 @@ export function confirmPage(step: Doorstep & { token: string; path: 'e-mail' | '
     ${
       step.done === undefined
         ? html`<form class="form" method="post" action="/dashboard/${step.path}/confirm">
-            ${hidden('form', step.formToken)} ${hidden('token', step.token)}
+            ${hidden('form', step.formToken)} ${tokenField(step.token)}
             <button class="primary" type="submit">Confirm the address</button>
           </form>`
         : undefined

@@ -117,6 +117,13 @@ export interface FieldOptions {
   max?: string;
 }
 
+/** Of a value whose field names no length: more than people type, and little to draw. */
+const VALUE_CHARS_MAX = 2_048;
+
+/** What a field is drawn with. No browser sends more than fits, and what programs send is not repeated whole. */
+const shownValue = (value: string, max: string | undefined): string =>
+  value.slice(0, max === undefined ? VALUE_CHARS_MAX : Number(max));
+
 /** A field with its label above, its help below and its error beside it. */
 export function field(options: FieldOptions): Html {
   const {
@@ -140,7 +147,7 @@ export function field(options: FieldOptions): Html {
       id="${id}"
       name="${name}"
       type="${type}"
-      ${value === undefined ? undefined : html`value="${value}"`}
+      ${value === undefined ? undefined : html`value="${shownValue(value, options.max)}"`}
       ${autocomplete === undefined ? undefined : html`autocomplete="${autocomplete}"`}
       ${options.min === undefined ? undefined : html`min="${options.min}"`}
       ${options.minLength === undefined ? undefined : html`minlength="${options.minLength}"`}
@@ -182,7 +189,7 @@ export function textArea({
       ${error === undefined ? undefined : html`aria-invalid="true"`}
       ${help === undefined ? undefined : html`aria-describedby="${id}-help"`}
     >
-${value}</textarea>
+${shownValue(value, max)}</textarea>
     ${help === undefined ? undefined : html`<p class="help" id="${id}-help">${help}</p>`}
   </div>`;
 }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
@@ -230,6 +230,10 @@ describe('signing in', () => {
   );
 });
 
+/** Fields that no form of ours has. */
+const manyFields = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`field-${i}`, 'typed']));
+
 describe('a session that has ended', () => {
   it(
     'is said to have; a form that comes then is not done, and what was typed comes back, save what is secret',
@@ -262,9 +266,45 @@ describe('a session that has ended', () => {
       expect(payload).toContain('dkt_AAAA<');
       expect(payload).not.toMatch(/a token|a password|another|dkt_AAAAA/);
       expect(payload).toContain('href="/dashboard/sign-in"');
+      const long = await visitor.post(page, { note: 'x'.repeat(30_000), ...manyFields(900) });
+      expect([long.statusCode, long.payload.length < 16_384]).toEqual([401, true]);
       // Who was never in is only asked to sign in.
       const stranger = browser({ address: '192.0.2.71' });
       expect((await stranger.get(page)).headers.location).not.toContain('ended');
+    },
+  );
+
+  it(
+    'to a cookie that was made up nothing is repeated, however it is signed',
+    { tags: ['dashboard.session', 'dashboard.forms'] },
+    async () => {
+      const page = '/dashboard/account/password';
+      for (const made of [
+        'x',
+        `x.${'A'.repeat(43)}=`,
+        encodeURIComponent(`x.${'A'.repeat(43)}=`),
+      ]) {
+        const stranger = browser({ address: '192.0.2.72' });
+        stranger.cookies.set('__Secure-docket.session_token', made);
+        expect((await stranger.get(page)).headers.location).not.toContain('ended');
+        const { statusCode, payload } = await stranger.post(page, { a: 'z'.repeat(60_000) });
+        expect([statusCode, payload]).toEqual([303, '']);
+      }
+    },
+  );
+
+  it(
+    'cookies that are not ours are not decoded, and of those in our name a few',
+    { tags: ['dashboard.session'] },
+    async () => {
+      const decoded = vi.spyOn(globalThis, 'decodeURIComponent');
+      for (const name of ['', 'docket.']) {
+        const stranger = browser({ address: '192.0.2.73' });
+        for (let i = 0; i < 1_500; i += 1) stranger.cookies.set(`${name}${i}`, '%');
+        expect((await stranger.get('/dashboard/account')).statusCode).toBe(303);
+      }
+      expect(decoded.mock.calls.length).toBeLessThan(100);
+      decoded.mockRestore();
     },
   );
 });

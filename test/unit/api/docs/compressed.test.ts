@@ -11,6 +11,7 @@ describe('a compressed text', () => {
     ['gzip;q=0', false],
     ['*, gzip;q=0.0', false],
     ['br', false],
+    [`gzip${', br'.repeat(4_000)}`, false],
     ['', false],
     [undefined, false],
   ])('is taken or not by who accepts %s', (accepted, taken) => {
