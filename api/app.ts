@@ -7,7 +7,7 @@ import { intake } from '#api/plugins/intake.ts';
 import {
   Addresses,
   limitAddresses,
-  limitOrganisations,
+  Organisations,
   type RatesOptions,
   Refusals,
 } from '#api/plugins/rates.ts';
@@ -58,7 +58,7 @@ export interface AppOptions {
   connectionsMax: number;
   newRequestId: () => string;
   events: ApiEvents;
-  authenticate: Omit<AuthenticateOptions, 'addresses' | 'supportEmail'>;
+  authenticate: Omit<AuthenticateOptions, 'addresses' | 'organisations' | 'supportEmail'>;
   /** The rates of organisations on routes that run nothing. */
   buckets: RatesOptions['buckets'];
   /** The rate of an address that shows no good key, in this process. */
@@ -140,6 +140,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const addresses = new Addresses(options.perAddress);
   limitAddresses(app, addresses);
   const refusals = new Refusals();
+  const { buckets } = options;
+  const organisations = new Organisations({ buckets, onError: events.storeFailed }, refusals);
   replyWithError(app, {
     onInternalError: (error, request) => options.events.failedInside(error, request),
     onRefusal: (fault, request) => {
@@ -152,9 +154,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   answerHalfClosedClients(app);
   validateParameters(app);
   const { supportEmail } = options.description;
-  await app.register(authenticate, { ...options.authenticate, addresses, supportEmail });
-  limitOrganisations(app, { buckets: options.buckets, onError: options.events.storeFailed });
-  refusals.limit(app);
+  await app.register(authenticate, {
+    ...options.authenticate,
+    addresses,
+    organisations,
+    supportEmail,
+  });
+  organisations.limit(app);
   placeOrganisations(app);
   placeAddresses(app);
   const unread = new UnreadAnswers();

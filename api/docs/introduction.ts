@@ -85,7 +85,7 @@ Revoke it at once: in the dashboard, with \`POST /v1/keys/{id}/revoke\`, or by a
 
 ## Limits
 
-Limits are per organisation, over all its keys; a key may have a lower rate of its own (\`rate_limit\`). A bucket allows a burst at once and refills at the rate. A 429 carries \`retry-after\` and \`retry-after-ms\`; the day ends at midnight UTC. The \`x-ratelimit-\` headers of every answer to a request with a good key, refusals by a limit included, tell where you stand with the limit that is nearer, the organisation’s or the key’s.
+Limits are per organisation, over all its keys; a key may have a lower rate of its own (\`rate_limit\`). A bucket allows a burst at once and refills at the rate. A 429 carries \`retry-after\` and \`retry-after-ms\`; the day ends at midnight UTC. The \`x-ratelimit-\` headers of every answer to a request with a good key, refusals by a limit of either included, tell where you stand with the limit that is nearer, the organisation’s or the key’s.
 
 | plan | requests per second | burst | requests per day | open streams |
 |---|---|---|---|---|
@@ -101,11 +101,12 @@ What a request costs:
 | repeated with its \`Idempotency-Key\` | 1 | nothing | 1 while it streams |
 | blocked by screening | 1 | nothing | nothing |
 | refused by a limit, or because no region takes it | nothing | nothing | nothing |
-| inference that is refused for what it is (400, 404, 413, 415 …) | 1 for each ${BYTES_OF_REFUSAL / 1_024} KiB of its body, of a bucket of refusals that each key has for itself, with the same rate | nothing | nothing |
+| inference that is refused for what it is (400, 404, 413, 415 …) | 1 for each ${BYTES_OF_REFUSAL / 1_024} KiB of its body, of a bucket of refusals with the same rate | nothing | nothing |
+| refused for the scope of its key, or for its account (403) | 1 of the bucket of reads, and 1 of the bucket of your address | nothing | nothing |
 | whatever is read | 1, of a bucket of reads with the same rate | nothing | nothing |
 | keys, exports, recalculations | 1, of a bucket of ${CHANGES.requestsPerSecond} a second and ${CHANGES.burst} at once | nothing | nothing |
 | revoking a key | 1, of such a bucket that nothing else empties | nothing | nothing |
-| without a good key, or for what needs none | 1, and 1 more for each ${BYTES_OF_ANSWER / 1_024} KiB of a public answer, of a bucket of your address | nothing | nothing |
+| without a good key, or for what needs none | 1, and 1 more for each ${BYTES_OF_ANSWER / 1_024} KiB of a public answer or a page, of a bucket of your address | nothing | nothing |
 
 Other limits: a body has at most ${count(Math.floor(bodyBytesMax / 1_048_576))} MiB, ${count(SMALL_BODY_BYTES / 1_024)} KiB where it is not for a model, ${count(CONTAINERS_MAX)} objects and arrays, and ${count(VALUES_MAX)} values. A request is given up after ${count(DEADLINE_MS / 60_000)} minutes. ${count(WAITERS_MAX)} identical requests wait for one answer. An embeddings request asks for at most ${count(EMBEDDED_VALUES_MAX)} values. ${count(EXPORTS_UNDER_WAY_MAX)} exports are under way at once, and a pack is kept for ${count(PACK_KEPT_S / 86_400)} days. An organisation has at most ${count(ACTIVE_KEYS_MAX)} active keys. What is on its way at once is bounded as well, for a key, an organisation and the process: then the answer is 429 or 503 with a second to wait.
 

@@ -10,7 +10,7 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { SCOPES, type Credential, type Scope } from '#shared/keys/credential.ts';
 import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
-import { type Addresses, refusal } from './rates.ts';
+import { type Addresses, type Organisations, refusal } from './rates.ts';
 
 /**
  * The demand of a route: a scope; `any` valid key; `session`, where the dashboard signs people in by
@@ -42,9 +42,11 @@ export interface AuthenticateOptions {
   /** Where the caller of a suspended account is sent. */
   supportEmail: string;
   /**
-   * Counts requests whose key is not good; says in how many milliseconds the next is taken. None are counted without.
+   * Counts requests that are refused for their key; says in how many milliseconds the next is taken. None are counted without.
    */
   addresses?: Pick<Addresses, 'take' | 'waitOf'>;
+  /** Counts those too whose key is good and may not do what it asks. */
+  organisations?: Pick<Organisations, 'takeForbidden'>;
   /** Epoch milliseconds. */
   now?: () => number;
 }
@@ -95,11 +97,20 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     return credential;
   };
 
-  /** Keys that are tried out cost a look-up each, so an address may not try for ever. */
-  const counted = (request: FastifyRequest, thrown: unknown): Error => {
+  /**
+   * What is refused here comes to no other limit. It counts for its address, whatever is wrong with the key: one that was
+   * revoked may have been published. What a good key may not do counts for its organisation too.
+   */
+  const counted = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    thrown: unknown,
+  ): Promise<Error> => {
     const error = asError(thrown);
-    if (!(error instanceof Fault) || error.code !== 'invalid_api_key') return error;
-    return refusal(options.addresses?.take(request.ip) ?? 0) ?? error;
+    if (!(error instanceof Fault) || (error.status !== 401 && error.status !== 403)) return error;
+    const refused = refusal(options.addresses?.take(request.ip) ?? 0);
+    if (refused !== undefined || error.status === 401) return refused ?? error;
+    return (await options.organisations?.takeForbidden(request, reply)) ?? error;
   };
   /** An address that has tried too many keys already has none looked up that nobody has used here. */
   const mayRead = (request: FastifyRequest): void => {
@@ -120,15 +131,15 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
   });
 
   // Callback style: a key in memory is checked without a promise.
-  app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, next) => {
+  app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, next) => {
     const scope = request.routeOptions.config.scope;
     // A path that is no route has nothing to protect, and `is404` routes have no scope.
     if (request.is404 || scope === 'public' || scope === 'session') return next();
     try {
       if (scope === undefined) throw new Error('a route without a scope was reached');
-      settle(check(request, scope), next, (error) => counted(request, error));
+      settle(check(request, scope), next, (error) => counted(request, reply, error));
     } catch (error) {
-      next(counted(request, error));
+      counted(request, reply, error).then(next, next);
     }
   });
 
@@ -151,7 +162,7 @@ function isKeyed(scope: RouteScope | undefined): scope is Scope | 'any' {
 function settle(
   checked: Credential | Promise<Credential>,
   next: (error?: Error) => void,
-  errorOf: (thrown: unknown) => Error = asError,
+  errorOf: (thrown: unknown) => Error | Promise<Error> = asError,
 ): void {
   if (!(checked instanceof Promise)) return next();
   // An error of `errorOf` itself is answered too: nothing else would hear of it, and the process would end.

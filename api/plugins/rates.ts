@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
@@ -14,9 +14,9 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
  * hold them up.
  */
 export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
-/** Keys that wait because of what was refused to them: far more than send such things within a minute. */
-const KEYS_MAX = 50_000;
-/** An answer for everybody counts as one request for each of so many bytes: the documentation sent whole is twenty-six. */
+/** Callers that wait because of what was refused to them: far more than send such things within a minute. */
+const CALLERS_MAX = 50_000;
+/** An answer for everybody, or a page, counts as one request for each of so many bytes: the documentation sent whole is twenty-six. */
 export const BYTES_OF_ANSWER = 32 * 1024;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
 export const BYTES_OF_REFUSAL = 64 * 1024;
@@ -51,8 +51,8 @@ export function rateClassOf(
 
 /**
  * Counts requests for what everybody may read, for pages, and for what is not there, by address, and a large answer as
- * many. To be called before any hook that may refuse them for another reason; requests whose key is not good are counted
- * by `authenticate`.
+ * many. To be called before any hook that may refuse them for another reason; requests whose key may not do what it asks
+ * are counted by `authenticate`.
  */
 export function limitAddresses(
   app: FastifyInstance,
@@ -65,9 +65,12 @@ export function limitAddresses(
     next(isCounted ? refusal(addresses.take(request.ip)) : undefined);
   });
   app.addHook('onSend', (request, reply, payload, next) => {
-    if (request.routeOptions.config.scope === 'public' && request.method !== 'HEAD') {
+    const { scope } = request.routeOptions.config;
+    if ((scope === 'public' || scope === 'session') && request.method !== 'HEAD') {
       const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
-      const bytes = isWhole ? payload.length : Number(reply.getHeader('content-length') ?? 0);
+      const announced = () => Number(reply.getHeader('content-length') ?? 0);
+      // A pack that a person fetches comes in pieces, at the pace of its reader, and holds up no other request.
+      const bytes = isWhole ? payload.length : scope === 'public' ? announced() : 0;
       const more = Math.floor(bytes / BYTES_OF_ANSWER);
       if (more > 0) addresses.spend(request.ip, more);
     }
@@ -79,89 +82,144 @@ export function limitAddresses(
 const OUTAGES: ReadonlySet<string> = new Set(['internal_error', 'dispatch_unavailable']);
 
 /**
- * Counts requests with a key, by organisation and, where it has a limit of its own, by key. Every answer says where its
- * caller stands. To be called behind `authenticate`.
+ * Counts requests with a good key, by organisation and, where it has a limit of its own, by key. Every answer says where its
+ * caller stands.
  */
-export function limitOrganisations(app: FastifyInstance, { buckets, onError }: RatesOptions): void {
-  const unknown = (error: unknown): undefined => {
-    onError(error);
-    return undefined;
-  };
-  app.addHook('onRequest', (request, reply, next) => {
+export class Organisations {
+  readonly #buckets: RatesOptions['buckets'];
+  readonly #refusals: Refusals;
+  readonly #unknown: (error: unknown) => undefined;
+
+  constructor({ buckets, onError }: RatesOptions, refusals: Refusals) {
+    this.#buckets = buckets;
+    this.#refusals = refusals;
+    this.#unknown = (error) => {
+      onError(error);
+      return undefined;
+    };
+  }
+
+  /**
+   * Counts a request, and says what it is refused with when there have been too many. Of inference only those are counted that
+   * are refused, when they are; the others are counted at admission.
+   */
+  take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Fault | undefined | Promise<Fault | undefined> {
     const kind = classOf(request);
-    if (kind === 'inference' || kind === 'address' || kind === 'session') return next();
+    if (kind === 'inference') return this.#refusals.refusalOf(request, reply);
+    if (kind === 'address' || kind === 'session') return undefined;
+    return this.#takeFrom(kind, request, reply);
+  }
+
+  /**
+   * The same for a request that its key may not make, whatever it asks for: it changes nothing, and counts as one that reads.
+   * Who has stolen a key could otherwise hold up what others of the organisation change, revoke or run.
+   */
+  takeForbidden(request: FastifyRequest, reply: FastifyReply): Promise<Fault | undefined> {
+    return this.#takeFrom('reads', request, reply);
+  }
+
+  async #takeFrom(
+    kind: 'reads' | 'changes' | 'revocations',
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Fault | undefined> {
     const { credential } = request;
-    buckets
-      .take(credential, kind, kind === 'reads' ? credential.limits : CHANGES)
-      .catch(unknown)
-      .then((state) => {
-        if (state !== undefined) void reply.headers(rateHeaders(state));
-        return next(refusal(state?.waitMs ?? 0));
-      }, next);
-  });
-  app.addHook('onSend', (request, reply, _payload, next) => {
-    const { credential } = request;
-    // What has been admitted, or refused there, says so by itself.
-    const isSaid = reply.hasHeader('x-ratelimit-limit-requests-day');
-    if (isSaid || credential === null || classOf(request) !== 'inference') return next();
-    // Who has waited for Redis once is not to wait for it again.
-    if (request.fault !== null && OUTAGES.has(request.fault.code)) return next();
-    void reply.header('openai-processing-ms', String(Math.round(reply.elapsedTime)));
-    buckets
-      .look(credential)
-      .catch(unknown)
-      .then((state) => {
-        if (state === undefined) return next();
-        const headers = limitHeaders(credential.limits.requestsPerDay, state, Date.now());
-        void reply.headers({ ...headers, ...reply.getHeaders() });
-        return next();
-      }, next);
-  });
+    const rate = kind === 'reads' ? credential.limits : CHANGES;
+    const state = await this.#buckets.take(credential, kind, rate).catch(this.#unknown);
+    // Of inference its answer says other limits, when it is sent.
+    if (state !== undefined && classOf(request) !== 'inference')
+      void reply.headers(rateHeaders(state));
+    return refusal(state?.waitMs ?? 0);
+  }
+
+  /** To be called behind `authenticate`, which has counted what it refuses. */
+  limit(app: FastifyInstance): void {
+    app.addHook('onRequest', (request, reply, next) => {
+      const taken = this.take(request, reply);
+      if (!(taken instanceof Promise)) return next(taken);
+      taken.then(next, next);
+    });
+    app.addHook('onSend', (request, reply, _payload, next) => {
+      const { credential } = request;
+      // What has been admitted, or refused there, says so by itself.
+      const isSaid = reply.hasHeader('x-ratelimit-limit-requests-day');
+      if (isSaid || credential === null || classOf(request) !== 'inference') return next();
+      // Who has waited for Redis once is not to wait for it again.
+      if (request.fault !== null && OUTAGES.has(request.fault.code)) return next();
+      void reply.header('openai-processing-ms', String(Math.round(reply.elapsedTime)));
+      this.#buckets
+        .look(credential)
+        .catch(this.#unknown)
+        .then((state) => {
+          if (state === undefined) return next();
+          const headers = limitHeaders(credential.limits.requestsPerDay, state, Date.now());
+          void reply.headers({ ...headers, ...reply.getHeaders() });
+          return next();
+        }, next);
+    });
+  }
 }
 
 /**
- * Counts requests for inference that are refused for what they are, which admission never sees: by key, at the rate of
- * its organisation or its own, a large body as many, in the memory of this process. A key that is over it is told to wait before its next
- * body is read. To be called behind `authenticate`, and `count` with every refusal.
+ * Counts requests for inference that are refused for what they are, which admission never sees: at the rate of their
+ * organisation and at that of their key, where it has one of its own, a large body as many, in the memory of this process.
+ * A caller that is over it is told to wait before its next body is read. `count` is to be called with every refusal.
  */
 export class Refusals {
   readonly #now: () => number;
-  /** When a key has earned what was refused to it. */
-  readonly #due = new SecondChanceMap<number>(KEYS_MAX);
+  /** When an organisation or a key has earned what was refused to it. */
+  readonly #due = new SecondChanceMap<number>(CALLERS_MAX);
 
   /** `now` in monotonic milliseconds. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  limit(app: FastifyInstance): void {
-    app.addHook('onRequest', (request, reply, next) => {
-      if (classOf(request) !== 'inference') return next();
-      const { credential } = request;
-      const { requestsPerSecond, burst } = rateOf(credential);
-      const resetMs = (this.#due.get(credential.keyId) ?? 0) - this.#now();
-      const waitMs = Math.max(0, Math.ceil(resetMs - ((burst - 1) * 1_000) / requestsPerSecond));
-      if (waitMs > 0)
-        void reply.headers(rateHeaders({ perSecond: requestsPerSecond, remaining: 0, resetMs }));
-      next(refusal(waitMs));
-    });
+  /** What a request is refused with when too many before it were; its answer then names the limit that it waits for longest. */
+  refusalOf({ credential }: FastifyRequest, reply: FastifyReply): Fault | undefined {
+    let longestMs = 0;
+    for (const [name, { requestsPerSecond, burst }] of refusalRatesOf(credential)) {
+      const resetMs = (this.#due.get(name) ?? 0) - this.#now();
+      const waitMs = Math.ceil(resetMs - ((burst - 1) * 1_000) / requestsPerSecond);
+      if (waitMs <= longestMs) continue;
+      longestMs = waitMs;
+      void reply.headers(rateHeaders({ perSecond: requestsPerSecond, remaining: 0, resetMs }));
+    }
+    return refusal(longestMs);
   }
 
-  count({ status }: Fault, request: FastifyRequest): void {
-    if (status < 400 || status >= 500 || status === 429) return;
+  count({ status, code }: Fault, request: FastifyRequest): void {
+    if (status < 400 || status >= 500 || status === 429 || FORBIDDEN.has(code)) return;
     const { credential } = request;
     if (credential === null || classOf(request) !== 'inference') return;
     const { bytes = 0 } = (request.body ?? {}) as { bytes?: number };
-    const { keyId } = credential;
     const weight = Math.max(1, Math.ceil(bytes / BYTES_OF_REFUSAL));
-    const from = Math.max(this.#due.get(keyId) ?? 0, this.#now());
-    this.#due.set(keyId, from + (weight * 1_000) / rateOf(credential).requestsPerSecond);
+    for (const [name, { requestsPerSecond }] of refusalRatesOf(credential)) {
+      const from = Math.max(this.#due.get(name) ?? 0, this.#now());
+      this.#due.set(name, from + (weight * 1_000) / requestsPerSecond);
+    }
   }
 }
 
-/** What refused requests of a key are counted at. */
-function rateOf({ limits, keyLimit }: Credential): Rate {
-  return keyLimit ?? limits;
+/** Refusals of good keys, which are counted where they are made. */
+const FORBIDDEN: ReadonlySet<string> = new Set(['insufficient_scope', 'customer_suspended']);
+
+/** What refused requests are counted at, and under which names: an organisation has its rate once, however many keys. */
+function refusalRatesOf({
+  orgId,
+  keyId,
+  limits,
+  keyLimit,
+}: Credential): readonly (readonly [name: string, rate: Rate])[] {
+  return keyLimit === null
+    ? [[orgId, limits]]
+    : [
+        [orgId, limits],
+        [keyId, keyLimit],
+      ];
 }
 
 export function classOf({

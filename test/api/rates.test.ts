@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance } from 'fastify';
 import type { AppOptions } from '#api/app.ts';
 import { READ_HERE } from '#api/inference/handle.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
-import { rateClassOf } from '#api/plugins/rates.ts';
+import { BYTES_OF_ANSWER, limitAddresses, rateClassOf } from '#api/plugins/rates.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { generateKey } from '#shared/keys/format.ts';
@@ -121,9 +122,50 @@ describe('every route', () => {
   );
 });
 
+describe('a key that may not do what it asks', () => {
+  it(
+    'is under a limit on every route: what is refused to it counts as read by its organisation, and takes nothing from changes and revocations',
+    { tags: ['limits.every-route', 'limits.headers'] },
+    async () => {
+      const app = await build({ buckets: buckets(1_500) });
+      const { payload } = await app.inject({ method: 'GET', url: '/openapi.json' });
+      const { operations } = new ApiDescription(JSON.parse(payload) as never);
+      const bare = credentials.issue('org_rates', [], { limits: NEGOTIATED });
+      const asked = new Set<string>();
+      for (const { method, path, operation } of operations) {
+        if (operation.security.length === 0) continue;
+        const verb = method.toUpperCase();
+        const isInference = operation.tags.includes('Inference') && method === 'post';
+        asked.add(rateClassOf('key', verb, isInference));
+        taken = [];
+        const answer = await ask(app, verb, path.replaceAll(/\{[^}]+\}/g, 'x'), bare);
+        expectRefusal(answer, 'requests_per_second_exceeded');
+        expect(taken, `${method} ${path}`).toEqual([['org_rates', 'reads', 70, 220]]);
+      }
+      expect([...asked].toSorted()).toEqual(['changes', 'inference', 'reads']);
+    },
+  );
+
+  it(
+    'may try inference as often, and takes nothing from the requests of others of its organisation',
+    { tags: ['limits.refusals'] },
+    async () => {
+      const limits = { ...NEGOTIATED, requestsPerSecond: 0.001, burst: 1 };
+      const [bare, good] = [[], SCOPES].map((scopes) =>
+        credentials.issue('org_bare', scopes, { limits }),
+      );
+      const app = await build({ buckets: buckets(0) });
+      for (let i = 0; i < 3; i += 1)
+        expectRefusal(await ask(app, 'POST', '/v1/chat/completions', bare), 'insufficient_scope');
+      const own = await ask(app, 'POST', '/v1/chat/completions', good);
+      expectRefusal(own, 'invalid_content_type');
+    },
+  );
+});
+
 describe('requests for inference that are refused before admission', () => {
   it(
-    'are counted by key, a large body as many, and a key that is over its rate waits before its next body is read',
+    'are counted by organisation, over all its keys, a large body as many, and who is over the rate waits before the next body is read',
     { tags: ['limits.refusals'] },
     async () => {
       let read = 0;
@@ -148,10 +190,12 @@ describe('requests for inference that are refused before admission', () => {
         code = (await send(app, large)).json().error.code as string;
       expect(code).toBe('requests_per_second_exceeded');
       expect(read).toBeGreaterThanOrEqual(13);
-      const other = credentials.issue('org_rates', SCOPES, { keyId: 'key_other' });
-      expect((await send(app, '{', other)).json()).toMatchObject({
-        error: { code: 'invalid_json' },
-      });
+      const codeOf = async (orgId: string): Promise<string> => {
+        const other = credentials.issue(orgId, SCOPES, { limits: NEGOTIATED, keyId: `${orgId}_2` });
+        return (await send(app, '{', other)).json<{ error: { code: string } }>().error.code;
+      };
+      expect(await codeOf('org_rates')).toBe('requests_per_second_exceeded');
+      expect(await codeOf('org_others')).toBe('invalid_json');
     },
   );
 });
@@ -215,11 +259,23 @@ describe('refused requests of a key with a limit of its own', () => {
 
 describe('an address', () => {
   const perAddress = { requestsPerSecond: 0.001, burst: 3 };
+  const refused = {
+    revoked: credentials.issue('org_rates', SCOPES, { keyState: 'revoked' }),
+    expired: credentials.issue('org_rates', SCOPES, { expiresAt: 1 }),
+    closed: credentials.issue('org_closed', SCOPES, { accountState: 'closed' }),
+    suspended: credentials.issue('org_suspended', SCOPES, { accountState: 'suspended' }),
+    bare: credentials.issue('org_rates', []),
+  };
 
   it.each([
     ['that tries keys', 'GET', '/v1/models', 'dkt_nokeyatall', 'invalid_api_key'],
     ['that looks for addresses', 'GET', '/v1/nothing', null, 'route_not_found'],
     ['that shows no key', 'POST', '/v1/chat/completions', null, 'invalid_api_key'],
+    ['that shows a revoked key', 'GET', '/v1/models', refused.revoked, 'revoked_api_key'],
+    ['that shows an expired key', 'GET', '/v1/models', refused.expired, 'expired_api_key'],
+    ['of a closed account', 'GET', '/v1/models', refused.closed, 'revoked_api_key'],
+    ['of a suspended account', 'GET', '/v1/models', refused.suspended, 'customer_suspended'],
+    ['of a key without the scope', 'GET', '/v1/keys', refused.bare, 'insufficient_scope'],
   ] as const)(
     'an address %s may do so at its rate, and a good key from it is still served',
     { tags: ['limits.addresses'] },
@@ -251,6 +307,23 @@ it(
     expect(await take(3, known)).toEqual([304, 304, 304]);
     // Each is as twenty-six.
     expect((await take(5, {})).slice(-2)).toEqual([429, 429]);
+  },
+);
+
+it(
+  'a page counts for its address by its size as an answer for everybody does, and a file that is sent in pieces does not',
+  { tags: ['limits.addresses'] },
+  async () => {
+    const spent: number[] = [];
+    const app = fastify();
+    limitAddresses(app, { take: () => 0, spend: (_address, weight) => spent.push(weight) });
+    const config = { scope: 'session' } as const;
+    app.get('/page', { config }, () => 'x'.repeat(3 * BYTES_OF_ANSWER));
+    app.get('/pack', { config }, (_request, reply) =>
+      reply.header('content-length', 100_000).send(Readable.from([Buffer.alloc(100_000)])),
+    );
+    for (const url of ['/page', '/pack']) expect((await app.inject(url)).statusCode).toBe(200);
+    expect(spent).toEqual([3]);
   },
 );
 
