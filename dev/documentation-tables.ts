@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { TSchema } from 'typebox';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
-import { FORMAT_2 as RECEIPT } from '#shared/receipts/format-2.ts';
+import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
 import { comparedModels } from './compared-models.ts';
 import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';

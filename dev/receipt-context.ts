@@ -1,11 +1,11 @@
 /**
  * The JSON-LD context of receipts, made from their description: `node dev/receipt-context.ts` writes it under the name
- * that holds its hash. A released one never changes.
+ * that holds its hash.
  */
 import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { Described } from '#shared/receipts/fields.ts';
-import { FORMAT_2 } from '#shared/receipts/format-2.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { PREFIXES } from './receipt-shapes.ts';
 
 type Field = Described & Readonly<Record<string, unknown>>;
@@ -58,7 +58,7 @@ function definitionOf(id: string, field: Field): unknown {
 const UNTYPED: ReadonlySet<string> = new Set(['xsd:boolean', 'xsd:integer', 'xsd:string']);
 
 if (import.meta.main) {
-  const text = `${JSON.stringify(receiptContext(FORMAT_2), null, 2)}\n`;
+  const text = `${JSON.stringify(receiptContext(FORMAT_1), null, 2)}\n`;
   const name = `docket-receipt-${hash('sha256', text, 'base64url')}.jsonld`;
   writeFileSync(new URL(`../shared/receipts/contexts/${name}`, import.meta.url), text);
   console.log(name);

@@ -1,10 +1,11 @@
 /**
- * The SHACL shapes of receipts, made from its description: `node dev/receipt-shapes.ts` prints them. Those of a released
- * format lie in shared/receipts/contexts and never change, since packs pin their bytes; a test compares.
+ * The SHACL shapes of receipts, made from their description: `node dev/receipt-shapes.ts` writes those of the format in
+ * which receipts are issued. Packs pin their bytes, so their digest in shared/packs/shapes.ts and verify.py goes with them.
  */
+import { writeFileSync } from 'node:fs';
 import type { TObject } from 'typebox';
 import type { Described } from '#shared/receipts/fields.ts';
-import { FORMAT_2 } from '#shared/receipts/format-2.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 
 /** What compact IRIs of descriptions begin with. */
@@ -116,9 +117,6 @@ const BETWEEN_FIELDS: Readonly<Record<string, Constraint>> = {
   'qudt:numericValue': { lessThanOrEquals: 'qudt:upperBound' },
 };
 
-/** Values of receipts that were late, which are not signed. */
-const NEVER_SIGNED: readonly unknown[] = ['issuance'];
-
 function revisedShape(fields: Fields): Shape {
   const onRevisions = Object.values(fields).filter((field) => field['x-when'] === 'revision');
   return {
@@ -163,7 +161,7 @@ function propertyOf(name: string, field: Field, required: boolean): Constraint[]
   const list = field['type'] === 'array' && field['items'] !== undefined;
   const path = name === 'type' && isOneOf(field) ? `${RDF}type` : field['x-term'];
   if (path === undefined) return [];
-  const least = list ? field['minItems'] : required || field['x-when'] === 'issued' ? 1 : undefined;
+  const least = list ? field['minItems'] : required ? 1 : undefined;
   return [
     {
       path,
@@ -188,9 +186,7 @@ function valueOf(field: Field): Constraint {
   if (type === '@id') return { nodeKind: 'sh:IRI' };
   if (type === '@json') return { datatype: `${RDF}JSON` };
   if (type === '@vocab') return { inIris: Object.values(field['x-values'] ?? {}) };
-  if (isOneOf(field)) {
-    return { in: (field['enum'] as unknown[]).filter((one) => !NEVER_SIGNED.includes(one)) };
-  }
+  if (isOneOf(field)) return { in: field['enum'] };
   const start = type === 'sec:multibase' ? /^\^\w+/.exec(String(field['pattern']))?.[0] : undefined;
   const least = type === 'xsd:decimal' ? 0 : field['minimum'];
   return {
@@ -213,4 +209,10 @@ function fieldsOf(schema: Field): Fields {
   return (schema['properties'] as Fields | undefined) ?? {};
 }
 
-if (import.meta.main) console.log(JSON.stringify(receiptShapes(FORMAT_2), null, 2));
+if (import.meta.main) {
+  const text = `${JSON.stringify(receiptShapes(FORMAT_1), null, 2)}\n`;
+  writeFileSync(
+    new URL('../shared/receipts/contexts/docket-receipt-shapes.jsonld', import.meta.url),
+    text,
+  );
+}

@@ -7,7 +7,6 @@ type Field = Described & Readonly<Record<string, unknown>>;
 
 /** When a field is there, in words. */
 const WHEN: Readonly<Record<Condition, string>> = {
-  issued: 'unless late',
   ran: 'unless refused',
   refused: 'refused',
   estimated: 'estimated',

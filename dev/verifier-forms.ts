@@ -5,7 +5,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
-import { FORMAT_2 } from '#shared/receipts/format-2.ts';
 
 type Field = Readonly<Record<string, unknown>>;
 
@@ -55,7 +54,6 @@ export function withForms(script: string): string {
   const forms = {
     seal: formOf(SEAL_FORMAT as unknown as Field),
     1: formOf(FORMAT_1 as unknown as Field),
-    2: formOf(FORMAT_2 as unknown as Field),
   };
   return script.slice(0, start) + broken(JSON.stringify(forms)) + script.slice(end);
 }

@@ -75,13 +75,13 @@ function reproduce(document: ReceiptDocument, found: NamedDerivation | undefined
       degradation === undefined ? 'the request was refused' : `degraded: ${degradation.code}`;
     throw new Error(`The receipt states no measurement (${why}).`);
   }
-  if ('derivation' in measurement && found === undefined) {
+  if (found === undefined) {
     const { derivation } = measurement;
     throw new Error(
       `The receipt names its other inputs by a derivation record. Fetch ${derivation}, keep it beside the receipt as ${derivationDigest(measurement)}.json or name it with --derivation, and try again.`,
     );
   }
-  const stated = statedMeasurement(wholeMeasurement(measurement, () => found?.document));
+  const stated = statedMeasurement(wholeMeasurement(measurement, () => found.document));
   const { id, version } = stated.methodology;
   const methodology = loadMethodologies().methodology(id, version);
   if (methodology === undefined) throw new Error(`There is no methodology ${id} ${version} here.`);

@@ -9,7 +9,6 @@ import {
   BAG_INFO,
   isPlaceOfPack,
   MANIFEST,
-  PACK_FORMATS,
   RECEIPTS,
   REVISION_PROOFS,
   REVISIONS,
@@ -64,11 +63,8 @@ export function openBag(pack: PackFile): Bag {
   const seal = parseSeal(textOf(bytes, SEAL), SEAL);
   checkSealedFiles(pack, seal);
   checkTagFiles(pack, manifest, seal);
-  // Packs of the first format hold the shapes that there were.
-  const shapes = seal.credentialSubject.format === PACK_FORMATS[0] ? SHAPES.slice(0, 1) : SHAPES;
-  const lacking = shapes.find((path) => !manifest.has(path));
-  if (lacking !== undefined) {
-    throw new PackProblem('missing_file', lacking, 'A file is missing that every pack has.');
+  if (!manifest.has(SHAPES)) {
+    throw new PackProblem('missing_file', SHAPES, 'A file is missing that every pack has.');
   }
   const read = (path: string): Uint8Array => {
     const digest = manifest.get(path);

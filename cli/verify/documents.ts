@@ -9,8 +9,9 @@ import {
   METHODOLOGIES,
   methodologyPath,
   SEAL,
+  SHAPES,
 } from '#shared/packs/layout.ts';
-import { knownShapesDigests } from '#shared/packs/shapes.ts';
+import { SHAPES_DIGEST } from '#shared/packs/shapes.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import type { Bag } from './bag.ts';
@@ -38,14 +39,10 @@ export class CitedDocuments {
     this.#sealed = new Map(bag.seal.relatedResource.map((each) => [each.id, each.digestMultibase]));
     for (const path of bag.manifest.keys()) {
       if (path.startsWith(`${CONTEXTS}/`)) this.#checkName(path);
-      const shapes = knownShapesDigests(path);
-      if (shapes !== undefined && !shapes.includes(sha256Text(bag.read(path), 'hex'))) {
-        throw new PackProblem(
-          'shapes_mismatch',
-          path,
-          'The shapes are not those that were published.',
-        );
-      }
+    }
+    if (sha256Text(bag.read(SHAPES), 'hex') !== SHAPES_DIGEST) {
+      const message = 'The shapes are not those that were published.';
+      throw new PackProblem('shapes_mismatch', SHAPES, message);
     }
     for (const id of bag.seal['@context']) this.#checkContext(id);
   }

@@ -3,7 +3,6 @@ import { disagreement } from '#shared/receipts/agreement.ts';
 import {
   derivationDigest,
   type DerivationDocument,
-  NO_DERIVATIONS,
   parseDerivation,
   type WholeMeasurement,
   wholeMeasurement,
@@ -312,11 +311,8 @@ async function whatItNames(
   const { document } = verdict;
   const measurement = document?.measurement;
   if (measurement === undefined) return { derivation: null };
-  if (!('derivation' in measurement)) {
-    return { derivation: null, whole: wholeMeasurement(measurement, NO_DERIVATIONS) };
-  }
   const { derivation: address } = measurement;
-  const digest = derivationDigest(measurement)!;
+  const digest = derivationDigest(measurement);
   try {
     const record = await find({ digest, address, issuer: document!.issuer });
     if (record === undefined || 'missing' in record) {

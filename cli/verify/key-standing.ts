@@ -124,10 +124,9 @@ class AnchoredKeys {
     };
   }
 
-  /** From pack format 2 on the seal says what of the anchor there must be. */
+  /** The seal says what of the anchor there must be. */
   #compareSealed(anchored: Anchored | null): void {
-    const { anchor: sealed, format } = this.#bag.seal.credentialSubject;
-    if (format === 'docket-evidence-pack/1') return;
+    const { anchor: sealed } = this.#bag.seal.credentialSubject;
     const isAnchor = (path: string): boolean => path.startsWith(`${ANCHOR}/keys/`);
     const { size, root } = this.#anchor!;
     const found = {

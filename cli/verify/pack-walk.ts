@@ -2,8 +2,6 @@ import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import {
   CHECKPOINTS,
-  hasPageThatFollows,
-  hasReport,
   LINEAGE,
   RECEIPTS,
   REPORT,
@@ -22,7 +20,6 @@ import { ReportFacts } from '#shared/packs/report/facts.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
 import { parseStatement, type ReportStatement } from '#shared/packs/report/statement.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
-import type { TotalsDocument } from '#shared/packs/seal-format.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
 import type { Bag } from './bag.ts';
@@ -141,9 +138,9 @@ export class PackWalk {
     }
     this.#ledger.finish();
     this.#refuseDoubled();
-    if (this.#isTabled) this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
+    this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
     this.#seen.heads = this.#ledger.heads;
-    if (range.signedHeads !== undefined && range.signedHeads !== this.#ledger.heads) {
+    if (range.signedHeads !== this.#ledger.heads) {
       const message = 'There are not as many signed heads within the range as the seal says.';
       throw new PackProblem('wrong_count', CHECKPOINTS, message);
     }
@@ -238,10 +235,8 @@ export class PackWalk {
     this.#totals.merge(findings.totals);
     this.#report.merge(findings.report);
     for (const fact of findings.revisions) {
-      const { repeated, reported, ...rest } = fact;
-      // Packs of the first format were held to less.
-      const held = this.#isTabled ? { repeated } : {};
-      const counts = this.#links.take({ ...rest, ...held, digest: () => fact.digest });
+      const { reported, ...rest } = fact;
+      const counts = this.#links.take({ ...rest, digest: () => fact.digest });
       if (fact.statedCounts !== undefined && fact.statedCounts !== counts) {
         this.#contradict(REPORT, `It says otherwise whether entry ${fact.index} counts.`);
       }
@@ -309,13 +304,7 @@ export class PackWalk {
     return { file, sha256: this.#bag.manifest.get(path)!, superseded, ...this.#tableOf(path) };
   }
 
-  /** Packs of the first format have no tables. */
-  get #isTabled(): boolean {
-    return hasReport(this.#bag.seal.credentialSubject.format);
-  }
-
   #tableOf(shard: string): Pick<ShardTask, 'table'> {
-    if (!this.#isTabled) return {};
     const path = tablePath(shard);
     const file = this.#bag.pack.files.get(path);
     const sha256 = this.#bag.manifest.get(path);
@@ -329,12 +318,10 @@ export class PackWalk {
 
   /** What is meant for people is all there, and nothing else is. */
   #checkReport(): void {
-    const { format } = this.#bag.seal.credentialSubject;
-    const own = this.#isTabled ? [TOTALS_TABLE, REPORT_PAGE] : [];
-    if (hasPageThatFollows(format)) own.push(REPORT_STATEMENT);
+    const own = [TOTALS_TABLE, REPORT_PAGE, REPORT_STATEMENT];
     if (this.#contradiction !== undefined) throw this.#contradiction;
     for (const path of own) this.#bag.read(path);
-    if (this.#isTabled && !isPassive(textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE))) {
+    if (!isPassive(textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE))) {
       const message = 'The page runs, loads or leads to something.';
       throw new PackProblem('report_mismatch', REPORT_PAGE, message);
     }
@@ -342,7 +329,6 @@ export class PackWalk {
       (path) => path.startsWith(`${REPORT}/`) && !this.#judged.has(path) && !own.includes(path),
     );
     if (odd !== undefined) throw new PackProblem('extra_file', odd, 'No report has such a file.');
-    if (!this.#isTabled) return;
     const stated = textOf(this.#bag.read(TOTALS_TABLE), TOTALS_TABLE);
     if (stated !== totalsTable(this.#totals)) {
       const message = 'The receipts do not add up to what the table says.';
@@ -350,12 +336,8 @@ export class PackWalk {
     }
   }
 
-  /**
-   * Makes the page again from what the pack holds. Pages of the second format were made in several ways, and are the word
-   * of whoever sealed the pack.
-   */
+  /** Makes the page again from what the pack holds. */
   #comparePage(): void {
-    if (!hasPageThatFollows(this.#bag.seal.credentialSubject.format)) return;
     if (textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE) === this.#page(this.#statement())) return;
     const message = 'The page says otherwise than what is in the pack.';
     throw new PackProblem('report_mismatch', REPORT_PAGE, message);
@@ -401,11 +383,10 @@ export class PackWalk {
 
   #compareTotals(): void {
     const { range, totals } = this.#bag.seal.credentialSubject;
-    const found = this.#totals.total().document();
     const fits =
       range.revisions === this.#revisions &&
       range.superseded === this.#superseded &&
-      canonicalJson(totals) === canonicalJson(this.#isTabled ? found : inFirstFormat(found));
+      canonicalJson(totals) === canonicalJson(this.#totals.total().document());
     if (!fits) {
       throw new PackProblem(
         'totals_mismatch',
@@ -422,10 +403,3 @@ function firstIndexOf(path: string): number {
 
 /** Later than every time of integration, as text. */
 const END_OF_TIME = '~';
-
-/** Packs of the first format state no bounds, and no tokens of uncovered requests. */
-function inFirstFormat({ result, ...totals }: TotalsDocument): object {
-  const { uncoveredInputTokens: _i, uncoveredCachedInputTokens: _c, ...rest } = totals;
-  const { uncoveredOutputTokens: _o, ...counts } = rest;
-  return { ...counts, result: result.map(({ lower: _l, upper: _u, ...each }) => each) };
-}

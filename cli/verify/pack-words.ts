@@ -1,4 +1,3 @@
-import { hasPageThatFollows, hasReport } from '#shared/packs/layout.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { Row } from '#cli/print.ts';
@@ -10,6 +9,9 @@ import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from '.
 /** Where keys came from when nobody named any. */
 const OWN_KEYS =
   'the keys in the pack itself, which do not show whose it is: fetch did.json from the issuer and use --trust';
+
+const PAGE_REMADE =
+  'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack';
 
 const PINNED = 'the did.json in the pack, which you pinned';
 
@@ -54,7 +56,7 @@ export function packSaid(
     trusted,
     ...(seal === undefined ? {} : factsOf(seal, holds)),
     ...(holds ? { lineage: lineageText(verdict) } : {}),
-    ...(holds ? { ...reportText(verdict), ...scriptText(verdict, script) } : {}),
+    ...(holds ? { report: PAGE_REMADE, ...scriptText(verdict, script) } : {}),
   };
   return {
     verdict: verdict.verdict,
@@ -99,17 +101,6 @@ function outside({ anchored, timestamps, seal }: PackVerdict): Row {
   };
 }
 
-/** What was shown of the page: in packs of the second format nothing. */
-function reportText({ seal }: PackVerdict): Row {
-  const format = seal!.credentialSubject.format;
-  if (!hasReport(format)) return {};
-  return {
-    report: hasPageThatFollows(format)
-      ? 'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack'
-      : 'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again',
-  };
-}
-
 function scriptText({ script }: PackVerdict, ours: string): Row {
   if (script === ours) return {};
   return {
@@ -147,9 +138,7 @@ function factsOf(seal: SealDocument, holds: boolean): Row {
     inferences: `${count(totals.covered)} with an estimate, ${count(totals.uncovered)} without, ${count(totals.refused)} refused`,
     tokens: `${count(totals.inputTokens)} in, ${count(totals.outputTokens)} out, of those with an estimate`,
     ...readableAmounts(totals.result),
-    ...(totals.result.every(({ lower }) => lower === undefined)
-      ? {}
-      : { intervals: 'brackets add up the 5–95 % intervals of the receipts' }),
+    intervals: 'brackets add up the 5–95 % intervals of the receipts',
   };
 }
 

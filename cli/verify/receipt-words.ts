@@ -93,7 +93,7 @@ function factsOf(document: ReceiptDocument): Row {
     ...(explanation === undefined ? {} : { explanation }),
     model: subject.model,
     region: subject.region,
-    outcome: subject.outcome ?? null,
+    outcome: subject.outcome,
     tokens: [used.tokens, used.counted].filter((text) => text !== '').join(', '),
     ...(measurement === undefined ? {} : readableAmounts(measurement.result)),
     ...(measurement === undefined ? {} : { 'quality of data': qualityOf(measurement) }),
@@ -111,8 +111,8 @@ function detailsOf(document: ReceiptDocument): Row {
     issuer: document.issuer,
     'issued at': document.validFrom,
     request: subject.id,
-    'request digest': subject.requestDigest ?? null,
-    'answer digest': ('responseDigest' in subject ? subject.responseDigest : undefined) ?? null,
+    'request digest': subject.requestDigest,
+    'answer digest': subject.responseDigest ?? null,
     ...(measurement === undefined ? {} : exactAmounts(measurement.result)),
   };
 }

@@ -52,8 +52,8 @@ export interface StatedAmount {
   quantityKind: QuantityName;
   unit: string;
   value: string;
-  lower?: string;
-  upper?: string;
+  lower: string;
+  upper: string;
 }
 
 /** Amounts in the words and units of the page of a receipt. */
@@ -61,9 +61,8 @@ export function readableAmounts(amounts: readonly StatedAmount[]): Row {
   return Object.fromEntries(
     amounts.map(({ quantityKind, value, lower, upper }) => {
       const { unit, text } = scaleFor(quantityKind, value);
-      const interval =
-        lower === undefined || upper === undefined ? '' : ` [${text(lower)}–${text(upper)}]`;
-      return [QUANTITY_TITLES[quantityKind].toLowerCase(), `${text(value)} ${unit}${interval}`];
+      const amount = `${text(value)} ${unit} [${text(lower)}–${text(upper)}]`;
+      return [QUANTITY_TITLES[quantityKind].toLowerCase(), amount];
     }),
   );
 }
@@ -71,9 +70,9 @@ export function readableAmounts(amounts: readonly StatedAmount[]): Row {
 /** The same to the last digit. */
 export function exactAmounts(amounts: readonly StatedAmount[]): Row {
   return Object.fromEntries(
-    amounts.map(({ quantityKind, value, unit, lower, upper }) => {
-      const interval = lower === undefined || upper === undefined ? '' : ` (${lower} to ${upper})`;
-      return [quantityKind, `${value} ${unit}${interval}`];
-    }),
+    amounts.map(({ quantityKind, value, unit, lower, upper }) => [
+      quantityKind,
+      `${value} ${unit} (${lower} to ${upper})`,
+    ]),
   );
 }

@@ -67,7 +67,7 @@ export interface ShardTask {
   superseded: { index: number; by: number }[];
   /** Lineage documents of receipts in the shard. */
   lineage: PackedLineage[];
-  /** Its table, from pack format 2 on. */
+  /** Its table; a pack that lacks it is refused, unless a graver problem is found first. */
   table?: { file: PackedFile; sha256: string };
 }
 
@@ -318,7 +318,7 @@ class ShardJudge {
   #measurementOf({ measurement }: ReceiptDocument, index: number): WholeMeasurement | undefined {
     if (measurement === undefined) return undefined;
     const digest = derivationDigest(measurement);
-    if (digest !== undefined && !this.#terms.derivations.has(digest)) {
+    if (!this.#terms.derivations.has(digest)) {
       const path = derivationPath(digest);
       const message = `The pack does not say what the estimate of entry ${index} was made from.`;
       throw new PackProblem('derivation_missing', path, message);
@@ -337,16 +337,14 @@ class ShardJudge {
       const { id, name, version, digest } = measurement.hadPlan;
       this.#citations.set(`${id} ${digest}`, { kind: 'methodology', id, name, version, digest });
       const named = derivationDigest(measurement.stated);
-      if (named !== undefined) {
-        const record = {
-          kind: 'derivation',
-          id: named,
-          name: '',
-          version: '',
-          digest: named,
-        } as const;
-        this.#citations.set(named, record);
-      }
+      const record = {
+        kind: 'derivation',
+        id: named,
+        name: '',
+        version: '',
+        digest: named,
+      } as const;
+      this.#citations.set(named, record);
     }
     if (this.#citations.size > CITATIONS_MAX) {
       throw new PackProblem('methodology_mismatch', this.#task.file.path, 'Too much is cited.');

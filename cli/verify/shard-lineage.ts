@@ -1,5 +1,4 @@
 import { lineageContextOf } from '#shared/lineage/build.ts';
-import { CURRENT_FORM, formOfContext } from '#shared/lineage/context.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import type { LineageSources } from '#shared/lineage/of-receipt.ts';
 import {
@@ -146,12 +145,10 @@ export function judgeLineage(
   const { id, measurement: stated } = receipt.document;
   const measurement = wholeMeasurement(stated!, sources.derivation ?? NO_DERIVATIONS);
   const { name, version } = measurement.hadPlan;
-  const form = formOfContext(contextIn(text)) ?? CURRENT_FORM;
-  const own = lineageContextOf(id, form);
+  const own = lineageContextOf(id);
   const known = sources.methodology(name, version) !== undefined;
   try {
-    if (known && packLineage(sources, receipt, form) === text)
-      return { remade: true, context: own };
+    if (known && packLineage(sources, receipt) === text) return { remade: true, context: own };
   } catch (error) {
     if (!isContradiction(error)) throw error;
     return {
@@ -168,9 +165,4 @@ export function judgeLineage(
   const where = contradiction ?? 'between records and results';
   const message = `It says other things than the receipt and its methodology (${where}).`;
   return { remade: false, contradiction: message };
-}
-
-/** What a document in its canonical form cites: `@context` is its first member. */
-function contextIn(text: string): string {
-  return /^\{"@context":"([^"\\]*)"/.exec(text)?.[1] ?? '';
 }

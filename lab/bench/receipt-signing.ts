@@ -3,13 +3,11 @@
  * Prints microseconds of processor time per step, whatever else the machine does, and receipts per second and core.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import type { ReceiptDocument, ReceiptDocument2 } from '#shared/receipts/document.ts';
 import { orderedJson } from '#shared/kernel/canonical-json.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { readNumbers } from './support/arguments.ts';
@@ -86,15 +84,6 @@ const text = orderedJson(document);
 const signature = sign(null, new Uint8Array(64), privateKey);
 const signed = signer.sign(document);
 
-/** A receipt of the first format, to compare with: what it costs to write, hash and sign its bytes. */
-const { proof: _, ...format1 } = JSON.parse(
-  readFileSync(
-    new URL('../../test/vectors/format-1/receipts/complete.json', import.meta.url),
-    'utf8',
-  ),
-) as ReceiptDocument;
-const signed1 = signer.sign(format1 as ReceiptDocument2);
-
 const STEPS: Record<string, () => unknown> = {
   'build the document': build,
   'write canonical JSON': () => orderedJson(document),
@@ -102,13 +91,10 @@ const STEPS: Record<string, () => unknown> = {
   'Ed25519 alone': () => sign(null, signature, privateKey),
   'base58 of the signature': () => encodeBase58(signature),
   'sign (all but building)': () => signer.sign(document),
-  'sign one of format 1': () => signer.sign(format1 as ReceiptDocument2),
   'build and sign': () => signer.sign(build()),
 };
 
-console.log(
-  `receipt: ${Buffer.byteLength(signed)} bytes; of format 1: ${Buffer.byteLength(signed1)} bytes`,
-);
+console.log(`receipt: ${Buffer.byteLength(signed)} bytes`);
 for (const [name, step] of Object.entries(STEPS)) {
   for (let i = 0; i < ROUNDS / 10; i += 1) step();
   const start = process.threadCpuUsage();

@@ -6,7 +6,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { idInAddress } from '#shared/receipts/reread.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { checkFacts } from './check.ts';
-import { contextNameOfForm, CURRENT_FORM, type LineageForm } from './context.ts';
+import { LINEAGE_CONTEXT_NAME } from './context.ts';
 import { derivationNodes, type DerivationNodes } from './derivation-nodes.ts';
 import type { LedgerNode, LineageDocument, MeasurementNode, RevisionNode } from './document.ts';
 import type { LedgerPosition, LineageFacts } from './facts.ts';
@@ -15,8 +15,8 @@ import type { LedgerPosition, LineageFacts } from './facts.ts';
 const RECEIPT_PATH = /\/receipts\/[^/]+$/;
 
 /** Address of the context that a receipt's lineage cites. @param receipt address of the receipt */
-export function lineageContextOf(receipt: string, form: LineageForm = CURRENT_FORM): string {
-  return `${receipt.replace(RECEIPT_PATH, '')}/contexts/${contextNameOfForm(form)}`;
+export function lineageContextOf(receipt: string): string {
+  return `${receipt.replace(RECEIPT_PATH, '')}/contexts/${LINEAGE_CONTEXT_NAME}`;
 }
 
 /**
@@ -24,19 +24,16 @@ export function lineageContextOf(receipt: string, form: LineageForm = CURRENT_FO
  * made, so the same facts always give the same document.
  * @throws LineageContradiction when a fact is not what the receipt pins
  */
-export function buildLineage(
-  facts: LineageFacts,
-  form: LineageForm = CURRENT_FORM,
-): LineageDocument {
+export function buildLineage(facts: LineageFacts): LineageDocument {
   checkFacts(facts);
   const { document, bytes, derivation, measurement: whole, ledger } = facts;
   const id = `${document.id}/lineage`;
   const nodes =
     derivation === undefined || whole === undefined
       ? undefined
-      : derivationNodes(derivation, id, whole.hadPlan.id, form);
+      : derivationNodes(derivation, id, whole.hadPlan.id);
   return {
-    '@context': lineageContextOf(document.id, form),
+    '@context': lineageContextOf(document.id),
     id,
     type: ['Lineage', 'Entity'],
     about: {
@@ -67,9 +64,9 @@ function inferenceNode({ credentialSubject: subject }: ReceiptDocument): JsonObj
     region,
     route,
     startedAt,
-    ...(endedAt === undefined ? {} : { endedAt }),
+    endedAt,
     ...(gridZone === undefined ? {} : { gridZone }),
-    ...(outcome === undefined ? {} : { outcome }),
+    outcome,
   };
 }
 
@@ -87,10 +84,7 @@ function measurementNode(
     wasInformedBy: document.credentialSubject.id,
     software: { type: 'SoftwareApplication', name, version },
     hadPlan: { ...hadPlan, constants },
-    // Format 1 names none, and was the only one when documents of form 1 were made.
-    ...('metered' in stated && stated.metered !== undefined
-      ? { metered: { ...stated.metered } }
-      : {}),
+    ...(stated.metered === undefined ? {} : { metered: { ...stated.metered } }),
     used,
     steps,
     bounds,

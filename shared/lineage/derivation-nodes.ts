@@ -1,7 +1,6 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { Derivation, RecordView, Step, Warning } from '#shared/methodology/derivation.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
-import type { LineageForm } from './context.ts';
 import type { Source } from '#shared/methodology/factor-set.ts';
 import { INPUT_TYPES } from '#shared/receipts/document.ts';
 import type {
@@ -26,15 +25,13 @@ export interface DerivationNodes {
 /**
  * @param lineage address of the document: inputs, steps and bounds are parts of it
  * @param plan address of the methodology: constants and sources are parts of that
- * @param form the first left open where a given number comes from
  */
 export function derivationNodes(
   derivation: Derivation,
   lineage: string,
   plan: string,
-  form: LineageForm,
 ): DerivationNodes {
-  const links = new Links(form === 1 ? new Map() : givers(derivation, lineage));
+  const links = new Links(givers(derivation, lineage));
   const sources = new Bibliography(plan);
   const constants = derivation.constants.map((constant): FigureNode => {
     const { symbol, value, unit, meaning } = constant;

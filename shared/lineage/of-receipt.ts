@@ -1,5 +1,4 @@
 import { buildLineage } from './build.ts';
-import { CURRENT_FORM, type LineageForm } from './context.ts';
 import type { LineageFacts, RecordedFacts } from './facts.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
@@ -19,7 +18,7 @@ export const LINEAGE_TYPE = 'application/ld+json';
 
 /** What a lineage is looked up in. */
 export interface LineageSources extends Pick<Methodologies, 'methodology'> {
-  /** Derivation records that receipts of format 2 name; none when absent. */
+  /** Derivation records that receipts name; none when absent. */
   derivation?: Derivations;
 }
 
@@ -33,7 +32,6 @@ export function lineageOf(
   sources: LineageSources,
   receipt: Uint8Array,
   facts: RecordedFacts,
-  form: LineageForm = CURRENT_FORM,
 ): string {
   const { document } = parseReceipt(receipt);
   const { measurement: stated } = document;
@@ -41,7 +39,7 @@ export function lineageOf(
     stated === undefined
       ? {}
       : measured(sources, wholeMeasurement(stated, sources.derivation ?? NO_DERIVATIONS));
-  const lineage = buildLineage({ ...facts, bytes: receipt, document, ...more }, form);
+  const lineage = buildLineage({ ...facts, bytes: receipt, document, ...more });
   return canonicalJson(lineage);
 }
 

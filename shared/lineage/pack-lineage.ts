@@ -1,7 +1,6 @@
 import { digestIn } from '#shared/kernel/multihash.ts';
 import { sha256Text } from '#primitives';
 import { leafHash } from '#shared/ledger/hashing.ts';
-import { CURRENT_FORM, type LineageForm } from './context.ts';
 import type { ChainMember, RecordedFacts } from './facts.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { idInAddress } from '#shared/receipts/reread.ts';
@@ -23,12 +22,8 @@ export interface PackedReceipt {
  * signature in the pack says: revisions are told as far as the receipt pins them.
  * @throws LineageContradiction, MalformedData as `lineageOf`
  */
-export function packLineage(
-  sources: LineageSources,
-  receipt: PackedReceipt,
-  form: LineageForm = CURRENT_FORM,
-): string {
-  return lineageOf(sources, receipt.bytes, factsInPack(receipt), form);
+export function packLineage(sources: LineageSources, receipt: PackedReceipt): string {
+  return lineageOf(sources, receipt.bytes, factsInPack(receipt));
 }
 
 function factsInPack({ bytes, document, log, index }: PackedReceipt): RecordedFacts {

@@ -1,24 +1,10 @@
 /** Where things lie in an evidence pack (docs/evidence-pack.md). Paths are relative to the bag. */
 
-/**
- * The forms of packs that this code reads; it writes the last. A change of it is a new name. In the second the seal says
- * how many signed heads lie in the range, what of the anchor must be there, which period was asked for, bounds of totals and
- * tokens of uncovered requests; and the pack has a report with tables. In the third the page of the report follows from
- * what is in the pack, to the last byte.
- */
-export const PACK_FORMATS = [
-  'docket-evidence-pack/1',
-  'docket-evidence-pack/2',
-  'docket-evidence-pack/3',
-] as const;
+/** The forms of packs that this code reads. docs/compatibility.md says from when on a change is another form. */
+export const PACK_FORMATS = ['docket-evidence-pack/1'] as const;
 export type PackFormat = (typeof PACK_FORMATS)[number];
-export const PACK_FORMAT = 'docket-evidence-pack/3';
-
-/** From the second format on. */
-export const hasReport = (format: PackFormat): boolean => format !== PACK_FORMATS[0];
-/** From the third format on. */
-export const hasPageThatFollows = (format: PackFormat): boolean =>
-  hasReport(format) && format !== PACK_FORMATS[1];
+/** The one that it writes. */
+export const PACK_FORMAT: PackFormat = 'docket-evidence-pack/1';
 
 /** Lines of a shard: a file that people can open, of about 34 MB. */
 export const SHARD_LINES_MAX = 10_000;
@@ -70,22 +56,19 @@ export const DID_DOCUMENT = 'data/keys/did.json';
 export const JWKS = 'data/keys/jwks.json';
 export const KEY_EVENTS = 'data/keys/events.ndjson';
 export const CONTEXTS = 'data/contexts';
-/** By format of receipts. */
-export const SHAPES = [
-  'data/shapes/docket-receipt-shapes.jsonld',
-  'data/shapes/docket-receipt-2-shapes.jsonld',
-] as const;
+/** What a receipt must say, in SHACL. */
+export const SHAPES = 'data/shapes/docket-receipt-shapes.jsonld';
 /** Derivation records that receipts of the pack name, each under its digest. */
 export const DERIVATIONS = 'data/derivations';
 export const METHODOLOGIES = 'data/methodologies';
 /** For each derivation the lineage of its first receipt, under that receipt's index. */
 export const LINEAGE = 'data/lineage';
 export const ANCHOR = 'data/anchor';
-/** From pack format 2 on: what is meant for people. */
+/** What is meant for people. */
 export const REPORT = 'data/report';
 export const REPORT_PAGE = `${REPORT}/report.html`;
 export const TOTALS_TABLE = `${REPORT}/totals.csv`;
-/** From pack format 3 on: what the page says beside what receipts do, names and contracts. */
+/** What the page says beside what receipts do, names and contracts. */
 export const REPORT_STATEMENT = `${REPORT}/stated.json`;
 
 const PLACES = [
@@ -93,7 +76,7 @@ const PLACES = [
   /^data\/ledger\/(?:checkpoint|left-frontier|consistency)\.txt$/,
   /^data\/keys\/(?:did\.json|jwks\.json|events\.ndjson)$/,
   /^data\/anchor\/(?:head|keys\/[A-Za-z0-9_-]{43})\.json$/,
-  /^data\/shapes\/docket-receipt(?:-2)?-shapes\.jsonld$/,
+  /^data\/shapes\/docket-receipt-shapes\.jsonld$/,
   /^data\/contexts\/[A-Za-z0-9._-]+\.jsonld$/,
   /^data\/methodologies\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+\.json$/,
   /^data\/derivations\/uEi[A-Za-z0-9_-]{44}\.json$/,

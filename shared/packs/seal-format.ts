@@ -18,11 +18,10 @@ import { QUANTITIES } from './totals.ts';
 
 /**
  * The seal of an evidence pack, field by field, in the order of RFC 8785: its type, its check, and what it means as
- * linked data. Released with the format of packs that it states; a change of it is another format, and members that a
- * later format added are optional here.
+ * linked data. docs/compatibility.md says from when on a change of it is another format of packs.
  */
 
-/** From pack format 2 on, where anything is anchored: what of the anchor must be in the pack. */
+/** Where anything is anchored: what of the anchor must be in the pack. */
 const Anchor = node(
   {
     headSize: wholeNumber(
@@ -85,16 +84,14 @@ const Range = node(
     lastIndex: wholeNumber('docket:lastIndex', 'included'),
     receipts: wholeNumber('docket:receipts', 'all of them'),
     revisions: wholeNumber('docket:revisions', 'revisions of these that came after the range'),
-    signedHeads: Type.Optional(
-      wholeNumber('docket:signedHeads', 'signed heads within the range; from pack format 2 on'),
-    ),
+    signedHeads: wholeNumber('docket:signedHeads', 'signed heads within the range'),
     superseded: wholeNumber('docket:superseded', 'entries that were revised'),
     type: oneClass('LedgerRange', 'docket:LedgerRange'),
   },
   { 'x-term': 'docket:range' },
 );
 
-/** From pack format 2 on, where a period was asked for. */
+/** Where a period was asked for. */
 const Requested = node(
   {
     after: Type.Optional(
@@ -123,15 +120,11 @@ const Requested = node(
 );
 
 const Total = node({
-  lower: Type.Optional(
-    decimal('qudt:lowerBound', 'the sum of the lower bounds; from pack format 2 on'),
-  ),
+  lower: decimal('qudt:lowerBound', 'the sum of the lower bounds'),
   quantityKind: quantityKind(),
   type: oneClass('QuantityValue', 'qudt:QuantityValue'),
   unit: unit(),
-  upper: Type.Optional(
-    decimal('qudt:upperBound', 'the sum of the upper bounds; from pack format 2 on'),
-  ),
+  upper: decimal('qudt:upperBound', 'the sum of the upper bounds'),
   value: decimal('qudt:numericValue', 'the sum of the medians'),
 });
 
@@ -150,15 +143,9 @@ const Totals = node(
     }),
     type: oneClass('PackTotals', 'docket:PackTotals'),
     uncovered: wholeNumber('docket:uncovered', 'requests whose current receipt is degraded'),
-    uncoveredCachedInputTokens: Type.Optional(
-      wholeNumber('docket:uncoveredCachedInputTokens', 'of these; from pack format 2 on'),
-    ),
-    uncoveredInputTokens: Type.Optional(
-      wholeNumber('docket:uncoveredInputTokens', 'of these; from pack format 2 on'),
-    ),
-    uncoveredOutputTokens: Type.Optional(
-      wholeNumber('docket:uncoveredOutputTokens', 'of these; from pack format 2 on'),
-    ),
+    uncoveredCachedInputTokens: wholeNumber('docket:uncoveredCachedInputTokens', 'of these'),
+    uncoveredInputTokens: wholeNumber('docket:uncoveredInputTokens', 'of these'),
+    uncoveredOutputTokens: wholeNumber('docket:uncoveredOutputTokens', 'of these'),
   },
   { 'x-term': 'docket:totals', description: 'over current receipts, each inference once' },
 );

@@ -5,15 +5,11 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
-import {
-  isContextOfFirstFormat,
-  knownPackContextDigest,
-  packIssuer,
-  type PackIssuer,
-} from './pack-context.ts';
+import { packContextName, packIssuer, type PackIssuer } from './pack-context.ts';
 import {
   LINEAGE_DOCUMENTS_MAX,
   PACK_FORMAT,
+  type PackFormat,
   PACK_FORMATS,
   packName,
   TAG_FILES,
@@ -111,9 +107,10 @@ export const SEAL_BYTES_MAX = 262_144;
 
 const sealOf = shapeOf(SEAL_FORMAT);
 
-function checkContexts(contexts: readonly string[], path: string): void {
+function checkContexts(contexts: readonly string[], format: PackFormat, path: string): void {
   const [first, second = '', ...rest] = contexts;
-  if (first !== VC_CONTEXT_URL || knownPackContextDigest(second) === undefined || rest.length > 0) {
+  const isOwn = second.endsWith(`/contexts/${packContextName(format)}`);
+  if (first !== VC_CONTEXT_URL || !isOwn || rest.length > 0) {
     throw new MalformedData('wrong_value', path, 'are not the contexts of a seal');
   }
 }
@@ -125,13 +122,14 @@ function checkContexts(contexts: readonly string[], path: string): void {
 export function parseSeal(source: string, place: string): SignedSeal {
   try {
     const value = parseStrictJson(source);
-    refuseLaterFormat(value, place);
+    refuseUnknownFormat(value, place);
     const seal = sealOf(value);
     if (canonicalJson(seal) !== source) {
       throw new MalformedData('wrong_value', '', 'is not in its canonical form');
     }
-    checkContexts(seal['@context'], '@context');
-    checkContexts(seal.proof['@context'], 'proof.@context');
+    const { format } = seal.credentialSubject;
+    checkContexts(seal['@context'], format, '@context');
+    checkContexts(seal.proof['@context'], format, 'proof.@context');
     agree(seal, place);
     return seal;
   } catch (error) {
@@ -140,8 +138,8 @@ export function parseSeal(source: string, place: string): SignedSeal {
   }
 }
 
-/** A pack of a later release is not a bad one. */
-function refuseLaterFormat(value: unknown, place: string): void {
+/** A pack of a format that this code does not know is not a bad one. */
+function refuseUnknownFormat(value: unknown, place: string): void {
   const subject = (value as { credentialSubject?: { format?: unknown } } | null)?.credentialSubject;
   const format = subject?.format;
   const isKnown = PACK_FORMATS.some((known) => known === format);
@@ -152,26 +150,9 @@ function refuseLaterFormat(value: unknown, place: string): void {
 }
 
 function agree(seal: SignedSeal, place: string): void {
-  const { range, checkpoint, totals, file, lineage, format, anchor, requested } =
-    seal.credentialSubject;
+  const { range, checkpoint, totals, file, lineage, anchor, requested } = seal.credentialSubject;
   const { firstIndex, lastIndex, receipts } = range;
-  const isFirstFormat = format === PACK_FORMATS[0];
   const rules: [boolean, string][] = [
-    [
-      [
-        range.signedHeads,
-        totals.uncoveredInputTokens,
-        totals.uncoveredCachedInputTokens,
-        totals.uncoveredOutputTokens,
-        ...totals.result.flatMap(({ lower, upper }) => [lower, upper]),
-      ].every((member) => (member === undefined) === isFirstFormat) &&
-        !(isFirstFormat && (anchor ?? requested)),
-      'it has the members of its format',
-    ],
-    [
-      isFirstFormat === isContextOfFirstFormat(seal['@context'][1]!),
-      'its context is the one of its format',
-    ],
     [
       requested === undefined ||
         (!(requested.from === undefined && requested.to === undefined) &&

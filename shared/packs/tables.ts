@@ -98,7 +98,7 @@ export function receiptRow(
     subject.model,
     subject.region,
     subject.gridZone ?? '',
-    subject.outcome ?? '',
+    subject.outcome,
     document.tier ?? '',
     measurement?.dataQuality ?? '',
     subject.inputTokens ?? '',

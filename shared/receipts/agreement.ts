@@ -3,9 +3,8 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
-import { hasOwnAnswerIds, isFormat1Context } from './context.ts';
 import type { WholeMeasurement } from './derivation.ts';
-import type { InferenceDocument, InputDocument, ReceiptDocument } from './document.ts';
+import type { InputDocument, ReceiptDocument } from './document.ts';
 import { idInAddress } from './reread.ts';
 
 /** The clocks of two machines of a service never differ by more. */
@@ -40,12 +39,9 @@ export function disagreement(
   if (isRevision && measurement === undefined) return 'measurement, which every revision has';
   // A request's own receipt has the request's ULID.
   if (!isRevision && ulidOf(document.id) !== ulidOf(subject.id)) return 'id';
-  const { answerId, route } = subject as Partial<InferenceDocument>;
-  if (answerId !== undefined && hasOwnAnswerIds(document['@context'][1])) {
-    const own = route === undefined ? undefined : answerIdOf(route, idInAddress(subject.id));
-    if (answerId !== own) return 'answerId, which is not made from its request';
-  }
-  const { startedAt, endedAt = startedAt } = subject as Partial<InferenceDocument> & typeof subject;
+  const { answerId, route, startedAt, endedAt } = subject;
+  if (answerId !== undefined && answerId !== answerIdOf(route, idInAddress(subject.id)))
+    return 'answerId, which is not made from its request';
   const arrived = timeOfId(idInAddress(subject.id));
   if (!(Math.abs(Date.parse(startedAt) - arrived) <= CLOCKS_DIFFER_MS)) return 'startedAt';
   if (Date.parse(endedAt) < Date.parse(startedAt) - CLOCKS_DIFFER_MS) return 'endedAt';
@@ -55,13 +51,12 @@ export function disagreement(
   return againstReason(document, measurement) ?? againstInputs(document, measurement);
 }
 
-/** A revision has what its reason says that it came for. In format 1 reasons are words of persons. */
+/** A revision has what its reason says that it came for. */
 function againstReason(
-  { '@context': contexts, measurement: stated, revisionReason: reason }: ReceiptDocument,
+  { measurement: stated, revisionReason: reason }: ReceiptDocument,
   { used }: KnownMeasurement,
 ): string | undefined {
-  if (isFormat1Context(contexts[1])) return undefined;
-  const isMetered = stated !== undefined && 'metered' in stated;
+  const isMetered = stated?.metered !== undefined;
   if (reason === 'measured' && !isMetered) return 'revisionReason, and no meter measured it';
   const hasHour = used.some(
     ({ type, record }) => type === 'GridFactor' && record !== undefined && 'hour' in record,
@@ -75,14 +70,13 @@ function againstInputs(
   { credentialSubject: subject, measurement: stated }: ReceiptDocument,
   { used }: KnownMeasurement,
 ): string | undefined {
-  const inference: Partial<InferenceDocument> & typeof subject = subject;
   const usage = used.find(({ type }) => type === 'UsageRecord')?.record;
-  const metered = stated !== undefined && 'metered' in stated ? stated.metered : undefined;
-  const differs = usage && againstUsage(inference, usage, metered !== undefined);
+  const metered = stated?.metered;
+  const differs = usage && againstUsage(subject, usage, metered !== undefined);
   if (differs !== undefined) return `measurement.used.usage.${differs}`;
   for (const { type, name, record } of used) {
     if (type !== 'GridFactor') continue;
-    const { gridZone = name, startedAt } = inference;
+    const { gridZone = name, startedAt } = subject;
     const fits =
       record === undefined
         ? name === gridZone
@@ -93,18 +87,18 @@ function againstInputs(
     return 'measurement.dataQuality';
   if (metered === undefined) return undefined;
   if (stated?.dataQuality !== 'T1') return 'measurement.metered';
-  const { startedAt, endedAt = startedAt } = inference;
+  const { startedAt, endedAt } = subject;
   const ran = Date.parse(metered.from) <= Date.parse(endedAt) && metered.from < metered.to;
   return ran && Date.parse(metered.to) >= Date.parse(startedAt) ? undefined : 'measurement.metered';
 }
 
 /** The first member of a usage record that says otherwise than its receipt. */
 function againstUsage(
-  subject: Partial<InferenceDocument> & ReceiptDocument['credentialSubject'],
+  subject: ReceiptDocument['credentialSubject'],
   usage: CarriedRecord,
   isMetered: boolean,
 ): string | undefined {
-  const { startedAt, endedAt = startedAt, upstreamMs, tokenInterval, route } = subject;
+  const { startedAt, endedAt, upstreamMs, tokenInterval, route } = subject;
   const generates = route !== 'embeddings';
   const elapsed = Math.max(0, Date.parse(endedAt) - Date.parse(startedAt));
   const around = tokenInterval && {

@@ -9,11 +9,11 @@ import {
   type Degradation,
   type InferenceDocument,
   MAXIMUM_MERGE_DELAY_SECONDS,
-  type ReceiptDocument2,
+  type ReceiptDocument,
   TEXT_MAX,
 } from './document.ts';
 import { explain } from './explanation.ts';
-import { NOTE_MAX, type RevisionReason } from './format-2.ts';
+import { NOTE_MAX, type RevisionReason } from './format-1.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { measurementDocument, type MeteredInterval } from './measurement-document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
@@ -55,7 +55,7 @@ export interface ReceiptInput {
  * written in that order everywhere below.
  * @throws MalformedData when the record cannot stand on a receipt (a bug upstream of here; never the caller's input).
  */
-export function buildReceipt(input: ReceiptInput): ReceiptDocument2 {
+export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   const { issuer, record, estimate, revision } = input;
   if ((estimate === undefined) !== (record.outcome === 'refused')) {
     throw new MalformedData(
@@ -66,7 +66,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument2 {
   }
   const receiptId = revision?.newReceiptId ?? receiptIdOf(record.requestId);
   const degraded = estimate !== undefined && 'degradation' in estimate;
-  const document: Partial<ReceiptDocument2> = {
+  const document: Partial<ReceiptDocument> = {
     '@context': issuer.contexts,
     credentialSubject: inferenceDocument(input),
   };
@@ -102,11 +102,11 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument2 {
       leafIndex: count(revision.leafIndex, 'wasRevisionOf.leafIndex'),
     };
   }
-  return document as ReceiptDocument2;
+  return document as ReceiptDocument;
 }
 
-const RECEIPT_TYPE: ReceiptDocument2['type'] = ['VerifiableCredential', 'InferenceReceipt'];
-const REVISION_TYPE: ReceiptDocument2['type'] = [
+const RECEIPT_TYPE: ReceiptDocument['type'] = ['VerifiableCredential', 'InferenceReceipt'];
+const REVISION_TYPE: ReceiptDocument['type'] = [
   'VerifiableCredential',
   'InferenceReceipt',
   'RecalculatedReceipt',
@@ -188,7 +188,7 @@ function measuredJoules({ outcome, usage }: InferenceRecord): string | undefined
 function promise(
   issuer: ReceiptIssuer,
   orgId: string,
-): NonNullable<ReceiptDocument2['inclusionPromise']> {
+): NonNullable<ReceiptDocument['inclusionPromise']> {
   return {
     log: issuer.logs + orgId,
     maximumMergeDelay: `PT${MAXIMUM_MERGE_DELAY_SECONDS}S`,

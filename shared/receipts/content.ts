@@ -42,7 +42,7 @@ const ENDS = ['', '\n', '\r\n'];
 export async function fitOf(
   pieces: readonly string[],
   digest: string,
-  { salt = 'u' }: Pick<ReceiptDocument['credentialSubject'], 'salt'>,
+  { salt }: Pick<ReceiptDocument['credentialSubject'], 'salt'>,
   onProgress: OnProgress = () => {},
 ): Promise<Fit> {
   // Written in UTF-8, the half of a character would be the sign for what cannot be read, which may have been sent.

@@ -10,7 +10,6 @@ import {
   INPUT_TYPES,
   type InputDocument,
   type MeasurementDocument,
-  type MeasurementDocument2,
   RECEIPT_BYTES_MAX,
 } from './document.ts';
 import { digest, iri, node, text } from './fields.ts';
@@ -53,7 +52,7 @@ function isOwn({ kind, record }: MeasurementInput): boolean {
 }
 
 /** The inputs of a measurement that stand on its receipt, which carries their records. Fields in canonical order. */
-export function ownInputs({ inputs }: Measurement): MeasurementDocument2['used'] {
+export function ownInputs({ inputs }: Measurement): MeasurementDocument['used'] {
   return inputs.filter(isOwn).map(({ kind, id: name, record }) => {
     if (record === undefined) {
       throw new MalformedData('missing_field', 'measurement.used', 'carries its record');
@@ -170,9 +169,8 @@ export interface WholeMeasurement {
   used: readonly InputDocument[];
 }
 
-/** The digest of the derivation record that a receipt names; undefined on one of format 1, which holds everything itself. */
-export function derivationDigest(measurement: MeasurementDocument): string | undefined {
-  if (!('derivation' in measurement)) return undefined;
+/** The digest of the derivation record that a receipt names. */
+export function derivationDigest(measurement: MeasurementDocument): string {
   return measurement.derivation.slice(measurement.derivation.lastIndexOf('/') + 1);
 }
 
@@ -184,8 +182,7 @@ export function wholeMeasurement(
   stated: MeasurementDocument,
   derivations: Derivations,
 ): WholeMeasurement {
-  if (!('derivation' in stated)) return { stated, hadPlan: stated.hadPlan, used: stated.used };
-  const record = derivations(derivationDigest(stated)!);
+  const record = derivations(derivationDigest(stated));
   if (record === undefined) {
     const what = `${stated.derivation} is needed to know what the estimate was made from`;
     throw new MalformedData('missing_field', 'measurement.derivation', what);
@@ -204,7 +201,7 @@ export function wholeMeasurement(
 
 /** The usage comes first, and the factor of the hour after the annual one of its zone. */
 function inOrder(
-  own: MeasurementDocument2['used'],
+  own: MeasurementDocument['used'],
   others: readonly InputDocument[],
 ): readonly InputDocument[] {
   const whole = own.map((input): InputDocument => {

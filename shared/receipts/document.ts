@@ -1,8 +1,7 @@
 import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { Static } from 'typebox';
 import type { FORMAT_1 } from './format-1.ts';
-import type { FORMAT_2, PROOF_2 } from './format-2.ts';
-import type { Input } from './parts.ts';
+import type { Input, Proof } from './parts.ts';
 
 /** At most this many canonical bytes: a length that fits 16 bits, as C2SP tlog-tiles asks of an entry. */
 export const RECEIPT_BYTES_MAX = 65_535;
@@ -22,23 +21,17 @@ export const INPUT_TYPES = {
   hardware: 'HardwareRecord',
 } as const;
 
-/** A receipt of the first format, as JSON. */
-type ReceiptDocument1 = Static<typeof FORMAT_1>;
 /** A receipt as it is issued. What builds one keeps the order of RFC 8785, so `JSON.stringify` of it is its canonical form. */
-export type ReceiptDocument2 = Static<typeof FORMAT_2>;
-/** A receipt of either format. */
-export type ReceiptDocument = ReceiptDocument1 | ReceiptDocument2;
+export type ReceiptDocument = Static<typeof FORMAT_1>;
 
 /** The inference, a `prov:Activity`. */
-export type InferenceDocument = ReceiptDocument2['credentialSubject'];
+export type InferenceDocument = ReceiptDocument['credentialSubject'];
 export type MeasurementDocument = NonNullable<ReceiptDocument['measurement']>;
 /** One `qudt:QuantityValue`. */
 export type QuantityDocument = MeasurementDocument['result'][number];
-/** The measurement of a receipt as it is issued. */
-export type MeasurementDocument2 = NonNullable<ReceiptDocument2['measurement']>;
 /** One input; the canonical JSON of its `record` hashes to its `digest`. */
 export type InputDocument = Static<typeof Input>;
-export type ProofDocument = Static<typeof PROOF_2>;
+export type ProofDocument = Static<typeof Proof>;
 
 /** Why there is no estimate: `code` is stable, e.g. `model_size_unknown`. */
 export type Degradation = Pick<MethodologyFailure, 'code' | 'stage'>;

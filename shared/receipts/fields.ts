@@ -26,14 +26,8 @@ export interface Described {
 
 /** What decides whether a field of a receipt is there. */
 export type Condition =
-  /* the receipt was signed: it is not one that was late */
-  | 'issued'
   /* the request was not blocked by screening */
-  | 'ran'
-  | 'refused'
-  | 'estimated'
-  | 'degraded'
-  | 'revision';
+  'ran' | 'refused' | 'estimated' | 'degraded' | 'revision';
 
 const TEXT = {
   minLength: 1,

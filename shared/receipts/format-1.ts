@@ -1,12 +1,14 @@
 import Type from 'typebox';
-import { OUTCOMES, USAGE_SOURCES } from '#shared/kernel/inference.ts';
+import { OUTCOMES, ROUTES, USAGE_REASONS, USAGE_SOURCES } from '#shared/kernel/inference.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { FAILURE_STAGES } from '#shared/methodology/measurement.ts';
 import {
+  carriedRecord,
   classes,
   contexts,
   decimal,
   digest,
+  flag,
   iri,
   named,
   node,
@@ -19,56 +21,86 @@ import {
   when,
   wholeNumber,
 } from './fields.ts';
-import {
-  dataQuality,
-  InclusionPromise,
-  Input,
-  INPUTS_MAX,
-  Proof,
-  receiptType,
-  results,
-  Revised,
-} from './parts.ts';
-
-/** The operations of its time. */
-const ROUTES = ['chat.completions', 'completions', 'embeddings'] as const;
+import { dataQuality, InclusionPromise, Proof, receiptType, results, Revised } from './parts.ts';
 
 /**
- * The first form of the receipt, field by field: from this follow its type, its check, its part of the API's description,
- * its SHACL shapes and the tables in docs/receipts.md, and tests hold the JSON-LD context and the writer to it. Released:
- * what it says of a receipt that was issued never changes.
+ * The first form of the receipt, field by field: from this follow its type, its check, its JSON-LD context, its SHACL
+ * shapes, its part of the API's description and the tables in docs/receipts.md. docs/compatibility.md says from when on it
+ * is frozen.
  *
  * Fields stand in the order of RFC 8785 (UTF-16 code units), and what builds a receipt keeps it.
  */
 
-const Plan = node(
+/** The request's own inputs: its usage record, and the factor of its hour. */
+const OWN_INPUTS_MAX = 2;
+/** Words of the one who asked for a revision. */
+export const NOTE_MAX = 500;
+/** Why a receipt revises another. */
+export const REVISION_REASONS = [
+  'methodology_failed',
+  'new_methodology',
+  'hourly_factor',
+  'measured',
+] as const;
+export type RevisionReason = (typeof REVISION_REASONS)[number];
+
+const OwnInput = node(
   {
-    digest: digest('sec:digestMultibase', 'of that document'),
-    id: iri(undefined, 'the address at which the methodology is published'),
-    name: text('schema:name', 'the methodology, e.g. `docket-1`'),
-    type: oneClass('Plan', 'prov:Plan'),
-    version: text('schema:version', 'its version'),
+    name: text('schema:name', 'the record’s id'),
+    record: carriedRecord('docket:record', 'the record: flat, text and whole numbers only'),
+    type: named(undefined, own(['UsageRecord', 'GridFactor']), 'what kind of record it is'),
   },
-  { 'x-term': 'prov:hadPlan', 'x-shape': 'docket:PlanShape', description: 'the methodology' },
+  { 'x-shape': 'docket:InputShape' },
 );
 
 const Measurement = node(
   {
     dataQuality: dataQuality(),
-    hadPlan: Plan,
+    derivation: iri(
+      'docket:derivation',
+      '`<public address>/derivations/uEi…`: the published record of what is the same for every request of a deployment, the methodology and every input record that is not the request’s own. Its name is the multihash of its bytes',
+    ),
     id: iri(undefined, '`<public address>/measurements/msr_…`'),
+    metered: Type.Optional(
+      node(
+        {
+          digest: digest('sec:digestMultibase', 'of the interval as the meter gave it'),
+          from: time('docket:meteredFrom', 'its start'),
+          to: time('docket:meteredTo', 'its end'),
+        },
+        {
+          'x-term': 'docket:metered',
+          description:
+            'on a revision by a meter: the interval over which energy was metered. Its content is for the operator and their auditor, since it covers requests of others',
+        },
+      ),
+    ),
+    qualifiedAssociation: node(
+      {
+        agent: iri('prov:agent', 'the issuer'),
+        hadPlan: iri('prov:hadPlan', 'the address at which the methodology is published'),
+        type: oneClass('Association', 'prov:Association'),
+      },
+      {
+        'x-term': 'prov:qualifiedAssociation',
+        'x-shape': 'docket:AssociationShape',
+        description: 'who computed it, by which methodology',
+      },
+    ),
     result: results(),
     software: text('docket:software', 'name and version of what computed it'),
     type: classes(['Activity', 'Measurement'], {
       Activity: 'prov:Activity',
       Measurement: 'docket:Measurement',
     }),
-    used: Type.Array(Input, {
+    used: Type.Array(OwnInput, {
       minItems: 1,
-      maxItems: INPUTS_MAX,
+      maxItems: OWN_INPUTS_MAX,
       'x-term': 'prov:used',
-      description: 'every input record, pinned by digest',
+      description:
+        'the request’s own inputs: its usage, and the factor of its hour where one was used. All others stand in the derivation record',
     }),
+    wasInformedBy: iri('prov:wasInformedBy', 'the inference: which activity was measured'),
   },
   {
     'x-term': 'docket:measurement',
@@ -79,12 +111,8 @@ const Measurement = node(
 
 const Policy = node(
   {
-    // Receipts issued before it was withheld have it, and stay good.
     rule: Type.Optional(
-      text(
-        'docket:rule',
-        'the rule that blocked the request; absent since callers are no longer told it',
-      ),
+      text('docket:rule', 'the rule that blocked the request, where the caller may know it'),
     ),
     version: text('schema:version', 'the version of the policy'),
   },
@@ -95,49 +123,87 @@ const Policy = node(
   },
 );
 
+const TokenInterval = node(
+  {
+    inputLower: wholeNumber('docket:inputLower', 'least tokens of the prompt'),
+    inputUpper: wholeNumber('docket:inputUpper', 'most tokens of the prompt'),
+    outputLower: wholeNumber('docket:outputLower', 'least tokens of all choices'),
+    outputUpper: wholeNumber('docket:outputUpper', 'most tokens of all choices'),
+  },
+  {
+    'x-term': 'docket:tokenInterval',
+    'x-shape': 'docket:TokenIntervalShape',
+    description: 'where the true counts lie, when `tokenizer` is not known to be the model’s own',
+  },
+);
+
 const Inference = node(
   {
+    answerId: Type.Optional(
+      text(
+        'docket:answerId',
+        'the `id` in the answer, with the ULID of the request, by which the receipt can be fetched; embeddings and refusals have none',
+      ),
+    ),
     attempts: when(
       'ran',
       wholeNumber('docket:attempts', 'calls made to upstreams, failed ones included'),
     ),
-    cachedInputTokens: when(
-      'ran',
+    cachedInputTokens: Type.Optional(
       wholeNumber(
         'docket:cachedInputTokens',
-        'the part of `inputTokens` that the upstream had cached',
+        'the part of `inputTokens` that the upstream had cached; absent where not known',
       ),
     ),
-    endedAt: when('issued', time('prov:endedAtTime', 'to the millisecond')),
+    endedAt: time('prov:endedAtTime', 'to the millisecond'),
+    extrapolated: Type.Optional(
+      flag(
+        'docket:extrapolated',
+        'true where the service counted a part of a very long text and estimated the rest: `tokenInterval` says between what',
+      ),
+    ),
     gridZone: Type.Optional(
       text('docket:gridZone', 'the electricity grid of the place where it ran'),
     ),
     id: iri(undefined, '`<public address>/requests/req_…`'),
-    inputTokens: when('ran', wholeNumber('docket:inputTokens', 'tokens of the prompt')),
+    inputTokens: Type.Optional(
+      wholeNumber('docket:inputTokens', 'tokens of the prompt; absent where not known'),
+    ),
     measuredJoules: Type.Optional(
       decimal('docket:measuredJoules', 'energy of the GPUs as the upstream measured it'),
     ),
-    model: text('docket:model', 'the model as the catalogue names it'),
-    modelVersion: Type.Optional(text('docket:modelVersion', 'the model as its upstream names it')),
+    model: text('docket:model', 'the model as the catalogue, the answer and `/v1/models` name it'),
+    modelVersion: Type.Optional(
+      text('docket:modelVersion', 'the model as its upstream named it in the answer'),
+    ),
     organisation: iri(
       'prov:wasAssociatedWith',
       'the caller’s organisation under an opaque id: the receipt holds no names',
     ),
-    outcome: when(
-      'issued',
-      named(
-        'docket:outcome',
-        own(OUTCOMES),
-        '`complete`; `partial`, the client left; `truncated`, the upstream died; `refused`, screening blocked the request',
+    outcome: named(
+      'docket:outcome',
+      own(OUTCOMES),
+      '`complete`; `partial`, the client left; `truncated`, the upstream died; `refused`, screening blocked the request',
+    ),
+    outputTokens: Type.Optional(
+      wholeNumber('docket:outputTokens', 'tokens of all choices; absent where not known'),
+    ),
+    policy: when('refused', Policy),
+    queuedMs: Type.Optional(
+      wholeNumber(
+        'docket:queuedMs',
+        'milliseconds from the request’s arrival to the upstream call that was answered, earlier calls and their waits included',
       ),
     ),
-    outputTokens: when('ran', wholeNumber('docket:outputTokens', 'tokens of all choices')),
-    policy: when('refused', Policy),
     region: text('docket:region', 'where it ran'),
-    requestDigest: when(
-      'issued',
-      digest('docket:requestDigest', 'over the salt and the raw body of the request'),
+    relayedPayloads: Type.Optional(
+      wholeNumber(
+        'docket:relayedPayloads',
+        'of a stream that did not come to its end: the `data:` payloads that were handed on. `responseDigest` is over exactly these',
+      ),
     ),
+    relayedTokens: Type.Optional(wholeNumber('docket:relayedTokens', 'tokens in those payloads')),
+    requestDigest: digest('docket:requestDigest', 'over the salt and the raw body of the request'),
     responseDigest: Type.Optional(
       digest(
         'docket:responseDigest',
@@ -145,18 +211,38 @@ const Inference = node(
       ),
     ),
     route: oneOf('docket:route', ROUTES, 'the operation'),
-    salt: when('issued', salt('docket:salt', '16 random bytes')),
+    salt: salt('docket:salt', '16 random bytes'),
     startedAt: time('prov:startedAtTime', 'to the millisecond'),
+    tokenInterval: Type.Optional(TokenInterval),
+    tokenizer: Type.Optional(
+      text('docket:tokenizer', 'the vocabulary with which the service counted tokens'),
+    ),
     type: classes(['Activity', 'Inference'], {
       Activity: 'prov:Activity',
       Inference: 'docket:Inference',
     }),
+    upstreamAnswerId: Type.Optional(
+      text('docket:upstreamAnswerId', 'the `id` that the upstream gave its answer'),
+    ),
+    upstreamMs: Type.Optional(
+      wholeNumber(
+        'docket:upstreamMs',
+        'milliseconds from that call to the last byte of its answer, waits for a client that reads slowly included: the longest that the hardware worked on it',
+      ),
+    ),
+    usageReason: Type.Optional(
+      named(
+        'docket:usageReason',
+        own(USAGE_REASONS),
+        'why the tokens are not known: the caller left before an answer, the upstream broke off, the worker died, nobody can count them',
+      ),
+    ),
     usageSource: when(
       'ran',
       named(
         'docket:usageSource',
-        own(USAGE_SOURCES),
-        '`upstream` when the upstream reported these counts, `counted` when the service counted',
+        own([...USAGE_SOURCES, 'unknown']),
+        '`upstream` when the upstream reported these counts, `counted` when the service counted, `unknown` when nobody knows: then there is no estimate',
       ),
     ),
   },
@@ -169,20 +255,13 @@ const Inference = node(
 
 const Degradation = node(
   {
-    code: text('docket:code', 'what failed; stable, e.g. `model_size_unknown`'),
-    requestedTier: when(
-      'issued',
-      oneOf(
-        'docket:requestedTier',
-        PLANS,
-        'the tier that was asked for, which a recalculation delivers',
-      ),
+    code: text('docket:code', 'what failed; stable, e.g. `model_size_unknown`, `usage_unknown`'),
+    requestedTier: oneOf(
+      'docket:requestedTier',
+      PLANS,
+      'the tier that was asked for, which a recalculation delivers',
     ),
-    stage: oneOf(
-      'docket:stage',
-      [...FAILURE_STAGES, 'issuance'],
-      'where the estimate failed; `issuance` on what earlier releases sent, unsigned, while a receipt was late',
-    ),
+    stage: oneOf('docket:stage', FAILURE_STAGES, 'where the estimate failed'),
   },
   {
     'x-term': 'docket:degradation',
@@ -204,21 +283,31 @@ export const FORMAT_1 = node(
     ),
     id: iri(
       undefined,
-      '`<public address>/receipts/rcpt_…`. A request’s receipt has the request’s ULID, so it is known before the first byte of the answer',
+      '`<public address>/receipts/rcpt_…`, where it can be fetched. A request’s receipt has the request’s ULID, so it is known before the first byte of the answer',
     ),
     inclusionPromise: Type.Optional(InclusionPromise),
     issuer: iri('cred:issuer', 'the service as `did:web:…`'),
     measurement: when('estimated', Measurement),
     proof: Type.Optional(Proof),
+    revisionNote: Type.Optional(
+      text('docket:revisionNote', 'why somebody asked for the revision, in their own words'),
+    ),
     revisionNumber: when(
       'revision',
       wholeNumber('docket:revisionNumber', '1 for the first revision of a receipt', 1),
     ),
-    revisionReason: when('revision', text('docket:revisionReason', 'why, in one sentence')),
+    revisionReason: when(
+      'revision',
+      named(
+        'docket:revisionReason',
+        own(REVISION_REASONS),
+        '`methodology_failed`, the estimate failed when the receipt was issued; `new_methodology`; `hourly_factor`, the grid’s signal of the hour came; `measured`, energy was metered',
+      ),
+    ),
     tier: oneOf(
       'docket:tier',
       [...PLANS, 'degraded'],
-      'the tier delivered, or `degraded` when the methodology failed',
+      'the tier delivered, or `degraded` when there is no estimate',
     ),
     type: receiptType(),
     validFrom: time('cred:validFrom', 'the time of signing, to the millisecond'),

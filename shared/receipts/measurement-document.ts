@@ -7,13 +7,13 @@ import {
 } from '#shared/methodology/measurement.ts';
 import { toDecimalString } from '#shared/kernel/decimal.ts';
 import { derivationOf, ownInputs } from './derivation.ts';
-import type { MeasurementDocument2, QuantityDocument } from './document.ts';
+import type { MeasurementDocument, QuantityDocument } from './document.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { SOFTWARE } from './software.ts';
 
 /** What is named of the interval in which energy was metered: its content covers requests of others. */
-export type MeteredInterval = NonNullable<MeasurementDocument2['metered']>;
+export type MeteredInterval = NonNullable<MeasurementDocument['metered']>;
 
 /** The `measurement` of a receipt with this ULID, of the request at this address. Fields in canonical order. */
 export function measurementDocument(
@@ -22,7 +22,7 @@ export function measurementDocument(
   measurement: Measurement,
   request: string,
   metered?: MeteredInterval,
-): MeasurementDocument2 {
+): MeasurementDocument {
   const { id, version } = measurement.methodology;
   const { digest } = derivationOf(issuer, measurement);
   return {

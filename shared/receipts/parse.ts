@@ -1,15 +1,14 @@
 import { utf8Length } from '#primitives';
-import { canonicalJson, digestOf } from '#shared/kernel/canonical-json.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { MULTIHASH_PATTERN, multihashOf } from '#shared/kernel/multihash.ts';
+import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
-import { isFormat1Context } from './context.ts';
-import { type InferenceDocument, RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
+import { formatOfContext, RECEIPT_FORMAT, type ReceiptFormat } from './context.ts';
+import { RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
 import { type Condition, type ConditionalField, conditionalFields } from './fields.ts';
 import { FORMAT_1 } from './format-1.ts';
-import { FORMAT_2 } from './format-2.ts';
 
 /** Room for white space: a receipt that was printed for people still reads. */
 const INPUT_MAX = 4 * RECEIPT_BYTES_MAX;
@@ -24,14 +23,13 @@ export interface ParsedReceipt {
 
 const FORMATS = {
   1: { read: shapeOf(FORMAT_1), conditional: conditionalFields(FORMAT_1) },
-  2: { read: shapeOf(FORMAT_2), conditional: conditionalFields(FORMAT_2) },
-} as const;
+} as const satisfies Record<ReceiptFormat, unknown>;
 
-/** Receipts of the two formats are told apart by their second context. One that neither has is refused by who verifies. */
-function formatOf(value: unknown): (typeof FORMATS)[1 | 2] {
+/** Formats are told apart by the second context. A receipt with one that no format has is refused by who verifies. */
+function formatOf(value: unknown): (typeof FORMATS)[ReceiptFormat] {
   const contexts = (value as { '@context'?: unknown } | null)?.['@context'];
   const second: unknown = Array.isArray(contexts) ? contexts[1] : undefined;
-  return FORMATS[isFormat1Context(second) ? 1 : 2];
+  return FORMATS[formatOfContext(second) ?? RECEIPT_FORMAT];
 }
 
 /**
@@ -54,22 +52,19 @@ export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
 
 /** Whether each condition holds of this receipt. */
 function conditionsOf(document: ReceiptDocument): Record<Condition, boolean> {
-  const { tier, credentialSubject, degradation, type } = document;
+  const { tier, credentialSubject, type } = document;
   const refused = credentialSubject.outcome === 'refused';
   const degraded = tier === 'degraded';
-  const issued = degradation?.stage !== 'issuance';
   return {
-    issued,
     refused,
     degraded,
-    ran: issued && !refused,
+    ran: !refused,
     estimated: !degraded && !refused,
     revision: (type as readonly string[]).includes('RecalculatedReceipt'),
   };
 }
 
 const RULES: Readonly<Record<Condition, string>> = {
-  issued: 'goes with every receipt that was issued',
   ran: 'goes with every request that ran',
   refused: 'goes with a refusal',
   estimated: 'goes with an estimate',
@@ -87,10 +82,11 @@ function checkPresence(document: ReceiptDocument, conditional: readonly Conditio
   }
 }
 
-/** A receipt that was issued: its tokens are there, or why they are not; a reason or an interval goes with what it is of. */
+/** Tokens are there, or why they are not; a reason or an interval goes with what it is of. */
 function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocument): void {
   const path = (field: string): string => `credentialSubject.${field}`;
   const { usageSource, inputTokens, cachedInputTokens, outputTokens } = subject;
+  const { usageReason, tokenizer, extrapolated, tokenInterval } = subject;
   const unknown = usageSource === 'unknown';
   const counted = usageSource !== undefined && !unknown;
   for (const [field, value] of Object.entries({ inputTokens, cachedInputTokens, outputTokens })) {
@@ -100,17 +96,16 @@ function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocume
   if (unknown) {
     require(degradation !== undefined, path('usageSource'), 'goes with no estimate');
   }
-  const more: Partial<InferenceDocument> = subject;
-  require(unknown === (more.usageReason !== undefined), path('usageReason'), 'goes with unknown');
-  if (more.tokenizer !== undefined) {
+  require(unknown === (usageReason !== undefined), path('usageReason'), 'goes with unknown');
+  if (tokenizer !== undefined) {
     require(usageSource !== 'upstream' && usageSource !== undefined, path(
       'tokenizer',
     ), 'goes with a count');
   }
-  const isBounded = more.extrapolated === undefined || more.tokenInterval !== undefined;
+  const isBounded = extrapolated === undefined || tokenInterval !== undefined;
   require(isBounded, path('extrapolated'), 'goes with an interval');
-  if (more.tokenInterval === undefined) return;
-  const { inputLower, inputUpper, outputLower, outputUpper } = more.tokenInterval;
+  if (tokenInterval === undefined) return;
+  const { inputLower, inputUpper, outputLower, outputUpper } = tokenInterval;
   const holds =
     usageSource === 'counted' &&
     inputLower <= inputTokens! &&
@@ -125,30 +120,20 @@ const DERIVATION = new RegExp(`/derivations/${MULTIHASH_PATTERN.slice(1)}`);
 /** What must hold between the fields of a measurement. */
 function checkMeasurement({ measurement, credentialSubject, issuer }: ReceiptDocument): void {
   if (measurement === undefined) return;
-  if ('derivation' in measurement) {
-    const { derivation, qualifiedAssociation, used, wasInformedBy } = measurement;
-    const path = 'measurement';
-    require(wasInformedBy === credentialSubject.id, `${path}.wasInformedBy`, 'is the inference');
-    const { agent } = qualifiedAssociation;
-    require(agent === issuer, `${path}.qualifiedAssociation.agent`, 'is the issuer');
-    require(DERIVATION.test(
-      derivation,
-    ), `${path}.derivation`, 'ends in /derivations/ and a digest');
-    const own = used.map(({ type }) => type).join(' ');
-    const fits = own === 'UsageRecord' || own === 'UsageRecord GridFactor';
-    require(fits, `${path}.used`, 'has the usage, then the factor of the hour, and nothing else');
-  }
+  const { derivation, qualifiedAssociation, used, wasInformedBy } = measurement;
+  const path = 'measurement';
+  require(wasInformedBy === credentialSubject.id, `${path}.wasInformedBy`, 'is the inference');
+  const { agent } = qualifiedAssociation;
+  require(agent === issuer, `${path}.qualifiedAssociation.agent`, 'is the issuer');
+  require(DERIVATION.test(derivation), `${path}.derivation`, 'ends in /derivations/ and a digest');
+  const own = used.map(({ type }) => type).join(' ');
+  const fits = own === 'UsageRecord' || own === 'UsageRecord GridFactor';
+  require(fits, `${path}.used`, 'has the usage, then the factor of the hour, and nothing else');
   const kinds = new Set<string>();
   for (const { quantityKind, unit } of measurement.result) {
     require(!kinds.has(quantityKind), 'measurement.result', 'has one value of a kind');
     require(QUANTITY_UNITS[quantityKind] === unit, 'measurement.result', 'has a unit of its kind');
     kinds.add(quantityKind);
-  }
-  for (const input of measurement.used) {
-    if (!('digest' in input) || input.record === undefined) continue;
-    const { digest, name, record } = input;
-    const path = `measurement.used.${name}`;
-    require(multihashOf(digestOf(record)) === digest, path, 'carries the record of its digest');
   }
 }
 

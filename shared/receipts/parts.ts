@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import Type from 'typebox';
 import { DATA_QUALITIES, QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
 import { INPUT_TYPES } from './document.ts';
 import {
@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from './fields.ts';
 
-/** What the forms of a receipt share. Released: what is said here of a receipt that was issued never changes. */
+/** Parts of a receipt that do not hang on its form, some of which derivation records have too. */
 
 const Quantity = node(
   {
@@ -96,26 +96,20 @@ export const Revised = node(
 );
 
 /** A Data Integrity proof. `verifyReceipt` says which of its values is wrong, so any text may stand in them here. */
-export const proof = <C extends TSchema>(created: C) =>
-  node(
-    {
-      '@context': contexts('the same as the receipt’s'),
-      created,
-      cryptosuite: text(undefined, '`eddsa-jcs-2022`: Ed25519 over canonical JSON (RFC 8785)'),
-      expires: Type.Optional(time(undefined, 'until when it holds; receipts are issued without')),
-      proofPurpose: text(undefined, '`assertionMethod`'),
-      proofValue: text(undefined, 'the signature in base58btc multibase'),
-      type: text(undefined, '`DataIntegrityProof`'),
-      verificationMethod: iri(undefined, 'the key, one of the issuer’s `did.json`'),
-    },
-    {
-      description:
-        'absent only on a receipt that was late: the signed one appears under the same id',
-    },
-  );
-
-/** As receipts of format 1 and seals have it. */
-export const Proof = proof(time(undefined, 'the time of signing'));
+export const Proof = node(
+  {
+    '@context': contexts('the same as the receipt’s'),
+    // That the proof repeats `validFrom` would tell a reader nothing.
+    created: Type.Optional(time(undefined, 'the same as `validFrom`; absent')),
+    cryptosuite: text(undefined, '`eddsa-jcs-2022`: Ed25519 over canonical JSON (RFC 8785)'),
+    expires: Type.Optional(time(undefined, 'until when it holds; receipts are issued without')),
+    proofPurpose: text(undefined, '`assertionMethod`'),
+    proofValue: text(undefined, 'the signature in base58btc multibase'),
+    type: text(undefined, '`DataIntegrityProof`'),
+    verificationMethod: iri(undefined, 'the key, one of the issuer’s `did.json`'),
+  },
+  { description: 'on every receipt that was issued' },
+);
 
 /** The classes of a receipt. */
 export const receiptType = () =>

@@ -61,13 +61,12 @@ function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
 /**
  * What happened to the request, read back from a parsed receipt of it: all that another receipt of the same request
  * is made of. The key is on no receipt, so the caller brings it.
- * @throws MalformedData `missing_field` for a receipt that was late or refused: neither is recalculated.
+ * @throws MalformedData `missing_field` for a refusal, which is not recalculated.
  */
 export function recordOnReceipt(document: ReceiptDocument, keyId: string): InferenceRecord {
-  const subject: Partial<InferenceDocument> & ReceiptDocument['credentialSubject'] =
-    document.credentialSubject;
+  const subject = document.credentialSubject;
   const { outcome, requestDigest, responseDigest, salt, endedAt, attempts } = subject;
-  if (outcome === undefined || outcome === 'refused') throw missing('credentialSubject.outcome');
+  if (outcome === 'refused') throw missing('credentialSubject.outcome');
   const record: InferenceRecord = {
     requestId: idInAddress(subject.id),
     orgId: idInAddress(subject.organisation),
@@ -77,11 +76,11 @@ export function recordOnReceipt(document: ReceiptDocument, keyId: string): Infer
     region: subject.region,
     tier: requestedTier(document),
     startedAt: Date.parse(subject.startedAt),
-    endedAt: Date.parse(endedAt ?? missingText('endedAt')),
+    endedAt: Date.parse(endedAt),
     usage: usageOn(subject),
     attempts: attempts ?? missingText('attempts'),
-    salt: (salt ?? missingText('salt')).slice(1),
-    requestDigest: digestIn(requestDigest ?? missingText('requestDigest')),
+    salt: salt.slice(1),
+    requestDigest: digestIn(requestDigest),
     outcome,
   };
   if (subject.modelVersion !== undefined) record.upstreamModel = subject.modelVersion;
@@ -101,7 +100,7 @@ const REPEATED = [
   'upstreamMs',
 ] as const satisfies readonly (keyof InferenceRecord & keyof InferenceDocument)[];
 
-function usageOn(subject: Partial<InferenceDocument>): InferenceRecord['usage'] {
+function usageOn(subject: InferenceDocument): InferenceRecord['usage'] {
   const { extrapolated, measuredJoules, tokenizer, tokenInterval, usageReason } = subject;
   const source = subject.usageSource ?? missingText('usageSource');
   const joules = measuredJoules === undefined ? undefined : parseDecimal(measuredJoules);

@@ -20,9 +20,10 @@ function countedBy(subject: Subject): string {
   const { usageSource } = subject;
   if (usageSource === 'upstream') return 'as the upstream counted';
   if (usageSource !== 'counted') return '';
-  const between = 'tokenInterval' in subject ? subject.tokenInterval : undefined;
-  const isPart = 'extrapolated' in subject && subject.extrapolated;
-  const how = isPart ? 'as we counted a part and estimated the rest' : 'as we counted';
+  const { tokenInterval: between } = subject;
+  const how = subject.extrapolated
+    ? 'as we counted a part and estimated the rest'
+    : 'as we counted';
   if (between === undefined) return how;
   const { inputLower, inputUpper, outputLower, outputUpper } = between;
   return `${how}: ${spanOf(inputLower, inputUpper)} in, ${spanOf(outputLower, outputUpper)} out`;

@@ -1,4 +1,4 @@
-import { lineageContextName } from '#shared/lineage/context.ts';
+import { LINEAGE_CONTEXT_NAME } from '#shared/lineage/context.ts';
 /** Where the numbers of a pack come from: what the documents say, which there are, and which there must be. */
 import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
@@ -128,7 +128,7 @@ describe('lineage documents', () => {
 
   it('cite a context that is in the pack', async () => {
     const drop = (pack: ForgedPack): void => {
-      pack.files.delete(`data/contexts/${lineageContextName()}`);
+      pack.files.delete(`data/contexts/${LINEAGE_CONTEXT_NAME}`);
     };
     await expectRefused(await forge(drop, 'seal'), 'context_mismatch');
   });

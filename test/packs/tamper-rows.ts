@@ -413,8 +413,8 @@ function ofSeal(pack: ForgedPack): Tampering[] {
     },
     {
       ...sealed,
-      name: 'seal: the format before',
-      edit: () => (edited) => void (edited.credentialSubject.format = 'docket-evidence-pack/1'),
+      name: 'seal: a format that is not known',
+      edit: () => (edited) => void (edited.credentialSubject.format = 'docket-evidence-pack/2'),
     },
     {
       ...none,
@@ -1342,20 +1342,6 @@ function ofWhatThePageSays(): Tampering[] {
           canonicalJson({ ...JSON.parse(p.text(REPORT_STATEMENT)), offset: 'all' }),
         ),
     },
-    {
-      ...sealed,
-      name: 'data/report/report.html: another total, in a pack of format 2',
-      edit: (p) => {
-        p.set(
-          REPORT_PAGE,
-          replaced(p.text(REPORT_PAGE), /(<strong title="[^"]*">)[^ ]+/, '$10.01'),
-        );
-        p.files.delete(REPORT_STATEMENT);
-        return ({ credentialSubject }) =>
-          void (credentialSubject.format = 'docket-evidence-pack/2');
-      },
-      passes: { ours: FORMAT_2_NOTE, python: FORMAT_2_NOTE },
-    },
   ];
 }
 
@@ -1367,8 +1353,6 @@ function replaced(text: string, from: RegExp, to: string): string {
 
 const STATED_NOTE =
   'No receipt says names or contracts: they are the word of whoever seals, and both verdicts say so.';
-const FORMAT_2_NOTE =
-  'Pages of packs of format 2 cannot be made again: both verdicts say that the page is the word of whoever sealed the pack.';
 
 /** A page that does more than show. */
 function ofPage(): Tampering[] {

@@ -282,7 +282,7 @@ describe('SHACL, with the shapes of the pack', () => {
 
   it('finds receipts as they must be', async () => {
     const shapes = await datasetOf(
-      JSON.parse(read('data/shapes/docket-receipt-2-shapes.jsonld').toString()) as object,
+      JSON.parse(read('data/shapes/docket-receipt-shapes.jsonld').toString()) as object,
     );
     for (const receipt of receipts().slice(0, 10)) {
       const report = await new SHACLValidator(shapes).validate(await datasetOf(receipt));

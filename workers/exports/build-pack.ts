@@ -20,6 +20,7 @@ import {
   REPORT_STATEMENT,
   SCRIPT,
   SEAL,
+  SHAPES,
   TAG_MANIFEST,
   TOTALS_TABLE,
 } from '#shared/packs/layout.ts';
@@ -90,7 +91,7 @@ async function addDocuments(progress: PackInProgress): Promise<void> {
   await add(DID_DOCUMENT, documents.didDocument());
   await add(JWKS, documents.jwks());
   for (const file of contextFiles(documents)) await progress.add(file);
-  for (const [path, bytes] of documents.shapes) await progress.add({ path, bytes });
+  await progress.add({ path: SHAPES, bytes: documents.shapes });
 }
 
 /** The period that was asked for, and what shows that nothing of it is missing: when its neighbours were integrated. */

@@ -11,7 +11,6 @@ import { CONTEXT_NAMES, contextDocument, receiptShapes } from '#shared/packs/fil
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
-import { SHAPES } from '#shared/packs/layout.ts';
 import { packInstructions, packScript } from '#shared/packs/files/verification-files.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
@@ -84,7 +83,7 @@ export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl
   const keys = () => loadSigningKeys(config.signingKeysDir);
   return {
     contexts: new Map(CONTEXT_NAMES.map((name) => [name, contextDocument(name)!])),
-    shapes: new Map(SHAPES.map((path, i) => [path, receiptShapes(i === 0 ? 1 : 2)])),
+    shapes: receiptShapes(),
     instructions: packInstructions(),
     script: packScript(),
     methodology: (name, version) => methodologies.methodologyDocument(name, version),

@@ -5,8 +5,8 @@ import type { Derivations } from '#shared/receipts/derivation.ts';
 export interface PackDocuments {
   /** Bytes by file name, in the order in which they are packed. */
   contexts: ReadonlyMap<string, Uint8Array>;
-  /** SHACL shapes by path, one file for each format of receipts. */
-  shapes: ReadonlyMap<string, Uint8Array>;
+  /** SHACL shapes of receipts. */
+  shapes: Uint8Array;
   /** VERIFY.md, with its blanks. */
   instructions: string;
   /** verify.py */

@@ -6,7 +6,7 @@ import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import { type RevisionRow, receiptColumns } from '#shared/receipts/columns.ts';
 import { derivationOf } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import type { RevisionReason } from '#shared/receipts/format-2.ts';
+import type { RevisionReason } from '#shared/receipts/format-1.ts';
 import type { MeteredInterval } from '#shared/receipts/measurement-document.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
@@ -76,7 +76,7 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
 
 /** The metered interval that a receipt names, if it names one. */
 export function meteredOn({ measurement }: ReceiptDocument): MeteredInterval | undefined {
-  return measurement !== undefined && 'metered' in measurement ? measurement.metered : undefined;
+  return measurement?.metered;
 }
 
 /**

@@ -180,7 +180,6 @@ const OUTCOMES = {
 /** What became of the request; and whether its footprint is known. */
 export function stateBadge({ tier, credentialSubject }: ReceiptDocument): Html {
   if (tier === 'degraded') return badge('warn', 'degraded');
-  const { outcome } = credentialSubject;
-  const [tone, word] = OUTCOMES[outcome ?? 'complete'];
+  const [tone, word] = OUTCOMES[credentialSubject.outcome];
   return badge(tone, word);
 }

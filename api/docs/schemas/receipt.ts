@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox';
-import { FORMAT_2 } from '#shared/receipts/format-2.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 
 /**
  * A receipt as it is issued, for readers: the description that it is checked with, without the notes on linked data, and open to fields
  * that later forms may have. What its fields say of each other is decided by `parseReceipt`.
  */
-export const Receipt = forReaders(FORMAT_2);
+export const Receipt = forReaders(FORMAT_1);
 
 /** What stands in its place while it is late. */
 const PendingReceipt = Type.Object(

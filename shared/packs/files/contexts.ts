@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { LINEAGE_CONTEXT_DIGESTS, lineageContextName } from '#shared/lineage/context.ts';
-import { PACK_CONTEXT_DIGESTS, packContextName } from '../pack-context.ts';
+import { LINEAGE_CONTEXT_DIGEST, LINEAGE_CONTEXT_NAME } from '#shared/lineage/context.ts';
+import { PACK_CONTEXTS } from '../pack-context.ts';
 import { RECEIPT_CONTEXTS, VC_CONTEXT_DIGEST } from '#shared/receipts/context.ts';
 
 /** The base context of Verifiable Credentials 2.0 as we ship it, byte for byte the W3C's. */
@@ -11,8 +11,8 @@ const VC_CONTEXT_NAME = 'credentials-v2.jsonld';
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   [VC_CONTEXT_NAME, VC_CONTEXT_DIGEST],
   ...RECEIPT_CONTEXTS,
-  ...LINEAGE_CONTEXT_DIGESTS.map((digest) => [lineageContextName(digest), digest] as const),
-  ...PACK_CONTEXT_DIGESTS.map((digest) => [packContextName(digest), digest] as const),
+  [LINEAGE_CONTEXT_NAME, LINEAGE_CONTEXT_DIGEST],
+  ...PACK_CONTEXTS,
 ]);
 
 /** The contexts that verifying a receipt takes, for packs and for serving. */
@@ -37,8 +37,8 @@ export function contextDocument(name: string): Buffer | undefined {
   return bytes;
 }
 
-/** The SHACL shapes of receipts of one format, as JSON-LD: what a receipt must say, for processors that know only RDF. */
-export function receiptShapes(format: 1 | 2): Buffer {
-  const name = format === 1 ? 'docket-receipt-shapes' : 'docket-receipt-2-shapes';
-  return readFileSync(new URL(`../../receipts/contexts/${name}.jsonld`, import.meta.url));
+/** The SHACL shapes of receipts, as JSON-LD: what a receipt must say, for processors that know only RDF. */
+export function receiptShapes(): Buffer {
+  const file = '../../receipts/contexts/docket-receipt-shapes.jsonld';
+  return readFileSync(new URL(file, import.meta.url));
 }

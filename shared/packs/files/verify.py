@@ -36,23 +36,16 @@ CLOCKS = datetime.timedelta(hours=1)
 # Characters of names that a catalogue can give.
 CATALOGUE_NAMES = {'model': '[!-~]{1,256}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
-PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2', 'docket-evidence-pack/3')
-CONTEXTS_1 = ('docket-evidence-pack-92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894.jsonld',)
-RECEIPT_CONTEXTS_1 = ('docket-receipt-a70134c6639f4d828b2c4d30e00a9e9a1cfbc948118a4165b3df1fbe9353824f.jsonld',)
-# Receipts of these contexts pass on the ids that upstreams gave their answers; later ones are made from the request.
-CONTEXTS_WITH_THEIR_IDS = (*RECEIPT_CONTEXTS_1, 'docket-receipt-E0HCISFvP96TdKxo8cfKQEfeMjkBLFDQL2mNel7GBn0.jsonld')
+# Formats of packs, each with the context that its seals cite; and the forms of receipts, by the context that tells them apart.
+PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
+RECEIPT_FORMATS = {'docket-receipt-vxQepVERFmlSh4d4m8Vaw4-FWmFOwffq-DibMyPDrVM.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_'}
-LINEAGE_CONTEXTS_1 = ('docket-lineage-1e1e443148ef7d959c004a379a307764d62b785375e7c6f2cdaae4ceda4f81c3.jsonld',)
-SHAPES = {
-    'data/shapes/docket-receipt-shapes.jsonld': ['d7838d4449934b7f9712a8e01ac62a5bd9a6733bb1f537d63758a4802a5e4425'],
-    'data/shapes/docket-receipt-2-shapes.jsonld': ['90591f3c70e948fd9565c72ff137e8fb021332b28128d462c5bca9a8be417c94',
-        'b4279ae68eda4d5533e5e260303db042611881c473c11ec04fd3c47c7cd588b1',
-        'f4d1bef0a0124bbaf5740dde1cf67ade3201038d9a5a0df09a2e0ee438d9c742'],
-}
+SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
+SHAPES_SHA256 = 'f4d1bef0a0124bbaf5740dde1cf67ade3201038d9a5a0df09a2e0ee438d9c742'
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
                     r'|data/ledger/(checkpoint|left-frontier|consistency)\.txt|data/keys/(did\.json|jwks\.json|events\.ndjson)'
-                    r'|data/anchor/(head|keys/[A-Za-z0-9_-]{43})\.json|data/shapes/docket-receipt(-2)?-shapes\.jsonld'
+                    r'|data/anchor/(head|keys/[A-Za-z0-9_-]{43})\.json|data/shapes/docket-receipt-shapes\.jsonld'
                     r'|data/contexts/[A-Za-z0-9._-]+\.jsonld|data/methodologies/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+\.json'
                     r'|data/derivations/uEi[A-Za-z0-9_-]{44}\.json|data/lineage/\d{12}\.jsonld'
                     r'|data/report/(report\.html|stated\.json|totals\.csv|(receipts|revisions)/\d{12}\.csv)')
@@ -87,9 +80,6 @@ FIGURES = {
     'T_req': ('time from the arrival of the request to its end', 's', ''), 'T': (None, 's', ''),
 }
 ENDS = {'min': ', lower end', 'lower': ', lower end', 'max': ', upper end', 'upper': ', upper end'}
-# What of an inference every revision of its receipt repeats: of an announced one, and of one of format 1.
-REPEATED = ('id', 'organisation', 'route', 'model', 'region', 'startedAt')
-REPEATED_1 = REPEATED + ('outcome', 'salt', 'requestDigest', 'inputTokens', 'cachedInputTokens', 'outputTokens', 'usageSource')
 # The figures of a request by the members of its records. What `latency_s` is of depends on the version of the methodology.
 FIGURES_OF_REQUEST = {
     'attempts': 'k', 'input_tokens': 'I', 'cached_input_tokens': 'I_c', 'output_tokens': 'N', 'input_tokens_lower': 'I_lower',
@@ -112,37 +102,8 @@ decimal.getcontext().prec = 2000
 
 # What signed documents consist of, as dev/verifier-forms.ts writes it: each member, and the form of its value.
 FORMS = json.loads(r'''
-{"1":{"@context":["*","^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"attempts?ran":0,
-"cachedInputTokens?ran":0,"endedAt?issued":"time","gridZone?":"",
-"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inputTokens?ran":0,
-"measuredJoules?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","model":"","modelVersion?":"",
-"organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","outcome?issued":["=","complete","partial",
-"truncated","refused"],"outputTokens?ran":0,"policy?refused":{"rule?":"","version":""},"region":"",
-"requestDigest?issued":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","responseDigest?":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
-"route":["=","chat.completions","completions","embeddings"],"salt?issued":"^u[A-Za-z0-9_-]{21}[AQgw]$",
-"startedAt":"time","type":["=",["Activity","Inference"]],"usageSource?ran":["=","upstream","counted"]},
-"degradation?degraded":{"code":"","requestedTier?issued":["=","audit","audit_plus","enterprise"],"stage":["=","model",
-"factors","computation","input","timeout","issuance"]},"explanation?degraded":"",
-"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inclusionPromise?":{"log":"",
-"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
-"measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],
-"hadPlan":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
-"name":"","type":["=","Plan"],"version":""},"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
-"result":["*",{"lower":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","quantityKind":["=","energy","gwp","water","adpe",
-"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
-"upper":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","value":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$"},1,5],"software":"",
-"type":["=",["Activity","Measurement"]],"used":["*",{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","name":"",
-"record?":"record","type":["=","UsageRecord","ModelRecord","GridFactor","SiteFactor","HardwareRecord"]},1,64]},
-"proof?":{"@context":["*","^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"created":"time","cryptosuite":"",
-"expires?":"time","proofPurpose":"","proofValue":"","type":"",
-"verificationMethod":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},"revisionNumber?revision":1,
-"revisionReason?revision":"","tier":["=","audit","audit_plus","enterprise","degraded"],
-"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
-"RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time",
-"wasRevisionOf?revision":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
-"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","leafIndex":0}},"2":{"@context":["*",
-"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,
-"cachedInputTokens?":0,"endedAt":"time","extrapolated?":["=",true],"gridZone?":"",
+{"1":{"@context":["*","^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"answerId?":"",
+"attempts?ran":0,"cachedInputTokens?":0,"endedAt":"time","extrapolated?":["=",true],"gridZone?":"",
 "id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inputTokens?":0,
 "measuredJoules?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","model":"","modelVersion?":"",
 "organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","outcome":["=","complete","partial","truncated",
@@ -178,17 +139,16 @@ FORMS = json.loads(r'''
 "keyHeads":0,"log":"","root":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","size":0,"timestamps":0,"type":["=","PackAnchor"]},
 "checkpoint":{"log":"","root":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","size":0,"type":["=","Checkpoint"]},
 "file":["*",{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","name":["=","bagit.txt","VERIFY.md","verify.py",
-"bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1",
-"docket-evidence-pack/2","docket-evidence-pack/3"],"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
-"lineage":{"described":0,"documents":0,"type":["=","PackLineage"],"undescribed":0},
-"organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","range":{"firstIndex":0,"lastIndex":0,"receipts":0,
-"revisions":0,"signedHeads?":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time",
-"before?":"time","from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},
-"totals":{"cachedInputTokens":0,"covered":0,"inputTokens":0,"outputTokens":0,"refused":0,
-"result":["*",{"lower?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","quantityKind":["=","energy","gwp","water","adpe",
+"bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","lineage":{"described":0,"documents":0,"type":["=",
+"PackLineage"],"undescribed":0},"organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
+"LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
+"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"inputTokens":0,"outputTokens":0,"refused":0,
+"result":["*",{"lower":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","quantityKind":["=","energy","gwp","water","adpe",
 "adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
-"upper?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","value":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$"},5,5],"type":["=",
-"PackTotals"],"uncovered":0,"uncoveredCachedInputTokens?":0,"uncoveredInputTokens?":0,"uncoveredOutputTokens?":0},
+"upper":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","value":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$"},5,5],"type":["=",
+"PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
 "type":["=","EvidencePack"]},"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
 "issuer":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","proof":{"@context":["*",
 "^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"created":"time","cryptosuite":["=","eddsa-jcs-2022"],
@@ -420,27 +380,20 @@ def without(text, name, value):
 
 def repeated_of(receipt):
     """What the revision of this receipt has to repeat of it, in short."""
-    first = receipt['@context'][-1].rpartition('/')[2] in RECEIPT_CONTEXTS_1
-    estimated = 'measurement' in receipt
-    level = ('announced' if receipt.get('degradation', {}).get('stage') == 'issuance'
-             else ('first' if first else 'estimated') if estimated else 'first degraded' if first else 'degraded')
-    return repeated(receipt, level, receipt['id'], receipt.get('revisionNumber', 0))
+    return repeated(receipt, 'estimated' if 'measurement' in receipt else 'degraded', receipt['id'], receipt.get('revisionNumber', 0))
 
 
 def repeated_before(receipt):
     """What that may be of the receipt that this one revises: by its id, and the words of this one."""
     revised, number = receipt['wasRevisionOf']['id'], receipt['revisionNumber'] - 1
-    # In the first format a reason is in the words of a person.
-    of_failed = receipt['revisionReason'] == 'methodology_failed' and receipt['@context'][-1].rpartition('/')[2] not in RECEIPT_CONTEXTS_1
-    return [repeated(receipt, level, revised, number)
-            for level in ('announced', 'first degraded', 'degraded') + (() if of_failed else ('first', 'estimated'))]
+    levels = ('degraded',) if receipt['revisionReason'] == 'methodology_failed' else ('degraded', 'estimated')
+    return [repeated(receipt, level, revised, number) for level in levels]
 
 
 def repeated(receipt, level, address, number):
     subject = receipt['credentialSubject']
-    names = {'announced': REPEATED, 'first': REPEATED_1, 'first degraded': REPEATED_1}.get(level, sorted(subject))
-    # Where the region lies may have become known since.
-    words = [[name, subject.get(name, '')] for name in names if name != 'gridZone' or level == 'estimated']
+    # Where the region of a degraded receipt lies may have become known since.
+    words = {name: value for name, value in subject.items() if name != 'gridZone' or level == 'estimated'}
     return sha256(canonical([address, number, level, words]))[:16]
 
 
@@ -1402,12 +1355,11 @@ class Anchor:
         if HEAD in verifier.manifest:
             self.head_size = self.anchored(verifier.read(HEAD), last + 2**53)
             self.timestamps = json.loads(verifier.read(HEAD))['proof']['timestamps']
-        if verifier.subject['format'] != 'docket-evidence-pack/1':
-            note = self.anchor.split('\n')
-            found = {'headSize': self.head_size, 'keyEvents': count, 'log': self.origin, 'size': int(note[1]),
-                     'keyHeads': sum(path.startswith('data/anchor/keys/') for path in verifier.manifest),
-                     'root': multihash(from_base64(note[2])), 'timestamps': len(self.timestamps), 'type': 'PackAnchor'}
-            check(verifier.subject.get('anchor') == found, 'the seal says another anchor than there is')
+        note = self.anchor.split('\n')
+        found = {'headSize': self.head_size, 'keyEvents': count, 'log': self.origin, 'size': int(note[1]),
+                 'keyHeads': sum(path.startswith('data/anchor/keys/') for path in verifier.manifest),
+                 'root': multihash(from_base64(note[2])), 'timestamps': len(self.timestamps), 'type': 'PackAnchor'}
+        check(verifier.subject.get('anchor') == found, 'the seal says another anchor than there is')
         sealed_by = verifier.seal['proof']['verificationMethod']
         purpose, added, end, compromised = self.intervals.get(sealed_by, (None, 0, 0, False))
         check(purpose == 'packs' and end is None, 'the seal is by a key that may not seal packs')
@@ -1497,10 +1449,8 @@ class Verifier:
         check(list(self.sealed) == sorted(self.sealed) and len(self.sealed) == len(self.seal['relatedResource']),
               'the seal lists documents in another order')
         self.cited, self.contexts, self.links, self.used_contexts = set(), set(), {}, set()
-        self.first_format = self.subject['format'] == PACK_FORMATS[0]
-        # Pages of the second format were made in several ways: they are the word of whoever sealed the pack.
-        self.page = Page() if self.subject['format'] not in PACK_FORMATS[:2] else None
-        self.tables = {'data/report/totals.csv', 'data/report/report.html'} | ({'data/report/stated.json'} if self.page else set())
+        self.page = Page()
+        self.tables = {'data/report/totals.csv', 'data/report/report.html', 'data/report/stated.json'}
         self.groups, self.integrated, self.contradiction, self.underived = {}, '', None, None
         self.derivations, self.explained, self.records = {}, set(), {}
         self.inferences = array.array('Q')
@@ -1539,8 +1489,7 @@ class Verifier:
         for name, digest in files.items():
             check(multihash(sha256(pack.raw(name))) == digest, f'{name} is not what the seal says')
         check(pack.raw('bagit.txt') == BAGIT, 'bagit.txt says another kind of bag')
-        for path in list(SHAPES)[:1 if self.subject['format'] == PACK_FORMATS[0] else 2]:
-            check(path in self.manifest, f'{path} is missing')
+        check(SHAPES in self.manifest, f'{SHAPES} is missing')
         size = sum(pack.files[path][1] for path in self.manifest)
         bounds, checkpoint = self.subject['range'], self.subject['checkpoint']
         check(pack.raw('bag-info.txt').decode().split('\n') == [
@@ -1553,13 +1502,8 @@ class Verifier:
         """Every address of a seal follows from the public address in its context, the organisation and the range."""
         seal, subject, (vc, own) = self.seal, self.subject, self.seal['@context'] + [''] * (2 - len(self.seal['@context']))
         root, _, context = own.rpartition('/contexts/')
-        is_first = subject['format'] == PACK_FORMATS[0]
-        check(vc == VC and len(seal['@context']) == 2 and re.fullmatch(r'docket-evidence-pack-[0-9a-f]{64}\.jsonld', context)
-              and (context in CONTEXTS_1) == is_first, 'the contexts are not those of a seal of its format')
-        later = [subject['range'].get('signedHeads')] + [subject['totals'].get(name) for name in UNCOVERED]
-        later += [each.get(end) for each in subject['totals']['result'] for end in ('lower', 'upper')]
-        check(all((each is None) == is_first for each in later) and not (is_first and {'anchor', 'requested'} & set(subject)),
-              'the seal has not the members of its format')
+        check(vc == VC and len(seal['@context']) == 2 and context == PACK_FORMATS[subject['format']],
+              'the contexts are not those of a seal of its format')
         host, _, path = root.partition('://')[2].partition('/')
         did = ':'.join(['did:web', urllib.parse.quote(host, safe="!'()*"), *filter(None, path.split('/'))])
         log = subject['checkpoint']['log']
@@ -1631,8 +1575,8 @@ class Verifier:
         check(self.size == subject['checkpoint']['size'] and multihash(self.root) == subject['checkpoint']['root'],
               'the checkpoint is not the one that the seal names')
         for path in self.manifest:
-            if path in SHAPES:
-                check(sha256(self.read(path)).hex() in SHAPES[path], f'{path} is not what was published')
+            if path == SHAPES:
+                check(sha256(self.read(path)).hex() == SHAPES_SHA256, f'{path} is not what was published')
             if path.startswith('data/contexts/'):
                 name = path.split('/')[2]
                 named = re.fullmatch(r'docket-[a-z-]+-([0-9a-f]{64})\.jsonld', name)
@@ -1718,7 +1662,7 @@ class Verifier:
             check(pairs and sorted(superseded.items()) == pairs, f'{companion} is not in the order of the ledger')
         data = lines(self.read(path), path)
         check(data and (indexes is None or len(indexes) == len(data)), f'{path}: there is not one proof for each revision')
-        self.table = self.rows(path) if not self.first_format else None
+        self.table = self.rows(path)
         for self.line, line in enumerate(data):
             index = start + self.line if indexes is None else indexes[self.line]
             yield index, line, superseded.pop(index, None)
@@ -1746,8 +1690,7 @@ class Verifier:
         self.cite(receipt, whole)
         derivation = self.derive(index, line, receipt, whole)
         counts = self.follow(index, line, by, receipt)
-        if self.page:
-            self.page.take(receipt, counts, derivation, self.count)
+        self.page.take(receipt, counts, derivation, self.count)
         if self.table is not None:
             self.compare_row(index, receipt, by, counts)
         if counts:
@@ -1756,11 +1699,11 @@ class Verifier:
     @staticmethod
     def form(receipt, place):
         """A receipt has the members of its format, and does not say two things at once."""
-        contexts, subject = receipt['@context'], receipt['credentialSubject']
+        subject, own = receipt['credentialSubject'], receipt['@context'][-1].rpartition('/')[2]
+        check(own in RECEIPT_FORMATS, f'{place}: no receipt was issued with the context {own}')
         refused, degraded = subject.get('outcome') == 'refused', receipt['tier'] == 'degraded'
-        issued = receipt.get('degradation', {}).get('stage') != 'issuance'
-        fits('1' if contexts[-1].rpartition('/')[2] in RECEIPT_CONTEXTS_1 else '2', receipt, place, {
-            'issued': issued, 'refused': refused, 'degraded': degraded, 'ran': issued and not refused,
+        fits(RECEIPT_FORMATS[own], receipt, place, {
+            'refused': refused, 'degraded': degraded, 'ran': not refused,
             'estimated': not degraded and not refused, 'revision': 'RecalculatedReceipt' in receipt['type']})
         source = subject.get('usageSource')
         for name in ('inputTokens', 'cachedInputTokens', 'outputTokens'):
@@ -1787,11 +1730,10 @@ class Verifier:
             holds(re.fullmatch(form, subject[name]), f'{name}, which has characters that no catalogue allows')
         holds(revised is None or stated is not None, 'measurement, which every revision has')
         holds(revised is not None or ulid(receipt['id']) == ulid(subject['id']), 'id')
-        if 'answerId' in subject and receipt['@context'][-1].rpartition('/')[2] not in CONTEXTS_WITH_THEIR_IDS:
+        if 'answerId' in subject:
             made = ANSWER_IDS.get(subject['route'], '?') + ulid(subject['id'])
             holds(subject['answerId'] == made, 'answerId, which is not made from its request')
-        started = instant(subject['startedAt'])
-        ended = instant(subject.get('endedAt', subject['startedAt']))
+        started, ended = instant(subject['startedAt']), instant(subject['endedAt'])
         arrived = EPOCH + datetime.timedelta(milliseconds=time_of_ulid(ulid(subject['id'])))
         holds(abs(started - arrived) <= CLOCKS, 'startedAt')
         holds(started <= ended + CLOCKS, 'endedAt')
@@ -1799,8 +1741,7 @@ class Verifier:
         if whole is None:
             return
         holds(ulid(stated['id']) == ulid(receipt['id']), 'measurement.id')
-        # In the first format a reason is in the words of a person.
-        reason = receipt.get('revisionReason') if receipt['@context'][-1].rpartition('/')[2] not in RECEIPT_CONTEXTS_1 else None
+        reason = receipt.get('revisionReason')
         holds(reason != 'measured' or 'metered' in stated, 'revisionReason, and no meter measured it')
         holds(reason != 'hourly_factor' or any(each['type'] == 'GridFactor' and 'hour' in each.get('record', {}) for each in whole[1]),
               'revisionReason, and it has no factor of an hour')
@@ -1881,11 +1822,11 @@ class Verifier:
               and (after is None or last <= after and after >= end), 'the entries are not those of the period that was asked for')
 
     def whole(self, receipt, place):
-        """The methodology of a receipt and all records that it used, in their order: format 2 names a record of its own for
-        what is the same for every request of a deployment."""
+        """The methodology of a receipt and all records that it used, in their order. What is the same for every request of a
+        deployment stands in a record of its own, which the receipt names."""
         measurement = receipt.get('measurement')
-        if measurement is None or 'derivation' not in measurement:
-            return measurement and (measurement['hadPlan'], measurement['used'])
+        if measurement is None:
+            return None
         own, named = measurement['used'], re.search('/derivations/(uEi[A-Za-z0-9_-]{44})$', measurement['derivation'])
         check(named, f'{place}: it names no derivation record')
         digest, subject, association = named[1], receipt['credentialSubject'], measurement['qualifiedAssociation']
@@ -1926,8 +1867,7 @@ class Verifier:
                 newer, digest, rooted, said = self.links.pop(older, (None,) * 4)
                 check(newer == index, f'{place}: it revises a receipt that is not said to be revised by it')
                 check(digest == from_multihash(revised['digest']), f'{place}: it revises other bytes')
-                # Packs of the first format were held to less.
-                check(self.first_format or said in repeated_before(receipt), f'{place}: it says other things of the inference than what it revises, or has another number')
+                check(said in repeated_before(receipt), f'{place}: it says other things of the inference than what it revises, or has another number')
         else:
             check(rooted, f'{place}: outside the range only revisions have a place')
             self.inferences.append(int.from_bytes(sha256(receipt['credentialSubject']['id'].encode())[:8], 'big'))
@@ -1974,9 +1914,7 @@ class Verifier:
         """The tables are those of the receipts, and there is no other file for people than they and the page."""
         check(self.contradiction is None, self.contradiction)
         found = {path for path in self.manifest if path.startswith('data/report/')}
-        check(found == (set() if self.first_format else self.tables), 'the report has other files')
-        if self.first_format:
-            return
+        check(found == self.tables, 'the report has other files')
         text = csv(TOTALS) + self.totals_row('total', '', self.added())
         for at, by in enumerate(('month', 'model', 'region', 'data_quality')):
             # In the order of UTF-16, as the issuer sorts.
@@ -2139,12 +2077,10 @@ class Verifier:
                 check(each == {'name': known['id'], 'value': each['value'], 'basis': known['basis'], 'sources': address(known['sources'])}
                       and float(each['value']) == known['factor'], f"{path}: the doubt {each['name']} is not as in the methodology")
         formulas = {(each['symbol'], each['formula']): each for each in method['formulas']}
-        places = [each['id'] for each in plan['constants'] + [node for record in measured['used'] for node in record['figures']] + measured['bounds']]
-        first_form = document['@context'].rpartition('/')[2] in LINEAGE_CONTEXTS_1
         units = {(node['symbol'], node['unit']) for node in plan['constants'] + measured['steps']}
         units |= {(node['symbol'], node['unit']) for record in measured['used'] for node in record['figures']}
         units |= {('w', 'GB per 10^9 weights'), ('n', '1'), ('E_kv', 'J'), ('T', 's')} | {('f_' + node['share'], '1') for node in measured['bounds']}
-        # From the second form on each number that a step reads leads to its last place, or to the record that gives it.
+        # Each number that a step reads leads to its last place, or to the record that gives it.
         nodes = plan['constants'] + [node for record in measured['used'] for node in record['figures']]
         last = {(node['symbol'], float(node['value'])): node['id'] for node in nodes}
         last.update({('f_' + node['share'], float(node['combined'])): node['id'] for node in measured['bounds']})
@@ -2160,11 +2096,10 @@ class Verifier:
                 f"{path}: the step {node['symbol']} is not in its form")
             known = formulas[node['symbol'], node['formula']]
             check(node['name'] == known['name'] and node['unit'] == known['unit'] and node['id'] == f"{document['id']}#step-{i}"
-                  and node['type'] == ['QuantityValue', 'Step'] and (all(each in places for each in node['wasDerivedFrom']) if first_form
-                       else node['wasDerivedFrom'] == list(dict.fromkeys(where(each) for each in node['reads'])))
+                  and node['type'] == ['QuantityValue', 'Step']
+                  and node['wasDerivedFrom'] == list(dict.fromkeys(where(each) for each in node['reads']))
                   and len(set(node['wasDerivedFrom'])) == len(node['wasDerivedFrom']),
                   f"{path}: the step {node['symbol']} is not as in the methodology")
-            places.append(node['id'])
             last[node['symbol'], float(node['value'])] = node['id']
         check(document['bibliography'] == [written[each] for each in sorted(cited)], f'{path} has another bibliography')
 
@@ -2197,8 +2132,6 @@ class Verifier:
 
     def compare_page(self):
         """The page says what the pack holds, to the last byte."""
-        if not self.page:
-            return
         page = self.read('data/report/report.html').decode('utf-8')
         style = page.partition('<style>')[2].partition('</style>')[0]
         check(sha256(style.encode()).hex() == STYLE_SHA256 and self.page.make(self, style) == page,
@@ -2240,15 +2173,13 @@ class Verifier:
         check(not self.links, f'{len(self.links)} revisions are missing')
         expected, (totals, sums) = self.subject['totals'], self.added()
         for name, value in totals.items():
-            check((name in UNCOVERED and self.first_format) or expected[name] == value,
-                  f'the receipts add up to {value} {name}, the seal says otherwise')
-        ends = BOUNDS[:1] if self.first_format else BOUNDS
-        stated = {(each['quantityKind'], end): (each['unit'], decimal.Decimal(each[end])) for each in expected['result'] for end in ends}
-        check(stated == {(kind, end): (unit, sums[kind, end]) for kind, unit in UNITS.items() for end in ends},
+            check(expected[name] == value, f'the receipts add up to {value} {name}, the seal says otherwise')
+        stated = {(each['quantityKind'], end): (each['unit'], decimal.Decimal(each[end])) for each in expected['result'] for end in BOUNDS}
+        check(stated == {(kind, end): (unit, sums[kind, end]) for kind, unit in UNITS.items() for end in BOUNDS},
               'the quantities of the receipts do not add up to what the seal says')
         self.compare_report()
         for name, value in self.counts.items():
-            check(self.subject['range'].get(name, value) == value, f'there are {value} {name}, the seal says otherwise')
+            check(self.subject['range'][name] == value, f'there are {value} {name}, the seal says otherwise')
 
 
 # --- timestamps (RFC 3161) ---------------------------------------------------------------------------------------------
@@ -2347,8 +2278,8 @@ def words_of(bounds, totals):
     yield f"tokens: {totals['inputTokens']} in, {totals['outputTokens']} out, of those with an estimate"
     for total in totals['result']:
         unit, text = scale_for(total['quantityKind'], total['value'])
-        bounds = f" [{text(total['lower'])}–{text(total['upper'])}], which adds up 5–95 % intervals" if 'lower' in total else ''
-        yield re.sub(r'\s', ' ', f"{TITLES[total['quantityKind']]}: {text(total['value'])} {unit}{bounds}")
+        bounds = f"[{text(total['lower'])}–{text(total['upper'])}], which adds up 5–95 % intervals"
+        yield re.sub(r'\s', ' ', f"{TITLES[total['quantityKind']]}: {text(total['value'])} {unit} {bounds}")
 
 
 def report(verifier, trusted):
@@ -2368,10 +2299,7 @@ def report(verifier, trusted):
     elif not verifier.times:
         yield 'no timestamp: when it was there is the word of the issuer alone'
     yield f'trusted: {trusted}'
-    if verifier.page:
-        yield 'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack'
-    elif not verifier.first_format:
-        yield 'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again'
+    yield 'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'
     yield from words_of(bounds, subject['totals'])

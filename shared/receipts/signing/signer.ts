@@ -2,7 +2,7 @@ import { createPrivateKey, hash, type KeyObject, sign as signByOpenSsl } from 'n
 import { libsodium } from '#shared/kernel/primitives/libsodium.ts';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
-import { RECEIPT_BYTES_MAX, type ReceiptDocument2 } from '../document.ts';
+import { RECEIPT_BYTES_MAX, type ReceiptDocument } from '../document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { jwkThumbprint } from './identifiers.ts';
 import { rawPublicKey } from './key-objects.ts';
@@ -24,7 +24,7 @@ export interface ReceiptSigner {
    * @returns the canonical JSON (RFC 8785), proof included: the one form that is stored, sent, logged and packed
    * @throws MalformedData `lone_surrogate`, `too_large`
    */
-  sign(document: ReceiptDocument2): string;
+  sign(document: ReceiptDocument): string;
 }
 
 /** Signs other credentials, such as the seal of an evidence pack. */

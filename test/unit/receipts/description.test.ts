@@ -7,7 +7,7 @@ import { receiptShapes as shapesOf, type Shape } from '#dev/receipt-shapes.ts';
 import { contextDocument, receiptShapes } from '#shared/packs/files/contexts.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { RECEIPT_CONTEXT_NAME } from '#shared/receipts/context.ts';
-import { FORMAT_2 } from '#shared/receipts/format-2.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { expandedBy, namesIn, offline, termsIn } from '#test/support/linked-data.ts';
 import { INPUTS, type Loose, newIssuer } from './samples.ts';
 
@@ -42,12 +42,12 @@ describe('the description of a receipt', () => {
       for (const field of Object.values<Loose>(schema.properties ?? {}))
         check(field.items ?? field);
     };
-    check(FORMAT_2);
+    check(FORMAT_1);
   });
 
   it('has no field that is never written, but those that end a receipt’s validity, the rule that a refusal may name, and what a meter will give', () => {
     const written = new Set(Object.keys(INPUTS).flatMap((kind) => pathsOf(signed(kind))));
-    expect(pathsIn(FORMAT_2).filter((path) => !written.has(path))).toEqual([
+    expect(pathsIn(FORMAT_1).filter((path) => !written.has(path))).toEqual([
       'credentialSubject.policy.rule',
       'measurement.metered',
       'measurement.metered.digest',
@@ -70,16 +70,16 @@ describe('the JSON-LD context', () => {
     async (kind) => {
       const { proof: _, ...receipt } = kind === 'example' ? example : signed(kind);
       const [expanded] = await jsonld.expand(receipt, { safe: true, documentLoader: offline });
-      expect(expanded).toEqual(expandedBy(FORMAT_2, receipt));
+      expect(expanded).toEqual(expandedBy(FORMAT_1, receipt));
     },
   );
 
   it('is the one that the description gives: a change of it needs a new name', () => {
-    expect(context).toEqual(receiptContext(FORMAT_2));
+    expect(context).toEqual(receiptContext(FORMAT_1));
   });
 
   it('defines nothing that a receipt does not have', () => {
-    const described = namesIn(FORMAT_2);
+    const described = namesIn(FORMAT_1);
     expect(termsIn(context['@context']).filter((term) => !described.has(term))).toEqual([]);
   });
 });
@@ -96,9 +96,9 @@ function statementsOf(graph: readonly Shape[]): string[] {
 
 describe('the SHACL shapes in packs', () => {
   const released = statementsOf(
-    (JSON.parse(receiptShapes(2).toString()) as { '@graph': Shape[] })['@graph'],
+    (JSON.parse(receiptShapes().toString()) as { '@graph': Shape[] })['@graph'],
   );
-  const described = statementsOf(shapesOf(FORMAT_2)['@graph']);
+  const described = statementsOf(shapesOf(FORMAT_1)['@graph']);
 
   it('say nothing that the description does not', () => {
     expect(released.filter((statement) => !described.includes(statement))).toEqual([]);

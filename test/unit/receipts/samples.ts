@@ -20,7 +20,7 @@ import type {
 import { digestOf as digestOfRecord } from '#shared/kernel/canonical-json.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { ReceiptInput, Revision } from '#shared/receipts/build.ts';
-import { REVISION_REASONS } from '#shared/receipts/format-2.ts';
+import { REVISION_REASONS } from '#shared/receipts/format-1.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 

@@ -5,7 +5,7 @@ import SHACLValidator from 'rdf-validate-shacl';
 import { describe, expect, it } from 'vitest';
 import { receiptShapes as shapesOf } from '#dev/receipt-shapes.ts';
 import { receiptShapes } from '#shared/packs/files/contexts.ts';
-import { FORMAT_2 } from '#shared/receipts/format-2.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { offline } from '#test/support/linked-data.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { INPUTS, type Loose, newIssuer } from './samples.ts';
@@ -31,8 +31,8 @@ async function datasetOf(document: object): Promise<Loose> {
 
 /** Those that packs have, and those that the description gives today. */
 const SHAPES = {
-  released: await datasetOf(JSON.parse(receiptShapes(2).toString()) as object),
-  described: await datasetOf(shapesOf(FORMAT_2)),
+  released: await datasetOf(JSON.parse(receiptShapes().toString()) as object),
+  described: await datasetOf(shapesOf(FORMAT_1)),
 };
 const receiptOf = (kind: string): Loose => JSON.parse(signer.sign(buildReceipt(INPUTS[kind]!)));
 
