@@ -25,7 +25,7 @@ Fields of docket-1:
   input_tokens, cached_input_tokens, output_tokens
   latency_s                     from the call to the last byte of its answer
   zone, pue, wue                grid zone (FRA, USA, WOR …); of the data centre
-  version                       1.0, 1.1 … or in full as GET /methodologies has it; the newest when absent
+  version                       1.0 … or in full as GET /methodologies has it; the newest when absent
 Fields of ecologits-0.11.2: those of the reference's published vectors (output_token_count, datacenter_pue …), and
   the parameters that it documents as optional: batch_size, model_quantization_bits, gpu_memory, server_gpu_count,
   server_power, server_lifetime, {gpu,server}_embodied_{gwp,adpe,pe}, gpu_energy_{alpha,beta,gamma},
@@ -88,7 +88,7 @@ export function answerTo(value: unknown, profile: Profile): object {
   }
 }
 
-/** The newest version that has this number, or starts with it: `1.0`, `1.1.0`. */
+/** The newest version that has this number, or starts with it: `1.0`, `1.0.0`. */
 function versionOf(methodologies: Methodologies, version: unknown): Methodology {
   if (version === undefined) return methodologies.current;
   if (typeof version !== 'string') throw refuse('version_invalid', 'version must be a string');

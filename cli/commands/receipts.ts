@@ -85,7 +85,7 @@ export function register(program: Command): void {
     .requiredOption('--since <time>', 'issued since: a date, or a time as in RFC 3339')
     .option(
       '--methodology <id/version>',
-      'refuse unless this is what they are restated with, e.g. docket-1/1.1',
+      'refuse unless this is what they are restated with, e.g. docket-1/1.0',
     )
     .option(
       '--actor <who>',

@@ -15,7 +15,6 @@ import {
   DOCKET_FORMULAS as F,
   PRECISION_ASSUMED,
 } from './docket-1-formulas.ts';
-import type { DocketRevision } from './docket-1-revisions.ts';
 import type { FactorIndex } from './factor-index.ts';
 import type { HardwareRecord, Precision } from './factor-set.ts';
 import { type GridFactors, gridFactors } from './grid-factors.ts';
@@ -66,7 +65,6 @@ export interface Factors {
   readonly index: FactorIndex;
   readonly uncertainty: SetUncertainty;
   readonly hardware: HardwareRecord;
-  readonly revision: DocketRevision;
 }
 
 /**
@@ -94,8 +92,7 @@ export function deploy(
     batchAssumed: footprint.batch === undefined,
     pueKnown: site.pueKnown,
     gridAnnual: input.gridSignal === undefined,
-    // Version 1.0 knew no zones without figures of their own, but for water.
-    foreign: factors.revision === '1.0' ? [] : grid.foreign,
+    foreign: grid.foreign,
   };
   return {
     inputs: inputs.inputs,
@@ -211,7 +208,7 @@ function made(
   return result;
 }
 
-function hardwareRecord({ hardware, revision }: Factors, inputs: InputList): void {
+function hardwareRecord({ hardware }: Factors, inputs: InputList): void {
   const { gpu_embodied: gpu, server_embodied: server } = hardware;
   const figure = (
     symbol: string,
@@ -229,9 +226,7 @@ function hardwareRecord({ hardware, revision }: Factors, inputs: InputList): voi
   inputs.fromSet('hardware', hardware, () => [
     figure('slots', 'GPUs in one server', hardware.gpus_per_server, '1'),
     figure('memory', 'memory of one GPU', hardware.gpu_memory_gb, 'GB'),
-    ...(revision === '1.0'
-      ? []
-      : [figure('tdp', 'power of one GPU at full load', hardware.gpu_tdp_w, 'W')]),
+    figure('tdp', 'power of one GPU at full load', hardware.gpu_tdp_w, 'W'),
     figure('lifetime', 'life of the hardware', hardware.lifetime_s, 's'),
     figure('server_gwp', 'making one server', server.gwp_kgco2e, 'kgCO2e', server.sources),
     figure('server_adpe', 'making one server', server.adpe_kgsbe, 'kgSbe', server.sources),

@@ -1,5 +1,4 @@
 import { exp, ln } from './arithmetic.ts';
-import type { DocketRevision } from './docket-1-revisions.ts';
 import type { FactorSet } from './factor-set.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
@@ -60,16 +59,16 @@ export const DOCKET_UNCERTAINTY = {
 
 /** The factors that a factor set must bring. */
 const FROM_SET = ['grid_hour', 'water', 'depletion'] as const;
-/** How far zones lie from the world, which stands in where a zone has no figure of its own; from version 1.1 on. */
+/** How far zones lie from the world, which stands in where a zone has no figure of its own. */
 const OF_WORLD = ['gwp_of_world', 'adpe_of_world', 'adpf_of_world', 'water_of_world'] as const;
 export type WorldFactor = (typeof OF_WORLD)[number];
 
-type Needed = Readonly<Record<(typeof FROM_SET)[number], UncertaintyFactor>>;
-export type SetUncertainty = Needed & Readonly<Partial<Record<WorldFactor, UncertaintyFactor>>>;
+const NEEDED = [...FROM_SET, ...OF_WORLD] as const;
+export type SetUncertainty = Readonly<Record<(typeof NEEDED)[number], UncertaintyFactor>>;
 
-/** Throws MalformedData when the set lacks a factor that the version of docket-1 needs. */
-export function uncertaintyOf(set: FactorSet, revision: DocketRevision): SetUncertainty {
-  const found = [...FROM_SET, ...(revision === '1.0' ? [] : OF_WORLD)].map((id) => {
+/** Throws MalformedData when the set lacks a factor that docket-1 needs. */
+export function uncertaintyOf(set: FactorSet): SetUncertainty {
+  const found = NEEDED.map((id) => {
     const record = set.uncertainty.find((entry) => entry.id === id);
     if (record === undefined)
       throw new MalformedData('missing_field', 'uncertainty', `has no record ${id}`);
@@ -116,10 +115,8 @@ export function boundsOf(doubts: Doubts, basis: EnergyBasis, set: SetUncertainty
       : [known.model_form, ...(basis === 'decode' ? batch : []), ...size];
   const energy = [...gpu, known.host_idle, doubts.pueKnown ? known.pue_known : known.pue_unknown];
   const hour = doubts.gridAnnual ? [set.grid_hour] : [];
-  const world = (id: WorldFactor): readonly UncertaintyFactor[] => {
-    const factor = doubts.foreign.includes(id) ? set[id] : undefined;
-    return factor === undefined ? [] : [factor];
-  };
+  const world = (id: WorldFactor): readonly UncertaintyFactor[] =>
+    doubts.foreign.includes(id) ? [set[id]] : [];
   const bound = (share: Share, factors: readonly UncertaintyFactor[]): Bound => ({
     share,
     factors,

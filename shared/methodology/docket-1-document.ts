@@ -9,10 +9,9 @@ import {
   BATCH_ASSUMED,
   BYTES_PER_WEIGHT,
   DOCKET_CONSTANTS,
-  DOCKET_FORMULAS,
   PRECISION_ASSUMED,
 } from './docket-1-formulas.ts';
-import { PUBLISHED_1_1 } from './docket-1-1-formulas.ts';
+import { PUBLISHED_FORMULAS } from './docket-1-end-formulas.ts';
 import { type DocketRevision, versionOf } from './docket-1-revisions.ts';
 import type { FactorSet } from './factor-set.ts';
 import type { Formula } from './formula.ts';
@@ -38,16 +37,16 @@ const BOUNDS = {
   shares: {
     energy:
       'measured, if the upstream measured; otherwise model_form, batch (if assumed and there are output tokens) and size (if guessed; the factor of its class for a class default). Always host_idle and pue_known or pue_unknown',
-    gwp: 'as energy, and grid_hour unless an hourly signal was used',
-    water: 'as energy, and grid_hour and water',
-    adpe: 'as energy, and grid_hour and depletion',
-    adpf: 'as energy, and grid_hour and depletion',
+    gwp: 'as energy, and grid_hour and, where the zone has no figure of its own, gwp_of_world; neither with an hourly signal',
+    water:
+      'as energy, and grid_hour and water and, where the zone has no figure of its own, water_of_world',
+    adpe: 'as energy, and grid_hour and depletion and, where the zone has no figure of its own, adpe_of_world',
+    adpf: 'as energy, and grid_hour and depletion and, where the zone has no figure of its own, adpf_of_world',
     embodied: 'embodied, batch (if assumed) and size (if guessed)',
   },
+  token_counts:
+    'Where token counts have an interval, each bound is computed at that end of it, and the factors widen it from there. The time on the hardware is the smaller of the recorded and the modelled one; the bounds of the embodied share reach from the smaller to the larger.',
 };
-
-const TIME_LIMIT =
-  'Where the time on the hardware was not measured, the modelled time is longer than measured ones by a median factor of 2.6, and the embodied share with it.';
 
 const LIMITS = [
   'The decode model was fitted on H100 GPUs with a short context (258 configurations of 21 models, 3 to 405 billion active parameters, batches of 8 to 2000). Other hardware is estimated as if it were H100.',
@@ -57,7 +56,9 @@ const LIMITS = [
   'Fossil resources of manufacture are published as primary energy only, which is an upper estimate.',
   'Depletion factors of electricity are from an inventory of 2011.',
   'Greenhouse gas is location-based and annual unless an hourly signal is configured; market-based and marginal figures never replace it.',
-  TIME_LIMIT,
+  'The modelled time is that of a replica which serves B requests. On hardware that is shared by fewer, or slower, the larger of the two times is nearer, and inside the bounds.',
+  'The recorded time stands for each attempt, as the tokens do.',
+  'What the decode fit holds of the key/value cache is that of a short context; the constant 2048 is where the fit ends, not where reading begins.',
 ];
 
 /** What each revision says of itself. */
@@ -68,45 +69,12 @@ interface RevisionText {
   readonly changelog: MethodologyContent['changelog'];
 }
 
-const FIRST: RevisionText = {
-  formulas: Object.values(DOCKET_FORMULAS),
-  bounds: BOUNDS,
-  limits: LIMITS,
-  changelog: [{ version: '1.0.0', date: '2026-11-20', change: 'First version.' }],
-};
-
 const REVISIONS: Readonly<Record<DocketRevision, RevisionText>> = {
-  '1.0': FIRST,
-  '1.1': {
-    formulas: PUBLISHED_1_1,
-    bounds: {
-      ...BOUNDS,
-      token_counts:
-        'Where token counts have an interval, each bound is computed at that end of it, and the factors widen it from there. The time on the hardware is the smaller of the recorded and the modelled one; the bounds of the embodied share reach from the smaller to the larger.',
-      shares: {
-        ...BOUNDS.shares,
-        gwp: 'as energy, and grid_hour and, where the zone has no figure of its own, gwp_of_world; neither with an hourly signal',
-        water:
-          'as energy, and grid_hour and water and, where the zone has no figure of its own, water_of_world',
-        adpe: 'as energy, and grid_hour and depletion and, where the zone has no figure of its own, adpe_of_world',
-        adpf: 'as energy, and grid_hour and depletion and, where the zone has no figure of its own, adpf_of_world',
-      },
-    },
-    limits: [
-      ...LIMITS.filter((limit) => limit !== TIME_LIMIT),
-      'The modelled time is that of a replica which serves B requests. On hardware that is shared by fewer, or slower, the larger of the two times is nearer, and inside the bounds.',
-      'The recorded time stands for each attempt, as the tokens do.',
-      'What the decode fit holds of the key/value cache is that of a short context; the constant 2048 is where the fit ends, not where reading begins.',
-    ],
-    changelog: [
-      ...FIRST.changelog,
-      {
-        version: '1.1.0',
-        date: '2026-11-22',
-        change:
-          'The time on the hardware runs from the upstream call that was answered, and is the smaller of that and the modelled one: waiting is no use of hardware. Reading the key/value cache is counted for the context beyond 2048 tokens alone, so that nothing jumps there. Token counts with an interval widen the bounds. World averages in place of a zone’s own figures widen them too.',
-      },
-    ],
+  '1.0': {
+    formulas: PUBLISHED_FORMULAS,
+    bounds: BOUNDS,
+    limits: LIMITS,
+    changelog: [{ version: '1.0.0', date: '2026-11-20', change: 'First version.' }],
   },
 };
 

@@ -4,113 +4,177 @@ import {
   type Quantity,
   QUANTITY_MAX,
   QUANTITY_MIN,
-  type QuantityName,
 } from './measurement.ts';
 import { toSignificant } from '#shared/kernel/decimal.ts';
 import type { Deployment } from './deployment.ts';
 import type { Recorder } from './derivation.ts';
-import type { Bounds } from './docket-1-bounds.ts';
+import type { Bounds, EnergyBasis } from './docket-1-bounds.ts';
 import { DOCKET_CONSTANTS as C, DOCKET_FORMULAS as F } from './docket-1-formulas.ts';
+import { END_FORMULAS, REACHING } from './docket-1-end-formulas.ts';
+import type { Formula } from './formula.ts';
 import { type RequestFigures, usageInput } from './request-figures.ts';
 
-/** The arithmetic of one request in version 1.0. With a recorder it takes notes, and computes nothing differently. */
+type End = keyof typeof END_FORMULAS;
+const ENDS = ['lower', 'upper'] as const;
+
+/** A figure with what it is at each end of the interval, before the uncertainty of the method is added. */
+interface Reach {
+  readonly value: number;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+/** In kWh; with the part of it that runs the machines and not the building. */
+interface Energy extends Reach {
+  readonly itKwh: number;
+}
+
+/** Tokens that are prefilled, and those of input and output. */
+interface Counts {
+  readonly prefilled: number;
+  readonly input: number;
+  readonly output: number;
+}
+
+type Rates = NonNullable<Deployment['rates']>;
+
+/** The arithmetic of one request. With a recorder it takes notes, and computes nothing differently. */
 export function measure(
   deployment: Deployment,
   request: RequestFigures,
   recorder: Recorder | undefined,
 ): Omit<Measurement, 'methodology'> {
-  const usage = usageInput(request, 'T', recorder);
-  const gpuJ = gpuEnergy(deployment, request, recorder);
-  const itKwh = (gpuJ / 3_600_000) * (1 + C.host.value) * (1 + C.idle.value);
-  recorder?.step(F.it, itKwh);
-  const kwh = deployment.pue * itKwh;
-  recorder?.step(F.energy, kwh);
-  const { grid } = deployment;
-  const used = { gwp: kwh * grid.gwp, adpe: kwh * grid.adpe, adpf: kwh * grid.adpf };
-  recorder?.step(F.usageGwp, used.gwp);
-  recorder?.step(F.usageAdpe, used.adpe);
-  recorder?.step(F.usageAdpf, used.adpf);
-  const water = itKwh * deployment.waterPerKwh;
-  recorder?.step(F.water, water);
-  const made = embodied(deployment, seconds(deployment, request, recorder), recorder);
+  const usage = usageInput(request, recorder);
+  if (request.tokenInterval !== undefined) {
+    recorder?.warn(
+      'tokens_within_interval',
+      'The tokens were counted with another vocabulary than the model’s own; each bound is taken at that end of their interval.',
+    );
+  }
+  const kwh = energy(deployment, request, recorder);
+  const time = seconds(deployment, request, recorder);
   const bounds = deployment.bounds[basisOf(request)];
   if (recorder !== undefined) for (const bound of Object.values(bounds)) recorder.bound(bound);
   return {
     inputs: [usage, ...deployment.inputs],
-    results: results({ kwh, water, used, made }, bounds, recorder),
+    results: results(deployment, request, { kwh, time, bounds }, recorder),
     dataQuality: request.measuredJoules === undefined ? deployment.quality : 'T1',
   };
 }
 
-function basisOf({ measuredJoules, outputTokens }: RequestFigures): keyof Deployment['bounds'] {
+function basisOf({ measuredJoules, outputTokens, tokenInterval }: RequestFigures): EnergyBasis {
   if (measuredJoules !== undefined) return 'measured';
-  return outputTokens > 0 ? 'decode' : 'prefill';
+  return outputTokens > 0 || (tokenInterval?.outputUpper ?? 0) > 0 ? 'decode' : 'prefill';
 }
 
-/** What the upstream measured, else what the model needs for prefill, decode and reading its cache. */
-function gpuEnergy(
-  { rates }: Deployment,
+function energy(
+  deployment: Deployment,
   request: RequestFigures,
   recorder: Recorder | undefined,
-): number {
-  const { inputTokens, cachedInputTokens, outputTokens, attempts, measuredJoules } = request;
+): Energy {
+  const { rates, pue } = deployment;
+  const { attempts, measuredJoules } = request;
+  const counts = countsOf(request);
+  const ofGpus = (joules: number): number =>
+    (joules / 3_600_000) * (1 + C.host.value) * (1 + C.idle.value);
+  let joules;
   if (measuredJoules !== undefined) {
-    const energy = attempts * measuredJoules;
-    recorder?.step(F.gpuMeasured, energy);
-    return energy;
+    joules = attempts * measuredJoules;
+    recorder?.step(F.gpuMeasured, joules);
+  } else {
+    if (rates === undefined) throw sizeUnknown();
+    joules = attempts * gpuEnergy(rates, counts, recorder);
+    recorder?.step(F.gpuModelled, joules);
   }
-  if (rates === undefined) throw sizeUnknown();
-  const decode = outputTokens * rates.decodePerToken;
-  recorder?.step(F.decode, decode);
-  const prefill = rates.prefillPerToken * (inputTokens - cachedInputTokens);
-  recorder?.step(F.prefill, prefill);
-  const cache = cacheEnergy(rates, request, recorder);
-  const energy = attempts * (decode + prefill + cache);
-  recorder?.step(F.gpuModelled, energy);
-  return energy;
+  const itKwh = ofGpus(joules);
+  recorder?.step(F.it, itKwh);
+  const value = pue * itKwh;
+  recorder?.step(F.energy, value);
+  const at = (end: End): number => {
+    const bounding = countsAt(request, end);
+    if (bounding === undefined) return value;
+    const formulas = END_FORMULAS[end];
+    if (rates === undefined || measuredJoules !== undefined) {
+      recorder?.step(formulas.energyMeasured, value);
+      return value;
+    }
+    const cache = cacheEnergy(rates, bounding);
+    recorder?.step(rates.cacheKnown ? formulas.cache : formulas.cacheUnknown, cache);
+    const gpu =
+      attempts *
+      (bounding.output * rates.decodePerToken + rates.prefillPerToken * bounding.prefilled + cache);
+    recorder?.step(formulas.gpu, gpu);
+    const kwh = pue * ofGpus(gpu);
+    recorder?.step(formulas.energy, kwh);
+    return kwh;
+  };
+  return { itKwh, value, lower: at('lower'), upper: at('upper') };
 }
 
-function cacheEnergy(
-  rates: NonNullable<Deployment['rates']>,
-  { inputTokens: input, outputTokens: output }: RequestFigures,
-  recorder: Recorder | undefined,
-): number {
-  const long = output > 0 && input + output > C.context_min.value;
-  if (long && rates.cacheKnown) {
-    const energy = rates.cachePerPair * (output * input + (output * output) / 2);
-    recorder?.step(F.cache, energy);
-    return energy;
+function countsOf({ inputTokens, cachedInputTokens, outputTokens }: RequestFigures): Counts {
+  return {
+    prefilled: inputTokens - cachedInputTokens,
+    input: inputTokens,
+    output: outputTokens,
+  };
+}
+
+/** The counts at an end of their interval; undefined where they have none. */
+function countsAt(
+  { tokenInterval, cachedInputTokens: cached }: RequestFigures,
+  end: End,
+): Counts | undefined {
+  if (tokenInterval === undefined) return undefined;
+  const { inputLower, inputUpper, outputLower, outputUpper } = tokenInterval;
+  const [input, output] = end === 'lower' ? [inputLower, outputLower] : [inputUpper, outputUpper];
+  return { prefilled: input - Math.min(cached, input), input, output };
+}
+
+/** J of one attempt: prefill, decode, and reading the cache. */
+function gpuEnergy(rates: Rates, counts: Counts, recorder: Recorder | undefined): number {
+  const decode = counts.output * rates.decodePerToken;
+  recorder?.step(F.decode, decode);
+  const prefill = rates.prefillPerToken * counts.prefilled;
+  recorder?.step(F.prefill, prefill);
+  const cache = cacheEnergy(rates, counts);
+  if (recorder !== undefined) noteCache(rates, counts, cache, recorder);
+  return decode + prefill + cache;
+}
+
+/** Tokens of context that the decode fit does not hold. */
+function beyond(context: number): number {
+  return context - Math.min(context, C.context_min.value);
+}
+
+/** Each output token reads what lies before it; what the decode fit holds of that is not counted again. */
+function cacheEnergy({ cachePerPair }: Rates, { input, output }: Counts): number {
+  const start = beyond(input);
+  const end = beyond(input + output);
+  return (cachePerPair * (end - start) * (end + start)) / 2;
+}
+
+function noteCache(
+  rates: Rates,
+  { input, output }: Counts,
+  cache: number,
+  recorder: Recorder,
+): void {
+  if (rates.cacheKnown) {
+    recorder.step(F.contextStart, beyond(input));
+    recorder.step(F.contextEnd, beyond(input + output));
+    recorder.step(F.cache, cache);
+    return;
   }
-  if (long) {
-    recorder?.warn(
+  recorder.given('E_kv', 0, 'J');
+  if (output > 0 && beyond(input + output) > 0) {
+    recorder.warn(
       'context_energy_unknown',
       'The context is long and the layout of the key/value cache is not known: reading it is not counted.',
     );
   }
-  recorder?.given('E_kv', 0, 'J');
-  return 0;
 }
 
-function seconds(
-  { rates }: Deployment,
-  { outputTokens, attempts, latencyS }: RequestFigures,
-  recorder: Recorder | undefined,
-): number {
-  if (latencyS !== undefined) {
-    recorder?.given('T', latencyS, 's');
-    return latencyS;
-  }
-  if (rates === undefined) throw sizeUnknown();
-  const modelled = attempts * outputTokens * rates.secondsPerToken;
-  recorder?.step(F.seconds, modelled);
-  recorder?.warn(
-    'time_modelled',
-    'The time on the hardware was not measured; it is modelled from the output tokens.',
-  );
-  return modelled;
-}
-
-export function sizeUnknown(): MethodologyFailure {
+function sizeUnknown(): MethodologyFailure {
   return new MethodologyFailure(
     'model',
     'model_size_unknown',
@@ -118,18 +182,86 @@ export function sizeUnknown(): MethodologyFailure {
   );
 }
 
-export interface Impacts {
-  readonly gwp: number;
-  readonly adpe: number;
-  readonly adpf: number;
+/** The smaller of the recorded and the modelled time, reaching to the larger. Waiting is no use of hardware. */
+function seconds(
+  deployment: Deployment,
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): Reach {
+  const recorded = recordedTime(request, recorder);
+  const { rates } = deployment;
+  const ranged = request.tokenInterval !== undefined;
+  if (rates === undefined) {
+    if (recorded === undefined) throw sizeUnknown();
+    recorder?.step(F.onlyRecorded, recorded);
+    if (ranged) for (const end of ENDS) recorder?.step(END_FORMULAS[end].timeRecorded, recorded);
+    return { value: recorded, lower: recorded, upper: recorded };
+  }
+  const time = (counts: Counts): number => modelledTime(deployment, rates, request, counts);
+  const modelled = time(countsOf(request));
+  recorder?.step(F.modelled, modelled);
+  const value = recorded === undefined ? modelled : Math.min(recorded, modelled);
+  recorder?.step(recorded === undefined ? F.onlyModelled : F.smaller, value);
+  const at = (end: End): number => {
+    const counts = countsAt(request, end);
+    const bounding = counts === undefined ? modelled : time(counts);
+    const result = recorded === undefined ? bounding : reach(recorded, bounding, end);
+    const formulas = END_FORMULAS[end];
+    if (counts !== undefined) {
+      recorder?.step(formulas.modelled, bounding);
+      recorder?.step(recorded === undefined ? formulas.timeModelled : formulas.time, result);
+    } else if (recorded !== undefined && end === 'upper') recorder?.step(REACHING.time, result);
+    return result;
+  };
+  return { value, lower: at('lower'), upper: at('upper') };
+}
+
+/** The smaller of two times, or the larger: their sum without the smaller, as the formula has it. */
+function reach(recorded: number, modelled: number, end: End): number {
+  const smaller = Math.min(recorded, modelled);
+  return end === 'lower' ? smaller : recorded + modelled - smaller;
+}
+
+function modelledTime(
+  { batch, gpus, gpuPowerW }: Deployment,
+  rates: Rates,
+  { attempts }: RequestFigures,
+  { prefilled, output }: Counts,
+): number {
+  const prefill = (batch * rates.prefillPerToken * prefilled) / (gpus * gpuPowerW);
+  return attempts * (output * rates.secondsPerToken + prefill);
+}
+
+/** What was recorded of the time; `latencyS` holds the waiting too, and all attempts. */
+function recordedTime(
+  { upstreamS, latencyS, attempts }: RequestFigures,
+  recorder: Recorder | undefined,
+): number | undefined {
+  if (upstreamS !== undefined) {
+    const time = attempts * upstreamS;
+    recorder?.step(F.recorded, time);
+    return time;
+  }
+  if (latencyS !== undefined) {
+    recorder?.warn(
+      'time_with_waiting',
+      'The time of the upstream call is not known. The time from the arrival of the request to its end stands in for it; it holds waiting too.',
+    );
+    return latencyS;
+  }
+  recorder?.warn(
+    'time_modelled',
+    'The time on the hardware was not measured; it is modelled from the tokens.',
+  );
+  return undefined;
 }
 
 /** The share of making the hardware that `time` seconds on it stand for. */
-export function embodied(
+function embodied(
   { made, lifetimeS, batch }: Deployment,
   time: number,
   recorder: Recorder | undefined,
-): Impacts {
+): Deployment['made'] {
   const divisor = lifetimeS * batch;
   const result = {
     gwp: (time * made.gwp) / divisor,
@@ -142,43 +274,79 @@ export function embodied(
   return result;
 }
 
+type ResultName = Quantity['name'];
+
 /** Bounds of a sum are the sums of the bounds: batch and size move both shares the same way. */
 function results(
-  { kwh, water, used, made }: { kwh: number; water: number; used: Impacts; made: Impacts },
-  bounds: Bounds,
+  deployment: Deployment,
+  request: RequestFigures,
+  { kwh, time, bounds }: { kwh: Energy; time: Reach; bounds: Bounds },
   recorder: Recorder | undefined,
 ): readonly Quantity[] {
-  const whole = (name: 'energy' | 'water', unit: Quantity['unit'], value: number): Quantity => {
-    const factor = bounds[name].combined;
-    const lower = value / factor;
-    const upper = value * factor;
-    recorder?.step(F[`${name}Lower`], lower);
-    recorder?.step(F[`${name}Upper`], upper);
+  const { grid, made, pue, waterPerKwh, lifetimeS, batch } = deployment;
+  const ranged = request.tokenInterval !== undefined;
+  const widened = (name: keyof Bounds, value: number, end: End): number =>
+    end === 'lower' ? value / bounds[name].combined : value * bounds[name].combined;
+  const finished = (
+    name: ResultName,
+    unit: Quantity['unit'],
+    value: number,
+    at: (end: End) => number,
+  ): Quantity => {
+    const [lower = 0, upper = 0] = ENDS.map((end) => {
+      const bound = at(end);
+      recorder?.step(boundFormula(name, end, ranged, reaches(deployment, request)), bound);
+      return bound;
+    });
     return quantity(name, unit, value, lower, upper);
   };
-  const sum = (name: keyof Impacts, unit: Quantity['unit']): Quantity => {
-    const factor = bounds[name].combined;
-    const ofMade = bounds.embodied.combined;
-    const value = used[name] + made[name];
-    const lower = used[name] / factor + made[name] / ofMade;
-    const upper = used[name] * factor + made[name] * ofMade;
+  const used = {
+    gwp: kwh.value * grid.gwp,
+    adpe: kwh.value * grid.adpe,
+    adpf: kwh.value * grid.adpf,
+  };
+  recorder?.step(F.usageGwp, used.gwp);
+  recorder?.step(F.usageAdpe, used.adpe);
+  recorder?.step(F.usageAdpf, used.adpf);
+  const water = kwh.itKwh * waterPerKwh;
+  recorder?.step(F.water, water);
+  const share = embodied(deployment, time.value, recorder);
+  const sum = (name: 'gwp' | 'adpe' | 'adpf', unit: Quantity['unit']): Quantity => {
+    const value = used[name] + share[name];
     recorder?.step(F[name], value);
-    recorder?.step(F[`${name}Lower`], lower);
-    recorder?.step(F[`${name}Upper`], upper);
-    return quantity(name, unit, value, lower, upper);
+    return finished(
+      name,
+      unit,
+      value,
+      (end) =>
+        widened(name, kwh[end] * grid[name], end) +
+        widened('embodied', (time[end] * made[name]) / (lifetimeS * batch), end),
+    );
   };
+  const waterAt = (end: End): number => (ranged ? (kwh[end] / pue) * waterPerKwh : water);
   return [
-    whole('energy', 'kWh', kwh),
+    finished('energy', 'kWh', kwh.value, (end) => widened('energy', kwh[end], end)),
     sum('gwp', 'kgCO2e'),
-    whole('water', 'L', water),
+    finished('water', 'L', water, (end) => widened('water', waterAt(end), end)),
     sum('adpe', 'kgSbe'),
     sum('adpf', 'MJ'),
   ];
 }
 
+/** Whether two times are known, the larger of which bounds the embodied share. */
+function reaches({ rates }: Deployment, { upstreamS, latencyS }: RequestFigures): boolean {
+  return rates !== undefined && (upstreamS ?? latencyS) !== undefined;
+}
+
+function boundFormula(name: ResultName, end: End, ranged: boolean, reaching: boolean): Formula {
+  if (ranged) return END_FORMULAS[end].results[name];
+  if (end === 'lower') return F[`${name}Lower`];
+  return reaching && name !== 'energy' && name !== 'water' ? REACHING[name] : F[`${name}Upper`];
+}
+
 /** A result as a receipt states it. Throws MethodologyFailure `result_out_of_range`. */
-export function quantity(
-  name: QuantityName,
+function quantity(
+  name: Quantity['name'],
   unit: Quantity['unit'],
   value: number,
   lower: number,

@@ -5,13 +5,12 @@ import { uncertaintyOf } from './docket-1-bounds.ts';
 import type { MethodologyDocument } from './document.ts';
 import { docket1Document } from './docket-1-document.ts';
 import { DOCKET_CONSTANTS } from './docket-1-formulas.ts';
-import { measure as measureFirst } from './docket-1-measure.ts';
-import { measure } from './docket-1-1-measure.ts';
+import { measure } from './docket-1-measure.ts';
 import type { DocketRevision } from './docket-1-revisions.ts';
 import { FactorIndex } from './factor-index.ts';
 import type { FactorSet } from './factor-set.ts';
 import type { EstimateInput, Methodology } from './methodology.ts';
-import { asFirstVersion, readRequest } from './request-figures.ts';
+import { readRequest } from './request-figures.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** A catalogue has far fewer pairs of model and site; a stream of made-up ones must not fill the memory. */
@@ -24,15 +23,15 @@ const DEPLOYMENTS_MAX = 4_096;
  */
 export function createMethodology(
   factorSet: FactorSet,
-  revision: DocketRevision = '1.1',
+  revision: DocketRevision = '1.0',
   document: MethodologyDocument = docket1Document(factorSet, revision),
 ): Methodology {
   const index = new FactorIndex(factorSet);
   const hardware = index.hardware(HARDWARE_ID);
   if (hardware === undefined)
     throw new MalformedData('missing_field', 'hardware', `has no record ${HARDWARE_ID}`);
-  const uncertainty = uncertaintyOf(factorSet, revision);
-  const factors: Factors = { index, hardware, uncertainty, revision };
+  const uncertainty = uncertaintyOf(factorSet);
+  const factors: Factors = { index, hardware, uncertainty };
   const { id, version, digest } = document;
   const methodology = { id, version, digest };
   const deployments = new Map<string, Deployment>();
@@ -47,17 +46,13 @@ export function createMethodology(
     return deployment;
   };
 
-  const first = revision === '1.0';
   const compute = (
     input: EstimateInput,
     deployment: (input: EstimateInput) => Deployment,
     recorder: Notebook | undefined,
   ): Measurement => {
     const request = readRequest(input);
-    const result = first
-      ? measureFirst(deployment(input), asFirstVersion(request), recorder)
-      : measure(deployment(input), request, recorder);
-    return { methodology, ...result };
+    return { methodology, ...measure(deployment(input), request, recorder) };
   };
 
   return {

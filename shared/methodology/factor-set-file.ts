@@ -4,7 +4,7 @@ import { parseFactorSet } from './parse-factor-set.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { FROZEN_FACTOR_SETS } from './frozen.ts';
 
-/** `2026-10.<SHA-256 of the file, hex>.json`. */
+/** `2026-11.<SHA-256 of the file, hex>.json`. */
 const FILE_NAME = /^(\d{4}-\d{2}(?:\.\d{1,3})?)\.([0-9a-f]{64})\.json$/;
 
 /** A factor set on disk: its bytes are what its name says, its content is read when it is asked for. */

@@ -1,6 +1,6 @@
 /**
- * The digests of everything that a receipt may cite. Once released, a factor set and a methodology never change:
- * a correction is a new version beside the old one, and a line is added here, never edited. A factor set that is put
+ * The digests of everything that a receipt may cite. Once frozen (docs/compatibility.md), a factor set and a methodology
+ * never change: a correction is a new version beside the old one, and a line is added here, never edited. A factor set that is put
  * beside them later needs no line: the name of its file pins it, and every receipt pins the document that it is in.
  */
 export interface FrozenFactorSet {
@@ -17,7 +17,6 @@ export interface FrozenMethodology {
 }
 
 export const FROZEN_FACTOR_SETS: readonly FrozenFactorSet[] = [
-  { version: '2026-10', digest: 'utJr4K-KXUduuWCRclDfcsfG6V5jSmgktoF3ExmwS1Q' },
   { version: '2026-11', digest: 'o5oClvEPLKADxBfoB0pwHryF1OMzzydbw3q_SB6FBoU' },
 ];
 
@@ -26,12 +25,7 @@ export const FROZEN_METHODOLOGIES: readonly FrozenMethodology[] = [
   {
     id: 'docket-1',
     version: '1.0.0',
-    digest: 'VcMvPxWRD0J2yk4GbsdznCEXkLLIBMw84oASoXHKq8w',
-  },
-  {
-    id: 'docket-1',
-    version: '1.1.0',
-    digest: 'xAl7SpON_HRfi_R40v0UNXLD-uUON4k6xS3J2ysLB18',
+    digest: '643Nz8_FHe-LspBZI941VjQWfhV1E7U-LPOfMgXhtQI',
   },
   {
     id: 'ecologits-0.11.2',

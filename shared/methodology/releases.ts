@@ -84,7 +84,7 @@ function docketReleases(sets: readonly FactorSetFile[]): readonly Release[] {
 
 function ecologitsRelease(sets: readonly FactorSetFile[]): Release {
   // Its citations are those of the set that it was released with.
-  const set = sets.find(({ version }) => version === '2026-10')!;
+  const set = sets.find(({ version }) => version === '2026-11')!;
   const document = once(() => released(ecologitsDocument(set.read().sources)));
   return { id: 'ecologits-0.11.2', version: '1.0.0', document };
 }

@@ -91,19 +91,9 @@ function checkInterval(interval: TokenInterval, input: number, output: number): 
   if (!holds) throw invalid('usage_invalid', 'a token count lies outside its own interval');
 }
 
-/** The request as version 1.0 of docket-1 knows it: one time, whatever it is of, and counts without an interval. */
-export function asFirstVersion(request: RequestFigures): RequestFigures {
-  const latencyS = request.latencyS ?? request.upstreamS;
-  return { ...request, latencyS, upstreamS: undefined, tokenInterval: undefined };
-}
-
-/** What the time from arrival to end is in a version of docket-1: the time on the hardware, or a bound of it. */
-type LatencySymbol = 'T' | 'T_req';
-
 /** The request as an input of its own measurement. */
 export function usageInput(
   request: RequestFigures,
-  latencyIs: LatencySymbol,
   recorder: Recorder | undefined,
 ): MeasurementInput {
   const { upstreamS, latencyS, measuredJoules, tokenInterval: interval } = request;
@@ -135,18 +125,12 @@ export function usageInput(
     digest: digestOfText(JSON.stringify(record)),
     record,
   };
-  if (recorder !== undefined) note(request, latencyIs, { ...input, record }, recorder);
+  if (recorder !== undefined) note(request, { ...input, record }, recorder);
   return input;
 }
 
-const LATENCY: Readonly<Record<LatencySymbol, string>> = {
-  T: 'time on the hardware',
-  T_req: 'time from the arrival of the request to its end',
-};
-
 function note(
   request: RequestFigures,
-  latencyIs: LatencySymbol,
   input: MeasurementInput & { readonly record: CarriedRecord },
   recorder: Recorder,
 ): void {
@@ -177,7 +161,9 @@ function note(
       ...(upstreamS === undefined
         ? []
         : [figure('T_up', 'time of the upstream call that was answered', upstreamS, 's')]),
-      ...(latencyS === undefined ? [] : [figure(latencyIs, LATENCY[latencyIs], latencyS, 's')]),
+      ...(latencyS === undefined
+        ? []
+        : [figure('T_req', 'time from the arrival of the request to its end', latencyS, 's')]),
       ...(measuredJoules === undefined
         ? []
         : [figure('J', 'energy that the upstream measured', measuredJoules, 'J')]),

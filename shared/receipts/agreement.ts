@@ -102,21 +102,20 @@ function againstUsage(
   const generates = route !== 'embeddings';
   const elapsed = Math.max(0, Date.parse(endedAt) - Date.parse(startedAt));
   const around = tokenInterval && {
-    input_tokens_lower: [tokenInterval.inputLower],
-    input_tokens_upper: [tokenInterval.inputUpper],
-    output_tokens_lower: [generates ? tokenInterval.outputLower : 0],
-    output_tokens_upper: [generates ? tokenInterval.outputUpper : 0],
+    input_tokens_lower: tokenInterval.inputLower,
+    input_tokens_upper: tokenInterval.inputUpper,
+    output_tokens_lower: generates ? tokenInterval.outputLower : 0,
+    output_tokens_upper: generates ? tokenInterval.outputUpper : 0,
   };
-  const known: Readonly<Record<string, readonly unknown[]>> = {
-    attempts: [subject.attempts],
-    cached_input_tokens: [subject.cachedInputTokens],
-    input_tokens: [subject.inputTokens],
-    output_tokens: [generates ? subject.outputTokens : 0],
-    route: [route],
-    usage_source: [subject.usageSource],
-    // Version 1.0 of docket-1 knows one time, whatever it is of.
-    latency_s: [elapsed / 1_000, (upstreamMs ?? elapsed) / 1_000],
-    upstream_s: [(upstreamMs ?? 0) / 1_000],
+  const known: Readonly<Record<string, unknown>> = {
+    attempts: subject.attempts,
+    cached_input_tokens: subject.cachedInputTokens,
+    input_tokens: subject.inputTokens,
+    output_tokens: generates ? subject.outputTokens : 0,
+    route,
+    usage_source: subject.usageSource,
+    latency_s: elapsed / 1_000,
+    upstream_s: (upstreamMs ?? 0) / 1_000,
     ...around,
   };
   for (const [name, value] of Object.entries(usage)) {
@@ -125,8 +124,8 @@ function againstUsage(
       if (value !== subject.measuredJoules) return name;
     } else if (name.endsWith('_s')) {
       const seconds = typeof value === 'string' ? parseDecimal(value) : undefined;
-      if (!(known[name] ?? []).includes(seconds)) return name;
-    } else if (!(known[name] ?? []).includes(value)) return name;
+      if (known[name] !== seconds) return name;
+    } else if (known[name] !== value) return name;
   }
   // What is stated and was not used would be as good as never stated.
   if (subject.measuredJoules !== undefined && usage['measured_joules'] === undefined)

@@ -73,7 +73,7 @@ describe('what receipts mean', () => {
   });
 
   it('a changed methodology is found, even when it was sealed', async () => {
-    const name = 'data/methodologies/docket-1/1.1.0.json';
+    const name = 'data/methodologies/docket-1/1.0.0.json';
     const edit = (pack: ForgedPack): void =>
       pack.set(name, pack.text(name).replace('0.68625', '0.00068'));
     await expectRefused(await forge(edit, 'nothing'), 'checksum_mismatch');
@@ -88,7 +88,7 @@ describe('what receipts mean', () => {
   });
 
   it('a methodology left out, and one that no receipt cites, are found', async () => {
-    const name = 'data/methodologies/docket-1/1.1.0.json';
+    const name = 'data/methodologies/docket-1/1.0.0.json';
     await expectRefused(
       await forge((pack) => pack.files.delete(name), 'seal'),
       'methodology_mismatch',

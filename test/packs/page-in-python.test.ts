@@ -133,7 +133,7 @@ const lineage = fc.record({
     { maxLength: 3 },
   ),
   measurement: fc.record({
-    hadPlan: fc.record({ name, version: fc.constantFrom('1.0.0', '1.1.0') }),
+    hadPlan: fc.record({ name, version: fc.constantFrom('1.0.0', '1.0.0-2026-12') }),
     used: fc.array(
       fc.record({
         name,

@@ -77,14 +77,14 @@ FIGURES = {
     'WUE': ('water on site per kWh of IT energy', 'L/kWh', 'wue_l_per_kwh'), 'I': ('input tokens', '1', ''),
     'I_c': ('input tokens from the prefix cache', '1', ''), 'N': ('output tokens', '1', ''), 'k': ('attempts', '1', ''),
     'J': ('energy that the upstream measured', 'J', ''), 'T_up': ('time of the upstream call that was answered', 's', ''),
-    'T_req': ('time from the arrival of the request to its end', 's', ''), 'T': (None, 's', ''),
+    'T_req': ('time from the arrival of the request to its end', 's', ''),
 }
 ENDS = {'min': ', lower end', 'lower': ', lower end', 'max': ', upper end', 'upper': ', upper end'}
-# The figures of a request by the members of its records. What `latency_s` is of depends on the version of the methodology.
+# The figures of a request by the members of its records.
 FIGURES_OF_REQUEST = {
     'attempts': 'k', 'input_tokens': 'I', 'cached_input_tokens': 'I_c', 'output_tokens': 'N', 'input_tokens_lower': 'I_lower',
     'input_tokens_upper': 'I_upper', 'output_tokens_lower': 'N_lower', 'output_tokens_upper': 'N_upper', 'upstream_s': 'T_up',
-    'latency_s': 'T', 'measured_joules': 'J', 'gwp_kgco2e_per_kwh': 'F_gwp',
+    'latency_s': 'T_req', 'measured_joules': 'J', 'gwp_kgco2e_per_kwh': 'F_gwp',
 }
 UNITS = {'energy': 'kWh', 'gwp': 'kgCO2e', 'water': 'L', 'adpe': 'kgSbe', 'adpf': 'MJ'}
 TOKENS = ('inputTokens', 'cachedInputTokens', 'outputTokens')
@@ -534,8 +534,7 @@ class Course:
             names = {FIGURES_OF_REQUEST[name]: name for name in record['record'] if name in FIGURES_OF_REQUEST} if record['carried'] else {}
             for node in record['figures']:
                 if record['carried'] and record['type'][1] in ('UsageRecord', 'GridFactor'):
-                    # The time of a request has two symbols.
-                    self.own.append((len(self.start), names.get(node['symbol']) or 'latency_s'))
+                    self.own.append((len(self.start), names[node['symbol']]))
                 put(node['symbol'], float(node['value']))
         for node in measured['bounds']:
             put('f_' + node['share'], float(node['combined']))
@@ -1756,9 +1755,8 @@ class Verifier:
                 known[f"{name[:-5]}_tokens_{name[-5:].lower()}"] = value if generates or name[:5] == 'input' else 0
             for name, value in usage.items():
                 if name in ('latency_s', 'upstream_s'):
-                    # Version 1.0 of docket-1 knows one time, whatever it is of.
-                    times = {subject.get('upstreamMs', 0 if name == 'upstream_s' else elapsed)} | ({elapsed} if name == 'latency_s' else set())
-                    holds(float(value) in {each / 1000 for each in times}, f'measurement.used.usage.{name}')
+                    time = elapsed if name == 'latency_s' else subject.get('upstreamMs', 0)
+                    holds(float(value) == time / 1000, f'measurement.used.usage.{name}')
                 elif name != 'measured_joules' or metered is None:
                     holds(name in known and known[name] == value, f'measurement.used.usage.{name}')
             holds('measured_joules' in usage or 'measuredJoules' not in subject, 'measurement.used.usage.measured_joules')
@@ -2079,7 +2077,7 @@ class Verifier:
         formulas = {(each['symbol'], each['formula']): each for each in method['formulas']}
         units = {(node['symbol'], node['unit']) for node in plan['constants'] + measured['steps']}
         units |= {(node['symbol'], node['unit']) for record in measured['used'] for node in record['figures']}
-        units |= {('w', 'GB per 10^9 weights'), ('n', '1'), ('E_kv', 'J'), ('T', 's')} | {('f_' + node['share'], '1') for node in measured['bounds']}
+        units |= {('w', 'GB per 10^9 weights'), ('n', '1'), ('E_kv', 'J')} | {('f_' + node['share'], '1') for node in measured['bounds']}
         # Each number that a step reads leads to its last place, or to the record that gives it.
         nodes = plan['constants'] + [node for record in measured['used'] for node in record['figures']]
         last = {(node['symbol'], float(node['value'])): node['id'] for node in nodes}

@@ -120,7 +120,7 @@ describe('a lineage document', () => {
       version: '0.1.0',
     });
     expect(measurement!.hadPlan).toMatchObject({
-      id: 'https://gateway.example/methodologies/docket-1/1.1.0',
+      id: 'https://gateway.example/methodologies/docket-1/1.0.0',
     });
     expect(ledger).toMatchObject({
       leafIndex: LEAF_INDEX,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '#shared/kernel/canonical-json.ts';
 import { toSignificant } from '#shared/kernel/decimal.ts';
-import { PUBLISHED_1_1 } from '#shared/methodology/docket-1-1-formulas.ts';
+import { PUBLISHED_FORMULAS } from '#shared/methodology/docket-1-end-formulas.ts';
 import { symbolsOf } from '#shared/methodology/formula.ts';
 import { METHODOLOGY, request, requests, withFootprint, withTokens } from './fixtures.ts';
 import { evaluate } from './formula-evaluator.ts';
@@ -10,7 +10,9 @@ import { evaluate } from './formula-evaluator.ts';
 const codes = (input: Parameters<typeof METHODOLOGY.explain>[0]): readonly string[] =>
   METHODOLOGY.explain(input).warnings.map(({ code }) => code);
 
-const PUBLISHED = new Set(PUBLISHED_1_1.map(({ symbol, formula }) => `${symbol} = ${formula}`));
+const PUBLISHED = new Set(
+  PUBLISHED_FORMULAS.map(({ symbol, formula }) => `${symbol} = ${formula}`),
+);
 
 describe('an explanation', () => {
   it('and the estimate cannot disagree', () => {
@@ -109,7 +111,7 @@ describe('formulas', () => {
     const defined = new Set([
       ...constants.map(({ symbol }) => symbol),
       ...inputs.flatMap(({ values }) => values.map(({ symbol }) => symbol)),
-      ...PUBLISHED_1_1.map(({ symbol }) => symbol),
+      ...PUBLISHED_FORMULAS.map(({ symbol }) => symbol),
       ...ranges,
       ...bounds,
       // Of a request whose calls were timed, or that was timed from its arrival, or whose counts have an interval.
@@ -123,7 +125,7 @@ describe('formulas', () => {
       'J',
       'E_kv',
     ]);
-    for (const { formula } of PUBLISHED_1_1) {
+    for (const { formula } of PUBLISHED_FORMULAS) {
       for (const symbol of symbolsOf(formula)) expect(defined, formula).toContain(symbol);
     }
   });

@@ -304,20 +304,20 @@ describe('the files', () => {
     const before = loadMethodologies(filesIn(directory)).listMethodologies();
     drop(directory, '2026-12', withGwp('2026-12', 1.5));
     const after = loadMethodologies(filesIn(directory));
-    expect(after.current.version).toBe('1.1.0-2026-12');
+    expect(after.current.version).toBe('1.0.0-2026-12');
     expect(after.listMethodologies()).toEqual(expect.arrayContaining([...before]));
     const gwp = (version: string): number =>
       after.methodology('docket-1', version)!.estimate(request()).results[1]!.value;
-    expect(gwp('1.1.0-2026-12')).toBeGreaterThan(1.2 * gwp('1.1.0'));
+    expect(gwp('1.0.0-2026-12')).toBeGreaterThan(1.2 * gwp('1.0.0'));
     const input = request();
-    expect(after.methodology('docket-1', '1.1.0')!.estimate(input)).toEqual(
+    expect(after.methodology('docket-1', '1.0.0')!.estimate(input)).toEqual(
       METHODOLOGY.estimate(input),
     );
-    const { text: published } = after.methodologyDocument('docket-1', '1.1.0-2026-12')!;
+    const { text: published } = after.methodologyDocument('docket-1', '1.0.0-2026-12')!;
     expect(JSON.parse(published)).toMatchObject({
       factor_set: { version: '2026-12' },
       changelog: expect.arrayContaining([
-        { version: '1.1.0-2026-12', date: '2026-11', change: 'Factor set 2026-12.' },
+        { version: '1.0.0-2026-12', date: '2026-11', change: 'Factor set 2026-12.' },
       ]) as unknown,
     });
   });
@@ -330,7 +330,7 @@ describe('the files', () => {
     drop(directory, '2026-11.2', withGwp('2026-11.2', 0.4));
     const after = loadMethodologies(filesIn(directory));
     expect(after.listMethodologies()).toEqual(expect.arrayContaining([...listed]));
-    expect(after.current.version).toBe('1.1.0-2027-01');
+    expect(after.current.version).toBe('1.0.0-2027-01');
   });
 
   it('stop the start when one does not hold what its name says, is named otherwise, is there twice, or is gone', () => {

@@ -10,8 +10,6 @@ import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 export const METHODOLOGIES = loadMethodologies();
 export const FACTOR_SET = newestFactorSet();
 export const METHODOLOGY = METHODOLOGIES.current;
-/** The version before: what cites it is recomputed by it for ever. */
-export const FIRST_VERSION = METHODOLOGIES.methodology('docket-1', '1.0.0')!;
 
 /** A request that can be estimated in full; changed by what a test is about. */
 export function request(changes: Partial<EstimateInput> = {}): EstimateInput {

@@ -88,7 +88,7 @@ describe('docket recompute', () => {
     const { text, code } = await run(receipt(), '--json');
     expect(JSON.parse(text)).toMatchObject({
       reproduced: true,
-      methodology: 'docket-1 1.1.0',
+      methodology: 'docket-1 1.0.0',
       differences: [],
     });
     expect(code).toBe(0);

@@ -8,13 +8,11 @@ import type { Methodology } from '#shared/methodology/methodology.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { restate, type RestateDeps } from '#workers/recalculation/restate.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 import {
   commitReceipts,
   inferenceRecord,
-  issuer,
   issueReceipts,
   makeReceiptSigner,
   methodology,
@@ -96,30 +94,6 @@ describe('a newer methodology', () => {
     expect(gwp(restated)).toBeGreaterThan(gwp(old));
     expect(restated.measurement!.result[0]).toEqual(old.measurement!.result[0]);
     expect(await reader().receipt(orgId, id!)).toEqual(before);
-  });
-
-  it('restating a receipt of docket-1 1.0 takes the waiting out of it, and keeps the recorded time in its bounds', async () => {
-    const first = loadMethodologies().methodology('docket-1', '1.0.0')!;
-    const now = Date.now();
-    // Thirteen tokens that came after a minute of waiting.
-    const waited = record({ startedAt: now - 61_000, endedAt: now - 4 });
-    const [id] = await issueReceipts(pools(), signer, [waited], first);
-    await request();
-    await run({ methodology });
-    const [old, restated] = [await documentOf(id!), await documentOf(events.rows[0]!.receiptId)];
-    const plan = (version: string) => ({
-      measurement: {
-        qualifiedAssociation: { hadPlan: `${issuer.methodologies}docket-1/${version}` },
-      },
-    });
-    expect(old).toMatchObject(plan('1.0.0'));
-    expect(restated).toMatchObject(plan('1.1.0'));
-    const adpe = ({ measurement }: ReceiptDocument) =>
-      measurement!.result.find(({ quantityKind }) => quantityKind === 'adpe')!;
-    expect(Number(adpe(old).value)).toBeGreaterThan(20 * Number(adpe(restated).value));
-    expect(Number(adpe(restated).upper)).toBeGreaterThan(0.9 * Number(adpe(old).upper));
-    const energy = ({ measurement }: ReceiptDocument) => measurement!.result[0];
-    expect(energy(restated)).toEqual(energy(old));
   });
 
   it('restating leaves alone what the same methodology computed, what was refused, and what is degraded', async () => {

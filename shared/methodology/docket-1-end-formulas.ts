@@ -1,72 +1,5 @@
 import type { Formula } from './formula.ts';
-import { DOCKET_FORMULAS as FIRST } from './docket-1-formulas.ts';
-
-/**
- * What version 1.1 of docket-1 computes otherwise than 1.0: the time on the hardware, the cache of long contexts without
- * a jump, and bounds that reach over uncertain token counts.
- */
-export const FORMULAS_1_1 = {
-  contextStart: {
-    symbol: 'L_start',
-    name: 'tokens of context beyond context_min before the first output token',
-    unit: '1',
-    formula: 'I - min(I, context_min)',
-  },
-  contextEnd: {
-    symbol: 'L_end',
-    name: 'tokens of context beyond context_min after the last output token',
-    unit: '1',
-    formula: 'I + N - min(I + N, context_min)',
-  },
-  cache: {
-    symbol: 'E_kv',
-    name: 'energy of reading the key/value cache beyond context_min',
-    unit: 'J',
-    formula: 'q * b_kv * (L_end - L_start) * (L_end + L_start) / 2',
-    when: 'the layout is known; otherwise E_kv is 0',
-  },
-  secondsPerToken: {
-    symbol: 'l_tok',
-    name: 'modelled time per output token',
-    unit: 's',
-    formula: 'a * P_a + b * B + c',
-  },
-  modelled: {
-    symbol: 'T_mod',
-    name: 'modelled time on the hardware; while one request is served, each of the B that share the replica is prefilled once, at full power',
-    unit: 's',
-    formula: 'k * (N * l_tok + B * e_pre * (I - I_c) / (n * tdp))',
-    when: 'the size is known',
-  },
-  recorded: {
-    symbol: 'T_req',
-    name: 'recorded time: of the upstream call that was answered to its last byte, for each attempt',
-    unit: 's',
-    formula: 'k * T_up',
-    when: 'the call was timed; otherwise T_req is the time from the arrival of the request to its end, if that is known',
-  },
-  smaller: {
-    symbol: 'T',
-    name: 'time on the hardware',
-    unit: 's',
-    formula: 'min(T_req, T_mod)',
-    when: 'a time was recorded and the size is known',
-  },
-  onlyModelled: {
-    symbol: 'T',
-    name: 'time on the hardware',
-    unit: 's',
-    formula: 'T_mod',
-    when: 'no time was recorded',
-  },
-  onlyRecorded: {
-    symbol: 'T',
-    name: 'time on the hardware',
-    unit: 's',
-    formula: 'T_req',
-    when: 'the size is not known',
-  },
-} as const satisfies Record<string, Formula>;
+import { DOCKET_FORMULAS } from './docket-1-formulas.ts';
 
 /** When the smaller of two times is taken, and the larger bounds it. */
 const TWO_TIMES = 'a time was recorded and the size is known';
@@ -198,19 +131,12 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
   };
 }
 
-/** Every formula of version 1.1: those of 1.0 that it keeps, and its own. */
-export const PUBLISHED_1_1: readonly Formula[] = published();
-
-function published(): readonly Formula[] {
-  const { cache: _, secondsPerToken: __, seconds: ___, ...kept } = FIRST;
-  const ranged = Object.values(END_FORMULAS).flatMap(({ results, ...steps }) => [
+/** Every formula that is published. */
+export const PUBLISHED_FORMULAS: readonly Formula[] = [
+  ...Object.values(DOCKET_FORMULAS),
+  ...Object.values(REACHING),
+  ...Object.values(END_FORMULAS).flatMap(({ results, ...steps }) => [
     ...Object.values(steps),
     ...Object.values(results),
-  ]);
-  return [
-    ...Object.values(kept),
-    ...Object.values(FORMULAS_1_1),
-    ...Object.values(REACHING),
-    ...ranged,
-  ];
-}
+  ]),
+];
