@@ -1,8 +1,11 @@
 /** Files, contexts, methodologies, totals: what gives receipts their meaning cannot be changed either. */
+import { readFileSync } from 'node:fs';
 import { RECEIPT_CONTEXT_NAME } from '#shared/receipts/context.ts';
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
 import type { PackProblemCode } from '#shared/packs/problem.ts';
-import { expectRefused, forge, GOOD_PACK, type Edit } from './forger.ts';
+import { verifyWithPython } from '#test/support/pack-script.ts';
+import { expectRefused, forge, GOOD_PACK, TRUST, type Edit } from './forger.ts';
 import { ForgedPack, type Loose, multihash, type Repair } from './tampering.ts';
 
 describe('what surrounds the receipts', () => {
@@ -156,5 +159,27 @@ describe('seal, totals and counts', () => {
         pack.text('evidence-pack.jsonld').replace('"covered":', '"covered":1'),
       );
     await expectRefused(await forge(edit, 'checksums'), ['seal_invalid', 'seal_contradiction']);
+  });
+});
+
+describe('a format of packs that is not known', () => {
+  it('is judged by neither verifier, and each says so in one line', async () => {
+    const format = 'docket-evidence-pack/2';
+    const path = await forge(
+      () => {},
+      'seal',
+      (seal) => void (seal.credentialSubject.format = format),
+    );
+    const didJson = readFileSync(TRUST, 'utf8');
+    const { verdict, code, message } = await verifyPack(path, { didJson, now: Date.now() });
+    expect([verdict, code]).toEqual(['cannot_judge', 'unknown_format']);
+    const python = await verifyWithPython(path, TRUST);
+    expect(python.code).toBe(2);
+    const said = python.output.trimEnd();
+    expect(said).toMatch(/^CANNOT JUDGE {2}/);
+    for (const line of [message, said]) {
+      expect(line).toContain(format);
+      expect(line).not.toContain('\n');
+    }
   });
 });

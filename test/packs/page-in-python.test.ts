@@ -12,6 +12,7 @@ import { parseStatement } from '#shared/packs/report/statement.ts';
 import { REPORT_STYLE } from '#shared/packs/report/style.ts';
 import { countedReceipt, PackTotals, QUANTITIES } from '#shared/packs/totals.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { REVISION_REASONS } from '#shared/receipts/format-1.ts';
 import { runs } from '#test/support/depth.ts';
 
 const SCRIPT = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
@@ -85,32 +86,31 @@ const derivationKeys = ['one', 'two', 'three'].map((each) =>
 
 const receipt = (models: string[], regions: string[]) =>
   fc.record({
-    document: fc.record(
-      {
-        credentialSubject: fc.record(
-          {
-            startedAt: time,
-            model: fc.constantFrom(...models),
-            region: fc.constantFrom(...regions),
-            inputTokens: tokens,
-            cachedInputTokens: tokens,
-            outputTokens: tokens,
-          },
-          { requiredKeys: ['startedAt', 'model', 'region'] },
-        ),
-        outcome: fc.oneof(
-          { weight: 6, arbitrary: fc.record({ measurement }) },
-          fc.record({ degradation: fc.record({ code: name }) }),
-          fc.constant({}),
-        ),
-        wasRevisionOf: fc.constant({ leafIndex: 1 }),
-        revisionReason: fc.oneof(
-          fc.constantFrom('methodology_failed', 'new_methodology', 'hourly_factor', 'measured'),
-          name,
-        ),
-      },
-      { requiredKeys: ['credentialSubject', 'outcome'] },
-    ),
+    document: fc.record({
+      credentialSubject: fc.record(
+        {
+          startedAt: time,
+          model: fc.constantFrom(...models),
+          region: fc.constantFrom(...regions),
+          inputTokens: tokens,
+          cachedInputTokens: tokens,
+          outputTokens: tokens,
+        },
+        { requiredKeys: ['startedAt', 'model', 'region'] },
+      ),
+      outcome: fc.oneof(
+        { weight: 6, arbitrary: fc.record({ measurement }) },
+        fc.record({ degradation: fc.record({ code: name }) }),
+        fc.constant({}),
+      ),
+      revision: fc.constantFrom(
+        {},
+        ...REVISION_REASONS.map((revisionReason) => ({
+          wasRevisionOf: { leafIndex: 1 },
+          revisionReason,
+        })),
+      ),
+    }),
     counts: fc.boolean(),
     derivation: fc.constantFrom(...derivationKeys),
   });
@@ -205,10 +205,12 @@ const packs = fc.tuple(names, names).chain(([models, regions]) =>
 it('the script in a pack makes the page that the gateway makes, whatever receipts, names and times it is of', () => {
   const samples = fc.sample(packs, runs(150)).map((pack) => {
     const { range, requested, size, at, folder, issuer, organisation, log } = pack;
-    const entries = pack.receipts.map(({ document: { outcome, ...rest }, counts, derivation }) => {
-      const document = { ...rest, ...outcome } as unknown as ReceiptDocument;
-      return [document, counts, 'measurement' in outcome ? derivation : null] as const;
-    });
+    const entries = pack.receipts.map(
+      ({ document: { outcome, revision, ...rest }, counts, derivation }) => {
+        const document = { ...rest, ...outcome, ...revision } as unknown as ReceiptDocument;
+        return [document, counts, 'measurement' in outcome ? derivation : null] as const;
+      },
+    );
     const [facts, totals] = [new ReportFacts(), new PackTotals()];
     for (const [document, counts, key] of entries) {
       const counted = countedReceipt(document);

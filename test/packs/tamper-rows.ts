@@ -1,4 +1,5 @@
 /** The tamperings of the matrix, as data: a name, what the forger has, and what is done. */
+import { LINEAGE_CONTEXT_NAME } from '#shared/lineage/context.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import {
   BAG_DECLARATION,
@@ -412,20 +413,12 @@ function ofSeal(pack: ForgedPack): Tampering[] {
       edit: () => (edited) => void (edited.relatedResource = edited.relatedResource.toReversed()),
     },
     {
-      ...sealed,
-      name: 'seal: a format that is not known',
-      edit: () => (edited) => void (edited.credentialSubject.format = 'docket-evidence-pack/2'),
-    },
-    {
       ...none,
       name: 'seal: written with white space',
       edit: (p) => p.set(SEAL, JSON.stringify(p.seal(), null, 1)),
     },
   ];
 }
-
-const CONTEXT_NOTE =
-  'The contexts that receipts, lineage and seal cite must be there; this one nothing in the pack cites.';
 
 /** Kinds of payload files, one of each: altered and taken away by whoever can seal. */
 function ofFiles(pack: ForgedPack): Tampering[] {
@@ -461,9 +454,6 @@ function ofFiles(pack: ForgedPack): Tampering[] {
       name: `${kind}: missing`,
       pack: 'range',
       edit: (p) => void p.files.delete(path),
-      ...(kind.startsWith('data/contexts/docket') || kind.startsWith('data/contexts/…')
-        ? { passes: { ours: CONTEXT_NOTE, python: CONTEXT_NOTE } }
-        : {}),
     },
   ]);
 }
@@ -995,6 +985,13 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   [
     'a receipt says a model that no catalogue can have',
     at(PLAIN, (r) => void (r.credentialSubject.model = 'llama 3.1')),
+  ],
+  [
+    'a receipt cites the context of lineage',
+    at(PLAIN, (r) => {
+      const [vc, own] = r['@context'];
+      r['@context'] = [vc, own.replace(/[^/]+$/, LINEAGE_CONTEXT_NAME)];
+    }),
   ],
   ['a revision has another number', atRevision((r) => void (r.revisionNumber = 2))],
   [

@@ -672,7 +672,7 @@ class Page:
         if 'wasRevisionOf' not in receipt:
             count(receipt, self.first)
         else:
-            reason = receipt.get('revisionReason', 'methodology_failed')
+            reason = receipt['revisionReason']
             self.revised[reason] = self.revised.get(reason, 0) + 1
         if not counts:
             return
@@ -933,7 +933,7 @@ class Page:
             before, now = self.first_sum.amount(kind)[0], self.total.amount(kind)[0]
             unit, text = scale_for(kind, max(float(before), float(now)))
             lines.append(f'<tr><th scope="row">{TITLES[kind]}, {unit}</th><td>{text(before)}</td><td>{text(now)}</td></tr>')
-        why = '; '.join(f'{spaced(str(number))}: {REASONS.get(reason) or escaped(reason)}' for reason, number in by_name(self.revised))
+        why = '; '.join(f'{spaced(str(number))}: {REASONS[reason]}' for reason, number in by_name(self.revised))
         lines = '\n'.join(lines)
         return f"""<section><h2>Restatements</h2><p>{spaced(str(bounds['superseded']))} entries were revised, {spaced(str(bounds['revisions']))} of the revisions are from after the range. {why}. What was first stated stays in the ledger and in this pack.</p>
 <table class="figures"><thead><tr><th scope="col">Total</th><th scope="col">As first stated</th><th scope="col">As it stands</th></tr></thead><tbody>

@@ -1,5 +1,6 @@
 import { type DecimalParts, DecimalSum } from '#shared/kernel/decimal.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { RevisionReason } from '#shared/receipts/format-1.ts';
 import { type CountedReceipt, Totals, TOTALS_BY } from '#shared/packs/totals.ts';
 
 /** A figure of a record that receipts of the pack were computed from. */
@@ -51,7 +52,7 @@ const FACTORS_MAX = 200;
 export interface ReportedEntry {
   counted: CountedReceipt;
   /** Why it revises the receipt before it; undefined on a first receipt. */
-  revised: string | undefined;
+  revised: RevisionReason | undefined;
   /** What failed, where there is no estimate. */
   degraded: string | undefined;
   /** The key of how its numbers came about, where it states any. */
@@ -64,8 +65,7 @@ export function reportedEntry(
   counted: CountedReceipt,
   derivation: string | undefined,
 ): ReportedEntry {
-  const { wasRevisionOf, revisionReason = 'methodology_failed', degradation } = document;
-  const revised = wasRevisionOf === undefined ? undefined : revisionReason;
+  const { revisionReason: revised, degradation } = document;
   return { counted, revised, degraded: degradation?.code, derivation };
 }
 
@@ -81,7 +81,7 @@ export class ReportFacts {
   /** What first receipts state, before anything was revised. */
   readonly first = new Totals();
   /** Revisions of the pack by why they were made. */
-  readonly revised = new Map<string, number>();
+  readonly revised = new Map<RevisionReason, number>();
   /** Uncovered requests by what failed. */
   readonly uncovered = new Map<string, number>();
   readonly factors = new Map<string, ReportFactor>();
@@ -189,6 +189,6 @@ const REGION = TOTALS_BY.indexOf('region');
 const byName = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
   one < other ? -1 : 1;
 
-function add(counts: Map<string, number>, name: string, number = 1): void {
+function add<N>(counts: Map<N, number>, name: N, number = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + number);
 }

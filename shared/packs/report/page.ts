@@ -1,5 +1,6 @@
 import type { RequestedDocument } from '#shared/packs/seal-format.ts';
 import { type PackRange } from '#shared/packs/layout.ts';
+import type { RevisionReason } from '#shared/receipts/format-1.ts';
 import {
   type PackTotals,
   QUANTITIES,
@@ -54,7 +55,7 @@ const QUALITY_WORDS: Readonly<Record<string, string>> = {
   '': 'no estimate or refused',
 };
 
-const REVISION_WORDS: Readonly<Record<string, string>> = {
+const REVISION_WORDS: Readonly<Record<RevisionReason, string>> = {
   methodology_failed: 'an estimate had failed and was made later',
   new_methodology: 'a newer methodology',
   hourly_factor: 'the grid factor of the hour came',
@@ -312,7 +313,7 @@ function restatements({ facts, superseded, revisions }: ReportInput, total: Tota
     const scale = scaleFor(name, Math.max(Number(before), Number(now)));
     return `<tr><th scope="row">${QUANTITY_TITLES[name]}, ${scale.unit}</th><td>${scale.text(before)}</td><td>${scale.text(now)}</td></tr>`;
   });
-  return `<section><h2>Restatements</h2><p>${count(superseded)} entries were revised, ${count(revisions)} of the revisions are from after the range. ${why.map(([reason, number]) => `${count(number)}: ${REVISION_WORDS[reason] ?? escaped(reason)}`).join('; ')}. What was first stated stays in the ledger and in this pack.</p>
+  return `<section><h2>Restatements</h2><p>${count(superseded)} entries were revised, ${count(revisions)} of the revisions are from after the range. ${why.map(([reason, number]) => `${count(number)}: ${REVISION_WORDS[reason]}`).join('; ')}. What was first stated stays in the ledger and in this pack.</p>
 <table class="figures"><thead><tr><th scope="col">Total</th><th scope="col">As first stated</th><th scope="col">As it stands</th></tr></thead><tbody>
 ${lines.join('\n')}
 </tbody></table></section>`;

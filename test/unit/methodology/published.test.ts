@@ -8,7 +8,7 @@ import { FACTOR_SET, METHODOLOGIES as methodologies, METHODOLOGY, request } from
 const sha256 = (text: string): string => hash('sha256', text, 'base64url');
 
 describe('what was released stays as it was', () => {
-  // These lines are only ever added to. A change that makes one fail needs a new version instead.
+  // Once frozen, these lines are only ever added to: a change that makes one fail then needs a new version instead.
   it.each([
     ['docket-1', '1.0.0', '643Nz8_FHe-LspBZI941VjQWfhV1E7U-LPOfMgXhtQI'],
     ['ecologits-0.11.2', '1.0.0', 'vq24KkqvFV0So6Ps7lPtXHZIPzvenZNEGwuURjo0pWo'],
