@@ -4,6 +4,7 @@ import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { intake } from '#api/plugins/intake.ts';
+import { boundOpenRequests } from '#api/plugins/open-requests.ts';
 import {
   Addresses,
   limitAddresses,
@@ -130,6 +131,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     },
   });
   const { connectionsMax, trustedProxies, events } = options;
+  boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));

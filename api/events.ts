@@ -7,10 +7,15 @@ import type { ConnectionBound } from '#api/plugins/connections.ts';
 import type { UnroutedEntry } from '#api/inference/read.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
+/** What is noted of a refused request; one that is refused before routing has no route. */
+type RefusedRequest = Pick<FastifyRequest, 'id' | 'method'> & {
+  routeOptions?: Pick<FastifyRequest['routeOptions'], 'url'>;
+};
+
 /** The events of an api process, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {
   answered: (entry: UnroutedEntry) => void;
-  refused: (fault: Fault, request: FastifyRequest) => void;
+  refused: (fault: Fault, request: RefusedRequest) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
   clientGone: (entry: UnroutedEntry) => void;
@@ -19,7 +24,7 @@ export interface ApiEvents {
   /** A request passed without the second stage of screening, which could not be asked. */
   unjudged: () => void;
   storeFailed: (error: unknown) => void;
-  /** A connection was closed at once, because there were too many. */
+  /** A connection was closed, because there was too much of this. */
   connectionRefused: (bound: ConnectionBound) => void;
   /** A thread that reads large bodies has ended: of a body, or of a fault of ours. */
   readerLost: (error: unknown) => void;
@@ -28,6 +33,13 @@ export interface ApiEvents {
   /** The events of the credential cache. */
   credentials: CredentialObserver;
 }
+
+const TOO_MANY: Readonly<Record<ConnectionBound, string>> = {
+  address: 'too many connections of address',
+  all: 'too many connections of all',
+  requests: 'too many requests without an answer on one connection',
+  refusals: 'too many refusals wait for one address',
+};
 
 const DURATION_BUCKETS_S = [0.002, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
@@ -69,7 +81,7 @@ function apiMetrics(registry: Registry) {
     }),
     connections: new Counter({
       name: 'docket_connections_refused_total',
-      help: 'Connections that were closed at once, because one address or all had too many',
+      help: 'Connections closed for too many: of an address, of all, requests on one, refusals that wait',
       labelNames: ['bound'],
       registers,
     }),
@@ -139,7 +151,7 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       log.warn({
         event: 'connections_refused',
         bound,
-        message: `too many connections of ${bound}`,
+        message: TOO_MANY[bound],
       });
     },
     readerLost(error) {

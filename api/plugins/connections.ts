@@ -16,8 +16,11 @@ export function connectionsMaxOf(openFilesMax: number): number {
   return Math.min(CONNECTIONS_MAX, openFilesMax - reserve);
 }
 
-/** Of which there were too many: connections of one address, or of all. */
-export type ConnectionBound = 'address' | 'all';
+/**
+ * Of what there was too much where a connection was closed: connections of one address, or of all; requests on it that are
+ * not answered; refusals that wait for its address.
+ */
+export type ConnectionBound = 'address' | 'all' | 'requests' | 'refusals';
 
 export interface ConnectionsOptions {
   connectionsMax: number;

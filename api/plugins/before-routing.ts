@@ -1,0 +1,34 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+
+/** Looks at a request, and says whether it has taken it: answered it, or will, or has closed its connection. */
+export type Taker = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/**
+ * Has `take` look at each request before Fastify does, which costs a tenth of a millisecond for routing, hooks and ids.
+ * Fastify never hears of what is taken. Of several takers the one that was added last looks first.
+ */
+export function takeBeforeRouting({ server }: Pick<FastifyInstance, 'server'>, take: Taker): void {
+  const handlers = server.listeners('request') as ((...exchange: Parameters<Taker>) => void)[];
+  server.removeAllListeners('request');
+  server.on('request', function (this: Server, request, response) {
+    if (take(request, response)) return;
+    for (const handler of handlers) handler.call(this, request, response);
+  });
+}
+
+/** What node reads the requests of a connection with; there is no public name for it. */
+type ParsedSocket = Socket & { parser?: { onIncoming: unknown } | null };
+
+/** What node's parser is told of a request behind which the bytes are no HTTP: it reads no further. */
+const READ_NO_FURTHER = 2;
+
+/**
+ * Closes a connection with all that is asked on it. Node would go on parsing what has come at once, up to 64 KiB with
+ * thousands of requests, and make an exchange of each, closed or not.
+ */
+export function cutOff(socket: ParsedSocket): void {
+  socket.destroy();
+  if (socket.parser) socket.parser.onIncoming = () => READ_NO_FURTHER;
+}
