@@ -1,7 +1,9 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { authenticate, type AuthenticateOptions } from '#api/plugins/authenticate.ts';
+import { authenticate, type AuthenticateOptions, showsHeldKey } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
+import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
+import { errorAnswer } from '#api/plugins/error-envelope.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { intake } from '#api/plugins/intake.ts';
 import { boundOpenRequests } from '#api/plugins/open-requests.ts';
@@ -13,12 +15,12 @@ import {
   Refusals,
 } from '#api/plugins/rates.ts';
 import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
-import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeAddresses } from '#api/plugins/address-places.ts';
+import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
-import type { Fault } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
@@ -30,7 +32,7 @@ import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-lo
 import { docsRoutes } from '#api/routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { DashboardDeps } from '#api/dashboard/deps.ts';
-import { sendError, sendPage } from '#api/dashboard/guard.ts';
+import { errorPageAnswer, sendError, sendPage } from '#api/dashboard/guard.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
 import { notFoundPage } from '#api/front/not-found-page.ts';
 import { receiptInBrowser } from '#api/front/receipt-door.ts';
@@ -105,6 +107,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       ? sendPage(reply, notFoundPage({ fault, requestId, hasDashboard }), 404)
       : sendFault(reply, fault);
   };
+  const isOfDashboard = ({ url = '' }: { url?: string | undefined }): boolean =>
+    options.dashboard !== undefined && /^\/dashboard\b/.test(url);
   const app = Fastify({
     bodyLimit: options.bodyBytesMax,
     genReqId: options.newRequestId,
@@ -126,11 +130,31 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // A request that fails before routing passes no hook and no error handler.
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id);
-      const isPage = options.dashboard !== undefined && /^\/dashboard\b/.test(request.url);
-      return isPage ? sendError(faultOf(error), request, reply) : send(reply, faultOf(error));
+      return isOfDashboard(request)
+        ? sendError(faultOf(error), request, reply)
+        : send(reply, faultOf(error));
     },
   });
   const { connectionsMax, trustedProxies, events } = options;
+  const addresses = new Addresses(options.perAddress);
+  const drainage = new Drainage();
+  refuseBeforeRouting(app, {
+    addresses,
+    trustedProxies,
+    showsKey: (request) => showsHeldKey(request, options.authenticate.credentials),
+    refuse: (request, retryAfterMs) => {
+      const fault = new Fault('requests_per_second_exceeded', { retryAfterMs });
+      const id = options.newRequestId();
+      if (isOfDashboard(request)) {
+        const { headers, ...page } = errorPageAnswer(fault, id);
+        return { ...page, headers: { ...headers, 'x-request-id': id } };
+      }
+      events.refused(fault, { id, method: request.method ?? '' });
+      return errorAnswer(fault, id);
+    },
+    drain: (request, response) => drainage.add(request, response),
+    onRefused: events.connectionRefused,
+  });
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
@@ -139,7 +163,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     void reply.header('x-request-id', request.id);
     next();
   });
-  const addresses = new Addresses(options.perAddress);
   limitAddresses(app, addresses);
   const refusals = new Refusals();
   const { buckets } = options;
@@ -152,7 +175,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     },
     send,
   });
-  drainUnreadBodies(app);
+  drainUnreadBodies(app, drainage);
   answerHalfClosedClients(app);
   validateParameters(app);
   const { supportEmail } = options.description;

@@ -1,6 +1,7 @@
 import type { Credential } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
+import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
 import type { CredentialChange, CredentialObserver } from '#shared/keys/credential.ts';
 import { BatchedLoader } from './batched-loader.ts';
@@ -97,6 +98,14 @@ export class CredentialCache {
     mayRead();
     this.#observer.lookedUp('miss');
     return this.#read(hash);
+  }
+
+  /** Whether a token is that of a key in memory which works now. */
+  holds(token: string): boolean {
+    const credential = this.#entries.peek(hashKey(token))?.credential;
+    if (credential === undefined) return false;
+    const { keyState: state, expiresAt } = credential;
+    return stateAt({ state, expiresAt, revokedAt: null }, this.#now()) === 'active';
   }
 
   /** Whether a key is in memory that would work were PostgreSQL away. */

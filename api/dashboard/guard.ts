@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
+import type { MadeAnswer } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
@@ -146,15 +147,25 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
+  const { status, headers, body } = errorPageAnswer(error, request.id);
+  return reply.code(status).headers(headers).send(body);
+}
+
+/** The page that says what went wrong, as an answer. */
+export function errorPageAnswer(error: Error, requestId: string): MadeAnswer {
   const { status, title, message } = shown(error);
-  if (error instanceof Fault) {
-    void reply.headers(error.headers);
-    if (error.retryAfterMs !== undefined) {
-      void reply.header('retry-after', Math.ceil(error.retryAfterMs / 1_000));
-    }
-  }
-  const page = unframed(ASSETS.addresses, title, errorPage(title, message, request.id));
-  return sendPage(reply, page, status);
+  const { headers = {}, retryAfterMs }: Partial<Fault> = error instanceof Fault ? error : {};
+  const page = unframed(ASSETS.addresses, title, errorPage(title, message, requestId));
+  return {
+    status,
+    headers: {
+      ...headers,
+      ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) }),
+      ...PRIVATE,
+      'content-type': HTML_TYPE,
+    },
+    body: page.text,
+  };
 }
 
 function shown(error: Error & { statusCode?: number }): {

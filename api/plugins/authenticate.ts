@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type {
   FastifyInstance,
   FastifyPluginCallback,
@@ -37,6 +38,8 @@ export interface AuthenticateOptions {
   credentials: {
     /** `mayRead` is asked before PostgreSQL is, for a key that is not in memory; it throws where it may not be. */
     lookup(token: string, mayRead?: () => void): Credential | null | Promise<Credential | null>;
+    /** Whether a token is that of a key in memory which works now. */
+    holds(token: string): boolean;
   };
   keyUse: { used(keyId: string, now: number): void };
   /** Where the caller of a suspended account is sent. */
@@ -176,9 +179,22 @@ export function actorOf({ credential, ip }: FastifyRequest): Actor {
 
 /** The token of `Authorization: Bearer <token>`. Anything else, one space too many included, is refused. */
 function parseBearer(header: string | undefined): string {
-  const token = header === undefined ? undefined : BEARER.exec(header)?.[1];
+  const token = bearerOf(header);
   if (token === undefined) throw invalidApiKey();
   return token;
+}
+
+function bearerOf(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : BEARER.exec(header)?.[1];
+}
+
+/** Whether a request shows a key that is in memory and works now; no store is asked. */
+export function showsHeldKey(
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  credentials: Pick<AuthenticateOptions['credentials'], 'holds'>,
+): boolean {
+  const token = bearerOf(headers.authorization);
+  return token !== undefined && credentials.holds(token);
 }
 
 function asError(error: unknown): Error {

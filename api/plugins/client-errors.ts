@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Fault } from '#shared/kernel/errors.ts';
-import { envelopeOf, errorHeaders } from './error-envelope.ts';
+import { errorAnswer } from './error-envelope.ts';
 
 /** The error of node's HTTP parser about a connection that it cannot go on with. */
 export type ParserError = Error & { code?: string };
@@ -20,19 +20,12 @@ export function answerClientError(
     socket.destroy(error);
     return;
   }
-  const fault = faultOfParser(error);
-  const body = JSON.stringify(envelopeOf(fault));
-  const headers = {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-    'x-request-id': newRequestId(),
-    ...errorHeaders(fault),
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const status = `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? ''}\r\n`;
+  const { status, headers, body } = errorAnswer(faultOfParser(error), newRequestId());
+  const all = Object.entries({ ...headers, connection: 'close' });
+  const lines = all.map(([name, value]) => `${name}: ${value}\r\n`);
+  const first = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
   // Ended first: the answer must be out before the rest of the request is refused.
-  socket.end(`${status}${lines.join('')}\r\n${body}`, () => socket.destroy());
+  socket.end(`${first}${lines.join('')}\r\n${body}`, () => socket.destroy());
 }
 
 function faultOfParser({ code }: ParserError): Fault {

@@ -23,6 +23,28 @@ export function envelopeOf(fault: Fault): Static<typeof ErrorEnvelope> {
   };
 }
 
+/** An answer that is made without Fastify. */
+export interface MadeAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: string;
+}
+
+/** The answer to a request that Fastify does not answer. */
+export function errorAnswer(fault: Fault, requestId: string): MadeAnswer {
+  const body = JSON.stringify(envelopeOf(fault));
+  return {
+    status: fault.status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+      'x-request-id': requestId,
+      ...errorHeaders(fault),
+    },
+    body,
+  };
+}
+
 /** Every 401 says how to authenticate (RFC 9110, 15.5.2). */
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="docket"' };
 

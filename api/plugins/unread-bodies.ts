@@ -1,5 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { hasBody } from './intake.ts';
 
 /** A client that is told no goes on sending for as long as this, and for so many bytes. Then it is cut off. */
@@ -15,17 +16,17 @@ const LOOK_MS = 20;
  * still writes takes the answer with it, and many clients never see why. Within bounds, because nothing obliges a client
  * to stop: of a client, and of all of them, since reading what one throws at the process takes the time of the others.
  */
-export function drainUnreadBodies(app: FastifyInstance): void {
-  const drainage = new Drainage();
-  app.addHook('onSend', (request, reply, _payload, next) => {
-    if (!request.raw.complete && hasBody(request)) drainage.add(reply);
+export function drainUnreadBodies(app: FastifyInstance, drainage: Drainage): void {
+  app.addHook('onSend', ({ raw }, reply, _payload, next) => {
+    // Node closes a connection that is not kept with its own last byte; one that is kept it reads on.
+    if (drainage.add(raw, reply.raw)) reply.removeHeader('connection');
     next();
   });
 }
 
 /** A refused request whose body still comes. */
 interface Unread {
-  reply: FastifyReply;
+  request: IncomingMessage;
   socket: Socket;
   wantsClose: boolean;
   bytesRead: number;
@@ -33,27 +34,27 @@ interface Unread {
   endsAt: number;
 }
 
-class Drainage {
+/** What is read of the bodies of refused requests. */
+export class Drainage {
   readonly #unread = new Set<Unread>();
   #timer: NodeJS.Timeout | undefined;
   /** Bytes that may be read now; below zero when more has come than was allowed. */
   #allowance = DRAIN_BURST_BYTES;
   #lookedAt = performance.now();
 
-  add(reply: FastifyReply): void {
-    const { raw: response } = reply;
-    const { socket } = reply.request.raw;
+  /** To be called before the answer is written; returns whether something of a body is still on its way. */
+  add(request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = request;
     // What Fastify injects has no connection, and nothing that is still on its way.
-    if (!(socket instanceof Socket)) return;
+    if (request.complete || !hasBody(request) || !(socket instanceof Socket)) return false;
     const wantsClose = !response.shouldKeepAlive;
-    // Node closes a connection that is not kept with its own last byte; one that is kept it reads on.
-    reply.removeHeader('connection');
     response.shouldKeepAlive = true;
     const { bytesRead } = socket;
     const bytesMax = bytesRead + DRAIN_BYTES_MAX;
     const endsAt = performance.now() + DRAIN_MS;
-    this.#unread.add({ reply, socket, wantsClose, bytesRead, bytesMax, endsAt });
+    this.#unread.add({ request, socket, wantsClose, bytesRead, bytesMax, endsAt });
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref();
+    return true;
   }
 
   #look(): void {
@@ -72,8 +73,8 @@ class Drainage {
   }
 
   #goOn(one: Unread, now: number): void {
-    const { socket, reply, wantsClose } = one;
-    const { complete } = reply.request.raw;
+    const { request, socket, wantsClose } = one;
+    const { complete } = request;
     const isPatient = now < one.endsAt && one.bytesRead < one.bytesMax;
     if (!complete && !socket.destroyed && isPatient) {
       // A socket that is not read makes its client wait.

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { fastify, type FastifyInstance } from 'fastify';
@@ -12,7 +13,7 @@ import { generateKey } from '#shared/keys/format.ts';
 import { buildTestApp, type TestAppParts } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
-import { expectRefusal } from '#test/support/envelope.ts';
+import { ask as askOnWire, expectRefusal } from '#test/support/envelope.ts';
 import { ApiDescription } from '#test/support/api-description.ts';
 
 let database: TestDatabase;
@@ -289,6 +290,47 @@ describe('an address', () => {
 });
 
 it(
+  'an address that is over its rate is refused before anything is made of its request, in the words and with the headers of every refusal, and its good key is served',
+  { tags: ['limits.addresses', 'errors.envelope'] },
+  async () => {
+    const app = await build({ perAddress: { requestsPerSecond: 0.001, burst: 1 } });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const wire = (path: string, init?: RequestInit) => askOnWire(origin + path, init);
+    expectRefusal(await wire('/v1/nothing'), 'route_not_found');
+    const late = await ask(app, 'GET', '/v1/nothing', null);
+    expectRefusal(late, 'requests_per_second_exceeded');
+    const body = 'x'.repeat(300_000);
+    for (const early of [
+      await wire('/v1/nothing'),
+      await wire('/docs?a=1'),
+      await wire('/v1/models', { headers: { authorization: 'Bearer none' } }),
+      await wire('/v1/chat/completions', { method: 'POST', body }),
+    ]) {
+      expectRefusal(early, 'requests_per_second_exceeded');
+      expect(early.text).toBe(late.text);
+      const names = [...early.headers.keys()].filter((name) => name !== 'keep-alive');
+      expect(names.toSorted()).toEqual([...late.headers.keys()].toSorted());
+    }
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await wire('/v1/models', { headers })).status).toBe(200);
+  },
+);
+
+it(
+  'a key that was revoked counts for its address like one that never was',
+  { tags: ['limits.addresses'] },
+  async () => {
+    const app = await build({ perAddress: { requestsPerSecond: 0.001, burst: 2 } });
+    const revoked = credentials.issue('org_revoked', SCOPES);
+    credentials.revoke(revoked);
+    const read = () => ask(app, 'GET', '/v1/models', revoked);
+    for (let i = 0; i < 2; i += 1) expectRefusal(await read(), 'revoked_api_key');
+    expectRefusal(await read(), 'requests_per_second_exceeded');
+  },
+);
+
+it(
   'a large answer for everybody counts for its address as many requests, one that is compressed or known already as few',
   { tags: ['limits.addresses'] },
   async () => {
@@ -340,7 +382,10 @@ it(
     };
     const app = await build({
       perAddress: { requestsPerSecond: 0.001, burst: 3 },
-      authenticate: { credentials: { lookup }, keyUse: { used() {} } },
+      authenticate: {
+        credentials: { lookup, holds: (token) => token === key },
+        keyUse: { used() {} },
+      },
     });
     const codes: string[] = [];
     for (let i = 0; i < 5; i += 1) {

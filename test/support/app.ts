@@ -46,7 +46,10 @@ export async function buildTestApp(
     connectionsMax: 16_384,
     newRequestId: () => newId('req'),
     events: apiEvents(pino({ level: 'silent' }), new Registry()),
-    authenticate: { credentials: { lookup: () => null }, keyUse: { used() {} } },
+    authenticate: {
+      credentials: { lookup: () => null, holds: () => false },
+      keyUse: { used() {} },
+    },
     buckets: {
       take: async () => ({ perSecond: 1, remaining: 1, resetMs: 0, waitMs: 0 }),
       look: async () => ({ perSecond: 1, remaining: 1, resetMs: 0, remainingToday: 1 }),

@@ -40,4 +40,8 @@ export class TestCredentials {
   lookup(token: string): Credential | null {
     return this.#byToken.get(token) ?? null;
   }
+
+  holds(token: string): boolean {
+    return this.#byToken.get(token)?.keyState === 'active';
+  }
 }

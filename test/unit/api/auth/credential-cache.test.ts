@@ -48,6 +48,22 @@ describe('the credential cache', () => {
     expect(source.asked).toHaveLength(2);
   });
 
+  it('a key is held when it is in memory and works now, and no store is asked for it', async () => {
+    const expiring = generateKey(randomBytes);
+    source.rows.set(hashKey(expiring), credential({ expiresAt: 1_000 }));
+    let now = 0;
+    cache = new CredentialCache({ source, observer: silent, now: () => now });
+    const holds = () => [token, expiring].map((one) => cache.holds(one));
+    expect(holds()).toEqual([false, false]);
+    await Promise.all([cache.lookup(token), cache.lookup(expiring)]);
+    expect(holds()).toEqual([true, true]);
+    now = 1_000;
+    expect(holds()).toEqual([true, false]);
+    cache.changed(revokedNotice);
+    expect(holds()).toEqual([false, false]);
+    expect(source.asked).toHaveLength(1);
+  });
+
   it('a key is served up to an age of 4.5 s while one refresh runs, whose result is served afterwards', async () => {
     await cache.lookup(token);
     source.rows.set(hash, REVOKED);

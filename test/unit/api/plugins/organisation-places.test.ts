@@ -21,7 +21,10 @@ async function openEdge({ from = 'memory' }: { from?: 'memory' | 'store' } = {})
   };
   const app = await buildTestApp(NO_DATABASE, {
     authenticate: {
-      credentials: { lookup: from === 'memory' ? lookup : async (token) => lookup(token) },
+      credentials: {
+        lookup: from === 'memory' ? lookup : async (token) => lookup(token),
+        holds: () => true,
+      },
       keyUse: { used() {} },
     },
     account: { accounts: { get: wait } },

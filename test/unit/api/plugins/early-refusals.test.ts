@@ -1,0 +1,159 @@
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
+import { until } from '#test/support/until.ts';
+
+const ADDRESS = '198.51.100.7';
+const PROXY = '203.0.113.1';
+
+interface Server {
+  app: FastifyInstance;
+  port: number;
+  /** Requests that Fastify was given. */
+  routed: string[];
+  /** How many requests were refused, and connections closed. */
+  answered: number;
+  closed: number;
+  /** What is to be done later, in order, and when. */
+  held: Set<{ ms: number; act: () => void }>;
+  /** Does what is due by then. */
+  passes: (ms: number) => void;
+}
+
+/** A server to which `ADDRESS` is over its rate, and from which all connections seem to come from `remote`. */
+async function serve(remote: string): Promise<Server> {
+  const app = Fastify();
+  const held: Server['held'] = new Set();
+  const passes = (ms: number) => held.forEach((one) => one.ms <= ms && one.act());
+  const server: Server = { app, port: 0, routed: [], answered: 0, closed: 0, held, passes };
+  refuseBeforeRouting(app, {
+    addresses: { waitOf: (address) => (address === ADDRESS ? 1_500 : 0) },
+    trustedProxies: [PROXY],
+    showsKey: ({ headers }) => headers.authorization === 'Bearer good',
+    refuse: (_request, retryAfterMs) => {
+      server.answered += 1;
+      return { status: 429, headers: { 'retry-after-ms': String(retryAfterMs) }, body: 'no' };
+    },
+    drain: () => {},
+    onRefused: () => {
+      server.closed += 1;
+    },
+    now: () => 0,
+    later: (ms, act) => {
+      const one = { ms, act };
+      held.add(one);
+      return () => void held.delete(one);
+    },
+  });
+  app.server.prependListener('connection', (socket) =>
+    Object.defineProperty(socket, 'remoteAddress', { value: remote }),
+  );
+  app.get('/*', async ({ url }) => {
+    server.routed.push(url);
+    return 'yes';
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  atFileEnd(() => app.close());
+  server.port = (app.server.address() as AddressInfo).port;
+  return server;
+}
+
+interface Client {
+  socket: Socket;
+  text: string;
+}
+
+async function ask(port: number, headers = ''): Promise<Client> {
+  const socket = connect(port, '127.0.0.1');
+  const client: Client = { socket, text: '' };
+  socket.on('error', () => {});
+  socket.on('data', (data) => {
+    client.text += data.toString();
+  });
+  await once(socket, 'connect');
+  socket.write(`GET /x HTTP/1.1\r\nHost: a\r\n${headers}\r\n`);
+  return client;
+}
+
+/** So many clients that ask at once. */
+const ask300 = (port: number, headers = ''): Promise<Client[]> =>
+  Promise.all(Array.from({ length: 300 }, () => ask(port, headers)));
+
+const hangUp = (clients: readonly Client[]): void =>
+  clients.forEach(({ socket }) => socket.destroy());
+
+describe('requests of an address that is over its rate', () => {
+  it(
+    'are refused without Fastify: some at once, some as they wait their turn, and what is beyond is closed',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(ADDRESS);
+      const clients = await ask300(server.port);
+      // At once, and those that would wait for more than eight seconds.
+      await until(() => server.closed === 300 - 32 - 256);
+      expect(server.answered).toBe(32);
+      server.passes(1_000);
+      expect(server.answered).toBe(64);
+      server.passes(8_000);
+      expect(server.answered).toBe(32 + 256);
+      await until(() => clients.filter(({ text }) => text.includes('429')).length === 288);
+      expect(server.routed).toEqual([]);
+      hangUp(clients);
+    },
+  );
+
+  it.each([
+    ['a proxy, which would take the service for failed', PROXY, `X-Forwarded-For: ${ADDRESS}\r\n`],
+    [
+      'a proxy of an IPv4 address that IPv6 carries',
+      `::ffff:${PROXY}`,
+      `X-Forwarded-For: ${ADDRESS}\r\n`,
+    ],
+  ])(
+    'are answered where they are too many, and no connection is closed, behind %s',
+    { tags: ['limits.addresses'] },
+    async (_what, remote, headers) => {
+      const server = await serve(remote);
+      const clients = await ask300(server.port, headers);
+      await until(() => server.answered === 32 + 12);
+      expect([server.closed, server.routed]).toEqual([0, []]);
+      hangUp(clients);
+    },
+  );
+
+  it(
+    'hold up neither a good key of that address nor others behind the same proxy',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(PROXY);
+      const from = (address: string) => `X-Forwarded-For: ${address}\r\n`;
+      const flood = await ask300(server.port, from(ADDRESS));
+      await until(() => server.answered === 32 + 12);
+      const good = await ask(server.port, `${from(ADDRESS)}Authorization: Bearer good\r\n`);
+      const other = await ask(server.port, from('192.0.2.9'));
+      await until(() => [good, other].every(({ text }) => text.includes('200 OK')));
+      expect(server.routed).toEqual(['/x', '/x']);
+      hangUp([...flood, good, other]);
+    },
+  );
+
+  it(
+    'are held for nothing when their clients leave, and answered when the process does',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(PROXY);
+      const clients = await ask300(server.port, `X-Forwarded-For: ${ADDRESS}\r\n`);
+      await until(() => server.answered === 44 && server.held.size === 256);
+      const waiting = clients.filter(({ text }) => text === '');
+      await until(() => clients.filter(({ text }) => text === '').length === 256);
+      hangUp(waiting.slice(0, 200));
+      await until(() => server.held.size === 56);
+      await Promise.all([server.app.close(), until(() => server.answered === 100)]);
+      expect(server.held.size).toBe(0);
+      hangUp(clients);
+    },
+  );
+});
