@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Sent } from './attacks.ts';
@@ -29,6 +30,29 @@ export async function ask(
   } catch {
     return 0;
   }
+}
+
+/** How long one that reads no answers stays. */
+const STAY_MS = 1_000;
+
+/** Writes a request so many times at once, on a connection of its own, and reads nothing; 0 when it is closed or was long enough. */
+export function askAhead(
+  origin: string,
+  { method, path }: Sent,
+  { localAddress, ahead }: { localAddress: string; ahead: number },
+): Promise<number> {
+  const { hostname: host, port } = new URL(origin);
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port), localAddress }, () =>
+      socket.write(`${method} ${path} HTTP/1.1\r\nHost:a\r\n\r\n`.repeat(ahead)),
+    );
+    const stay = setTimeout(() => socket.destroy(), STAY_MS);
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      clearTimeout(stay);
+      resolve(0);
+    });
+  });
 }
 
 async function readSlowly(

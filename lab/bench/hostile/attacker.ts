@@ -1,7 +1,7 @@
 /** The attacker, in a process of its own: sends one kind of thing until it is time, and says what it was answered. */
 import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, callerAt } from './ask.ts';
+import { ask, askAhead, callerAt } from './ask.ts';
 import { type Attack, ATTACKS, type Means } from './attacks.ts';
 
 /** What is sent at a pace and not answered is no more than this: the attacker has a machine to mind too. */
@@ -24,7 +24,7 @@ export interface Start {
 process.once('message', ({ name, origin, means, network }: Orders) => {
   // It would have a machine of its own, so here it gets what the gateway leaves.
   setPriority(19);
-  const { pace, addresses = 1, bytesPerSecond, open } = ATTACKS[name]!;
+  const { pace, addresses = 1, bytesPerSecond, ahead, open } = ATTACKS[name]!;
   const sent = open(means);
   const statuses: Record<number, number> = {};
   let count = 0;
@@ -33,7 +33,9 @@ process.once('message', ({ name, origin, means, network }: Orders) => {
     const slowness = bytesPerSecond === undefined ? undefined : { bytesPerSecond, until };
     return keepPace(pace, until, async () => {
       count += 1;
-      const status = await ask(origin, sent(count), caller, slowness);
+      const status = await (ahead === undefined
+        ? ask(origin, sent(count), caller, slowness)
+        : askAhead(origin, sent(count), { localAddress: address, ahead }));
       statuses[status] = (statuses[status] ?? 0) + 1;
     });
   };

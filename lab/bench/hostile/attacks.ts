@@ -6,6 +6,8 @@ export interface Attack {
   addresses?: number;
   /** How slowly it reads its answers, and that it leaves when it is time; as fast as it can when absent. */
   bytesPerSecond?: number;
+  /** How many of its requests are written at once on a connection of their own, whose answers are not read; one at a time when absent. */
+  ahead?: number;
   /** Whether honest persons sign in meanwhile. */
   signIns?: boolean;
   /** Made once for each process: a large body takes a while. */
@@ -83,6 +85,12 @@ export function signInOf({ cookie, form }: Visit, who: { email: string; password
   };
 }
 
+/** The same address again and again, without a key. */
+const repeating = (path: string, atOnce = 200): Attack => ({
+  pace: { atOnce },
+  open: () => () => ({ method: 'GET', path, headers: {} }),
+});
+
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   'empty objects': body('/chat/completions', () => `{"model":"m","messages":[${filled('{},')}{}]}`),
   'ids of spaces': body(
@@ -138,6 +146,11 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'sign-ins': signIns({ first: 900, perSecond: 190 }, 1),
   'sign-ins from 4 places': signIns({ first: 900, perSecond: 190 }, 4),
   'sign-ins from 40 places': signIns({ atOnce: 40 }, 40),
+  // Refused for ever: of who asks again as soon as it is told to wait.
+  'unknown addresses': repeating('/x'),
+  'long queries': repeating(`/x?${Array.from({ length: 2_000 }, (_, i) => `a${i}=`).join('&')}`),
+  // As many as node reads at once.
+  'requests ahead': { ...repeating('/', 20), ahead: 2_520 },
   'docs without gzip': {
     pace: { first: 900, perSecond: 190 },
     open: () => () => ({ method: 'GET', path: '/docs', headers: {} }),
