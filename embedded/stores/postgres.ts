@@ -140,6 +140,14 @@ async function createCluster(
   await rename(partial, join(home, 'data'));
 }
 
+/** For tests, which also count what was written ahead: that is not to be gone before they have. */
+const NOT_DURABLE = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  wal_keep_size: '256MB',
+};
+
 async function launch(
   postgres: string,
   cluster: string,
@@ -157,7 +165,7 @@ async function launch(
     shared_buffers: '64MB',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+    ...(durable ? {} : NOT_DURABLE),
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const invocation = await runAs(user, postgres, ['-D', cluster, ...flags], [cluster]);

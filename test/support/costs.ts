@@ -76,6 +76,7 @@ export class Costs {
   /** Looks on while nothing is asked for. Returns what happened per second. */
   async watchIdle(forMs: number = IDLE_MS): Promise<Counts> {
     this.#idlePerMs = {};
+    this.#beginWal();
     const before = await this.#read();
     await until(() => performance.now() - before.at >= forMs);
     const after = await this.#read();
@@ -89,6 +90,7 @@ export class Costs {
    */
   async each(times: number, work: () => Promise<unknown>): Promise<Counts> {
     const rounds: Counts[] = [];
+    this.#beginWal();
     for (let round = 0; round < ROUNDS; round += 1) {
       const before = await this.#read();
       await work();
@@ -119,6 +121,11 @@ export class Costs {
         from pg_stat_database where datname = current_database()`,
     );
     return rows[0]!.count;
+  }
+
+  /** What was written before this is not read: PostgreSQL may have removed it. */
+  #beginWal(): void {
+    this.#walFrom = '';
   }
 
   /** Since the reading before, added to what was counted then, so that these only grow as well. */

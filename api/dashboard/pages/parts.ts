@@ -117,12 +117,12 @@ export interface FieldOptions {
   max?: string;
 }
 
-/** Of a value whose field names no length: more than people type, and little to draw. */
+/** More than people type, and little to draw. */
 const VALUE_CHARS_MAX = 2_048;
 
-/** What a field is drawn with. No browser sends more than fits, and what programs send is not repeated whole. */
+/** What a field is drawn with: also what is too long for it, so that it can be cut. What programs send is not repeated whole. */
 const shownValue = (value: string, max: string | undefined): string =>
-  value.slice(0, max === undefined ? VALUE_CHARS_MAX : Number(max));
+  value.slice(0, Math.max(VALUE_CHARS_MAX, Number(max ?? 0)));
 
 /** A field with its label above, its help below and its error beside it. */
 export function field(options: FieldOptions): Html {
