@@ -3,8 +3,8 @@
  * run of all tests starts a hundred processes of the product and loads most of it in each of its own: a start is mostly finding
  * files and compiling them.
  *
- * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and everybody who asks. Files
- * that hold what is shipped (those of the project `alone`, and of the package) start the sources.
+ * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and everybody who asks. Those
+ * that hold what the package, or `npm start`, does start the sources.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -61,9 +61,9 @@ function isOurs({ parentURL, conditions }) {
 
 /**
  * @param directory where the files go
- * @returns the file that a process loads first, with `--require`, to use them
+ * @returns the files that a process loads first, with `--require`, to use them: with deadlines of tests, and as it is shipped
  */
-async function bundlePackages(directory: string): Promise<string> {
+async function bundlePackages(directory: string): Promise<{ patient: string; shipped: string }> {
   const names = importedNames();
   const entries = new Map<string, string>();
   for (const name of names) entries.set(join(ROOT, `${fileNameOf(name)}.mjs`), await entryOf(name));
@@ -95,33 +95,61 @@ async function bundlePackages(directory: string): Promise<string> {
     fileURLToPath(import.meta.resolve(name)),
     pathToFileURL(join(directory, `${fileNameOf(name)}.mjs`)).href,
   ]);
-  const programs = join(directory, 'programs');
+  const patient = join(directory, 'preloaded.cjs');
+  await writePreloaded(patient, {
+    urls,
+    programs: join(directory, 'programs'),
+    conditions: ['docket-test'],
+  });
+  const shipped = join(directory, 'preloaded-shipped.cjs');
+  await writePreloaded(shipped, {
+    urls,
+    programs: join(directory, 'programs-shipped'),
+    conditions: [],
+  });
+  return { patient, shipped };
+}
+
+interface Preloaded {
+  /** Of each package: its name, its file as it is installed, and its bundle. */
+  urls: string[][];
+  /** Where its programs go. */
+  programs: string;
+  /** Under which they import. */
+  conditions: string[];
+}
+
+async function writePreloaded(
+  file: string,
+  { urls, programs, conditions }: Preloaded,
+): Promise<void> {
   const known = {
     NAMES: urls,
-    PROGRAMS: await bundlePrograms(programs),
+    PROGRAMS: await bundlePrograms(programs, conditions),
     ROOT: `${pathToFileURL(ROOT).href}/`,
     BUNDLED: `${pathToFileURL(programs).href}/`,
   };
-  const preloaded = join(directory, 'preloaded.cjs');
   const constants = Object.entries(known).map(
     ([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`,
   );
-  writeFileSync(preloaded, `${constants.join('')}${PRELOADED}`);
-  return preloaded;
+  writeFileSync(file, `${constants.join('')}${PRELOADED}`);
 }
 
 /**
  * Its modules say that they are where their sources are, which they read files beside.
  * @returns URLs of each program's source and of its bundle
  */
-async function bundlePrograms(directory: string): Promise<[string, string][]> {
+async function bundlePrograms(
+  directory: string,
+  conditions: readonly string[],
+): Promise<[string, string][]> {
   const sources = globSync(PROGRAMS, { cwd: ROOT });
   const nameOf = (source: string): string => source.replaceAll('/', '-').replace(/\.ts$/, '');
   const build = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(sources.map((source) => [nameOf(source), source])),
     platform: 'node',
-    resolve: { conditionNames: ['docket-test', 'node', 'import', 'default'] },
+    resolve: { conditionNames: [...conditions, 'node', 'import', 'default'] },
     // What packages have is in their bundles already; of the bundler's own helpers there is nothing there.
     external: (id) => BARE.test(id) && !id.startsWith('@oxc-project/'),
     plugins: [
@@ -185,4 +213,4 @@ export { ${names.map((each, index) => `_${index} as ${each}`).join(', ')} };`;
 }
 
 const [directory] = process.argv.slice(2);
-process.stdout.write(await bundlePackages(directory!));
+process.stdout.write(JSON.stringify(await bundlePackages(directory!)));

@@ -13,8 +13,14 @@ const INHERITED = [
   'NODE_OPTIONS',
 ];
 
-/** The environment that each process of a test run begins with; settings of the shell are not in it. */
+/**
+ * The environment that each process of a test run begins with; settings of the shell are not in it. Those of the project
+ * `alone`, which has no options of Node, have the deadlines that are shipped.
+ */
 export function childEnvironment(): Environment {
   const own = readEnvironment();
-  return Object.fromEntries(INHERITED.map((name) => [name, own[name]]));
+  const inherited = Object.fromEntries(INHERITED.map((name) => [name, own[name]]));
+  return own['NODE_OPTIONS'] === ''
+    ? { ...inherited, NODE_OPTIONS: own['DOCKET_TEST_SHIPPED'] }
+    : inherited;
 }

@@ -75,7 +75,8 @@ async function startRun(): Promise<Run> {
     ]);
     // For the files of tests, and the processes that they start.
     process.env['NODE_OPTIONS'] =
-      `${process.env['NODE_OPTIONS'] ?? ''} --conditions=docket-test --require=${JSON.stringify(preloaded)}`.trim();
+      `${process.env['NODE_OPTIONS'] ?? ''} --conditions=docket-test --require=${JSON.stringify(preloaded.patient)}`.trim();
+    process.env['DOCKET_TEST_SHIPPED'] = `--require=${JSON.stringify(preloaded.shipped)}`;
     return run;
   } catch (error) {
     await finishRun(run);
@@ -101,10 +102,10 @@ async function makeTemplate(url: string): Promise<void> {
 }
 
 /** In a process of its own: it loads every package. */
-async function bundlePackages(directory: string): Promise<string> {
+async function bundlePackages(directory: string): Promise<{ patient: string; shipped: string }> {
   const program = join(import.meta.dirname, 'bundling-process.ts');
   const { stdout } = await promisify(execFile)(process.execPath, [program, directory]);
-  return stdout;
+  return JSON.parse(stdout) as { patient: string; shipped: string };
 }
 
 /** Fails a run that leaves a process or a file behind, even when all its tests passed. */
