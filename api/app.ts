@@ -98,7 +98,7 @@ const LATE_LOOK_MS = 5_000;
 /** Above the 60 s after which load balancers drop idle connections, so that it is never we who close first. */
 const KEEP_ALIVE_MS = 75_000;
 
-/** Builds the HTTP edge. It never listens: that is for whoever composes the process. */
+/** Builds the HTTP edge. It never listens: the process does. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { hasDashboard } = options.front;
   const send = (reply: FastifyReply, fault: Fault): FastifyReply => {
@@ -116,7 +116,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // A request on a connection that is open is answered, whatever the process is about to do.
+    // A request on a connection that is open is answered, also while the process stops.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },

@@ -128,7 +128,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     servesWithout: { postgres: () => access.credentials.holdsUsable() },
     start: async () => {
       await inference.start();
-      // It holds the event loop for a third of a second, so before anybody waits.
+      // It holds the event loop for a third of a second, so before a caller waits.
       await dashboard?.door();
       return { port: await listen(app, departure, config) };
     },

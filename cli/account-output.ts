@@ -15,7 +15,7 @@ export interface Common {
 
 export const ACTOR = ['--actor <who>', 'operator:<name> or support:<ticket>'] as const;
 
-/** Whoever decides names what they decided on: another screening may have come meanwhile. */
+/** A decision names what it was made on: another screening may have come meanwhile. */
 export const SEEN = [
   '--screening <id>',
   'the screening you decide on, as docket review show names it',

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runProgram } from './program.ts';
 
-// Whoever reads (`| head`) has seen enough; the exit code stays what it is.
+// The reader (`| head`) has seen enough; the exit code stays what it is.
 for (const output of [process.stdout, process.stderr]) {
   output.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

@@ -8,7 +8,7 @@ import { utf8 } from './utf8.ts';
 const ANSWER_BYTES_MAX = 256 * 1_048_576;
 
 /**
- * A receipt, or an answer that holds one, as somebody saved it; standard input for `-`.
+ * A receipt, or an answer that holds one, as it was saved; standard input for `-`.
  * @throws Error when it is missing, or too large for an answer
  */
 export function readAnswer(path: string): Promise<Buffer> {

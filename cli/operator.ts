@@ -115,7 +115,7 @@ export function actorFrom({ actor: text, reason }: ActOptions): Actor {
   return { ...actor, address: place, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** @param asksReason for what lets somebody in: that it was done without a word would be all that the audit log has */
+/** @param asksReason for what lets a person in: that it was done without a word would be all that the audit log has */
 export function withActOptions(command: Command, { asksReason = false } = {}): Command {
   command.option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent');
   if (asksReason) command.requiredOption(...REASON);

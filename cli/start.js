@@ -16,7 +16,7 @@ if (Number(major) < OLDEST) {
   process.exit(1);
 }
 // `docket up` lives as long as its processes do. It keeps what it is compiled to where they keep theirs, and where there is
-// no such place yet, it does without. What is in that place is run: so nobody else may write to it, which the launcher asks
+// no such place yet, it does without. What is in that place is run: so no other user may write to it, which the launcher asks
 // of the directory around it later on.
 const directory = process.env.DOCKET_DATA_DIR || '.docket';
 const cache = join(directory, 'compile-cache');
@@ -26,7 +26,7 @@ const source = new URL('docket.ts', import.meta.url);
 const built = new URL('../dist/cli/docket.js', import.meta.url);
 await import((existsSync(source) ? source : built).href);
 
-/** Whether both are this user's, and nobody else can write to the one in the other. */
+/** Whether both are this user's, and no other user can write to the one in the other. */
 function isOnlyOurs(around, inner) {
   const found = [around, inner].map((path) => lstatSync(path, { throwIfNoEntry: false }));
   if (!found.every((one) => one?.isDirectory() && one.uid === process.getuid?.())) return false;

@@ -26,7 +26,7 @@ const SIGNED_AT = Date.UTC(2026, 10, 20, 9, 38, 6, 7);
 /** Bytes 0 to 15. A real salt is random. */
 const SALT = Buffer.from(Array.from({ length: 16 }, (_, byte) => byte)).toString('base64url');
 
-/** The Ed25519 private key of RFC 8037, A.1: published, so that anybody can make the same signature. */
+/** The Ed25519 private key of RFC 8037, A.1: published, so that any reader can make the same signature. */
 const EXAMPLE_SEED = 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A';
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const privateKey = createPrivateKey({

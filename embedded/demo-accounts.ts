@@ -44,7 +44,7 @@ const NAMES: Readonly<Record<Plan, string>> = {
  * plaintext lives in `<dataDir>/demo-keys.json` (mode 0600) and nowhere else; a key that is no longer
  * there, or no longer active, is issued anew. Everything goes the way of a real customer, so the audit
  * log of a demo organisation is a true one.
- * @param options.requestsPerDay of the enterprise organisation; limits that somebody else has set stay as they are
+ * @param options.requestsPerDay of the enterprise organisation; limits that were set otherwise stay as they are
  */
 export async function ensureDemoAccounts(
   pool: Pool,

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
 
 /**
- * Ports below those that a system hands out by itself: to connections that go out, and to whoever listens on 0. Linux
+ * Ports below those that a system hands out by itself: to connections that go out, and to programs that listen on 0. Linux
  * begins at 32768 (`ip_local_port_range`), others at 49152 (RFC 6335). A process that is started again finds such a port
  * free, however many connections were made meanwhile.
  */

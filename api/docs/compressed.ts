@@ -35,7 +35,7 @@ export class CompressedText {
 /** Clients name some half a dozen codings. */
 const OFFERS_CHARS_MAX = 512;
 
-/** By RFC 9110, 12.5.3: gzip is named, or whatever is not named, and not with the weight 0. An endless list names none. */
+/** By RFC 9110, 12.5.3: gzip is named, or all that is not named is (`*`), and not with the weight 0. An endless list names none. */
 export function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
   const accepted = String(acceptEncoding ?? '');
   if (accepted.length > OFFERS_CHARS_MAX) return false;

@@ -5,7 +5,7 @@ import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { ledgerWord, regionLines, type ServiceStatus } from './status.ts';
 
-/** An answer this old is as good as a new one, whoever asks: the page costs a query every five seconds at most. */
+/** An answer this old is as good as a new one: the page costs a query every five seconds at most. */
 const KEPT_MS = 5_000;
 
 const OLDEST_WAITING = statement(

@@ -11,7 +11,7 @@ export interface LandingParts {
   supportEmail: string;
 }
 
-/** What this is, for somebody who has just heard of it. */
+/** What this is, for a reader who has just heard of it. */
 export function landingPage(parts: LandingParts): Html {
   return html`<section class="stack">
       <h1 class="big">Inference with a receipt</h1>

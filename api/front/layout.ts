@@ -2,7 +2,7 @@ import { html, type Html } from '#api/html.ts';
 import { documentOf } from '#api/dashboard/pages/layout.ts';
 import { ASSETS } from './assets.ts';
 
-/** The pages for everybody, as the line on top of each names them. */
+/** The public pages, as the line on top of each names them. */
 const PLACES = [
   ['/docs', 'Docs'],
   ['/verify', 'Verify'],
@@ -23,7 +23,7 @@ export interface PublicPage {
   body: Html;
 }
 
-/** A page for everybody: a line of links, and the page. */
+/** A public page: a line of links, and the page. */
 export function publicPage(page: PublicPage): Html {
   const { title, path, hasDashboard, scripts = [], stylesheet, side, body } = page;
   return documentOf(

@@ -23,7 +23,7 @@ const PUBLIC = { ...ASKING, config: { ...ASKING.config, asksNoStore: true } } as
 const BRIEFLY = 'public, max-age=300';
 const NOW = 'public, max-age=5';
 
-/** The pages for everybody, without a session: what this is, and how it is. */
+/** The public pages, without a session: what this is, and how it is. */
 export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options) => {
   const { publicUrl, supportEmail, exampleModel, hasDashboard, status } = options;
   const { origin } = new URL(publicUrl);

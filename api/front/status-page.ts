@@ -41,7 +41,7 @@ const LEDGER_SUMMARY: Readonly<Record<ServiceStatus['ledger'], string | undefine
   unknown: 'the state of the ledger is not known',
 };
 
-/** How the service is now, for everybody. */
+/** How the service is now, as the public sees it. */
 export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail: string): Html {
   const [tone, word, what] = LEDGER_WORDS[ledger];
   return html`<div class="head"><h1>Status</h1></div>

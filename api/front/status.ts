@@ -9,12 +9,12 @@ import { MAXIMUM_MERGE_DELAY_SECONDS } from '#shared/receipts/document.ts';
 /** How a region is, in a word. `impaired`: some of its models cannot be had there now. */
 export type RegionWord = 'normal' | 'impaired' | 'degraded' | 'saturated' | 'decommissioned';
 
-/** A region as everybody may see it. */
+/** A region as the public sees it. */
 export interface RegionStatusLine {
   code: string;
   name: string;
   word: RegionWord;
-  /** What operators tell everybody about it. */
+  /** What operators tell the public about it. */
   note?: RegionNote;
   /** Models that can be had there now, of those that it offers. */
   available: number;

@@ -61,7 +61,7 @@ export function joinReceipt(
 ): string | Fault {
   if (receipt !== null) return withReceipt(answer, receipt);
   events.receiptLate(entry);
-  // Whoever asks for it before it is there is told so; without the note it is not found, for as long.
+  // A caller who asks for it before it is there is told so; without the note it is not found, for as long.
   pendingReceipts.note(entry.orgId, receiptIdOf(entry.id)).catch(events.storeFailed);
   if (entry.receipt === 'required') return RECEIPT_LATE;
   return withReceipt(answer, JSON.stringify(pendingReceipt(issuer, entry.id)));

@@ -37,7 +37,7 @@ export class LargeBodies {
 
   /**
    * Has a thread started before it is needed, some time after the first request: it takes a second of a core, and 45 MB
-   * that a process which serves nobody does without.
+   * that a process without callers is spared.
    */
   warmSoon(): void {
     this.#warming ??= setTimeout(() => {

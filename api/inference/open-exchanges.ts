@@ -16,7 +16,7 @@ import type { UnroutedEntry } from './read.ts';
 export interface OpenExchangesOptions {
   /** An interactive connection. */
   client: Pick<RedisClient, 'get' | 'isCluster' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
-  /** A patient connection of its own, for large answers: the longest take more than a second, and hold up nobody. */
+  /** A patient connection of its own, for large answers: the longest take more than a second, and hold up no other statement. */
   answers: Pick<RedisClient, 'getdelBuffer'>;
   scripts: Pick<LaneScripts, 'gone' | 'withdraw'>;
   seals: Pick<Seals, 'openBytesInTurns'>;
@@ -117,7 +117,7 @@ export class OpenExchanges implements ExchangeHost {
 
   async fetchAnswer(ref: string): Promise<string | null> {
     const { answers, seals } = this.#options;
-    // Nobody asks for it twice, and it may be large.
+    // No caller asks for it twice, and it may be large.
     const sealed = await answers.getdelBuffer(ref);
     return sealed === null ? null : (await seals.openBytesInTurns(sealed, ref)).toString();
   }
@@ -208,7 +208,7 @@ export class OpenExchanges implements ExchangeHost {
 
   /**
    * An entry, or the answer to it, is lost with a Redis that dies before its replica, or its disk, has what it was told.
-   * Nobody else would say so, and the client would wait for the whole of its deadline.
+   * No other process would say so, and the client would wait for the whole of its deadline.
    */
   #watchEntries(): void {
     const { scripts, inboxReadAt, events } = this.#options;

@@ -3,7 +3,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { KeptAnswer } from './idempotency.ts';
 import { Turnstile } from './turnstile.ts';
 
-/** Longer than a large answer takes from a healthy PostgreSQL, and short for somebody who waits. */
+/** Longer than a large answer takes from a healthy PostgreSQL, and short for a caller who waits. */
 const PATIENCE_MS = 5_000 * PATIENCE;
 /** Large answers that are read at once, of different organisations: each is in memory several times meanwhile. */
 const LARGE_AT_ONCE = 2;

@@ -16,7 +16,7 @@ const ANSWERED = {
 type Kind = keyof typeof ANSWERED.atOnce;
 
 /**
- * Has each address wait for itself with what everybody may ask of stores, so that strangers hold up none who has a key. A
+ * Has each address wait for itself with what the public may ask of stores, so that strangers hold up none who has a key. A
  * public route is among them unless it says that it `asksNoStore`.
  */
 export function placeAddresses(app: FastifyInstance): void {

@@ -101,7 +101,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
   };
 
   /**
-   * What is refused here comes to no other limit. It counts for its address, whatever is wrong with the key: one that was
+   * What is refused here comes to no other limit. It counts for its address with any fault of the key: one that was
    * revoked may have been published. What a good key may not do counts for its organisation too.
    */
   const counted = async (
@@ -115,7 +115,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     if (refused !== undefined || error.status === 401) return refused ?? error;
     return (await options.organisations?.takeForbidden(request, reply)) ?? error;
   };
-  /** An address that has tried too many keys already has none looked up that nobody has used here. */
+  /** An address that has tried too many keys already has none looked up that was not used here before. */
   const mayRead = (request: FastifyRequest): void => {
     const refused = refusal(options.addresses?.waitOf(request.ip) ?? 0);
     if (refused !== undefined) throw refused;

@@ -38,7 +38,7 @@ export function boundConnections(
   { server }: Pick<FastifyInstance, 'server'>,
   { connectionsMax, trustedProxies, onRefused }: ConnectionsOptions,
 ): void {
-  // What comes from this machine itself is its own programs, or a proxy on it that passes everybody on.
+  // What comes from this machine itself is its own programs, or a proxy on it that passes callers on.
   const isProxy = proxyAddr.compile(['loopback', ...trustedProxies]);
   const connections = new Connections(connectionsMax);
   server.prependListener('connection', (socket: Socket) => {

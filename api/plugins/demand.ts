@@ -55,7 +55,7 @@ function textOf(constant: unknown): string {
 }
 
 function rangeOf({ minimum, maximum }: ParameterSchema): string {
-  // As far as JSON is exact: that is no limit of ours, and nobody writes such a number.
+  // As far as JSON is exact: that is no limit of ours, and no client writes such a number.
   const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   if (minimum !== undefined && most !== undefined) return ` from ${minimum} to ${most}`;
   if (minimum !== undefined) return ` of at least ${minimum}`;

@@ -79,7 +79,7 @@ export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax
   });
   app.addHook('onRequest', (request, reply, next) => {
     request.intake = NOTHING;
-    // Whatever reads no body holds nothing, and the few that revoke a key are not held up by what is on its way with it.
+    // A route that reads no body holds nothing, and the few that revoke a key are not held up by what is on its way with it.
     if (request.is404 || request.credential === null || !hasBody(request)) return next();
     if (request.routeOptions.config.bucket === 'revocations') return next();
     const body = bodyOf(request);
@@ -95,7 +95,7 @@ export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax
 // The hooks are meant for the routes beside this plugin, not only for those within it.
 Object.defineProperty(intake, Symbol.for('skip-override'), { value: true });
 
-/** True when a request brings a body, of whatever length. */
+/** True when a request brings a body, of any length. */
 export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }

@@ -36,7 +36,7 @@ export class MemoryRates {
     return Math.max(0, Math.ceil(this.#aheadMs(name) - (this.#burst - 1) * this.#intervalMs));
   }
 
-  // A difference: a full bucket is exactly zero ahead, whatever the clock says.
+  // A difference: a full bucket is exactly zero ahead at any time of the clock.
   #aheadMs(name: string): number {
     return Math.max(0, (this.#due.get(name) ?? 0) - this.#now());
   }

@@ -16,7 +16,7 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
 export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** Callers that wait because of what was refused to them: far more than send such things within a minute. */
 const CALLERS_MAX = 50_000;
-/** An answer for everybody, or a page, counts as one request for each of so many bytes: the documentation sent whole is twenty-six. */
+/** A public answer, or a page, counts as one request for each of so many bytes: the documentation sent whole is twenty-six. */
 export const BYTES_OF_ANSWER = 32 * 1024;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
 export const BYTES_OF_REFUSAL = 64 * 1024;
@@ -50,7 +50,7 @@ export function rateClassOf(
 }
 
 /**
- * Counts requests for what everybody may read, for pages, and for what is not there, by address, and a large answer as
+ * Counts requests for what the public may read, for pages, and for what is not there, by address, and a large answer as
  * many. To be called before any hook that may refuse them for another reason; requests whose key may not do what it asks
  * are counted by `authenticate`.
  */
@@ -114,7 +114,7 @@ export class Organisations {
   }
 
   /**
-   * The same for a request that its key may not make, whatever it asks for: it changes nothing, and counts as one that reads.
+   * The same for a request that its key may not make, for anything: it changes nothing, and counts as one that reads.
    * Who has stolen a key could otherwise hold up what others of the organisation change, revoke or run.
    */
   takeForbidden(request: FastifyRequest, reply: FastifyReply): Promise<Fault | undefined> {

@@ -92,7 +92,7 @@ function refusedHost({ headers: { host }, httpVersion }: IncomingMessage): Fault
 }
 
 /**
- * Bodies are taken as they are. One that says it is compressed, and is not, would be read by us and not by whoever looks
+ * Bodies are taken as they are. One that says it is compressed, and is not, would be read by us and not by a reader who looks
  * into it on the way; one that is, by them and not by us.
  */
 function refusedCoding(request: IncomingMessage): Fault | undefined {
@@ -120,7 +120,7 @@ function refusedFraming({ httpVersion, rawHeaders, headers }: IncomingMessage): 
     const message = 'The only transfer coding that is taken is chunked.';
     return new Fault('invalid_request', { message, param: 'Transfer-Encoding' });
   }
-  // RFC 9112, 6.1: whoever wrote it before us does not know what chunks are, and saw another end of the body.
+  // RFC 9112, 6.1: the program that wrote it before us does not know what chunks are, and saw another end of the body.
   if (coding !== undefined && httpVersion === '1.0') {
     const message = 'HTTP/1.0 has no transfer codings.';
     return new Fault('invalid_request', { message, param: 'Transfer-Encoding' });

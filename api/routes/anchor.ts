@@ -37,7 +37,7 @@ const KEY_EVENT: Static<typeof KeyEvent> = {
 
 /** Verifiers run in browsers too. */
 const OPEN = { 'access-control-allow-origin': '*' };
-/** What everybody may read is read once for everybody, so that asking for it costs no statement each time. */
+/** What the public may read is read once for all, so that asking for it costs no statement each time. */
 const CHECKPOINT_KEPT_MS = 1_000;
 const KEY_EVENTS_KEPT_MS = 5_000;
 const TILE_CACHE = 'public, max-age=31536000, immutable';

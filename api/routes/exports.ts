@@ -88,7 +88,7 @@ const CONFIG = { scope: 'service:export' } as const;
 export interface ExportRoutesOptions {
   exports: ExportRegistry;
   store: Pick<ExportStore, 'read' | 'delete'>;
-  /** Tells whoever is free that an export waits; never throws, never waits. */
+  /** Tells a free builder that an export waits; never throws, never waits. */
   start: () => void;
   /** The store failed where no caller has to know. */
   onStoreError: (error: Error) => void;

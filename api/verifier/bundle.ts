@@ -17,7 +17,7 @@ const ENTRIES = {
 };
 
 /**
- * The files of `docket/verify` for browsers by their names. They are made from the sources of the command when somebody
+ * The files of `docket/verify` for browsers by their names. They are made from the sources of the command when a browser
  * first asks: the bundler takes tens of megabytes that a process without such visitors does not pay.
  */
 export function verifierFiles(

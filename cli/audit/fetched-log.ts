@@ -180,7 +180,7 @@ function readable<T>(what: string, read: () => T): T {
   }
 }
 
-/** In the order of their numbers, whatever order pages came in. */
+/** In the order of their numbers, also where pages came in another. */
 function entriesIn(text: string, orgId: string): AuditEntry[] {
   const pages = pagesIn(text);
   if (pages.every((page) => (page as { has_more?: unknown } | null)?.has_more === true)) {

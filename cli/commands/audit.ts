@@ -131,7 +131,7 @@ async function verifyStored(options: { org?: string; json?: boolean }): Promise<
       const fault = verdict.fault ?? (await faultOfSignedHeads(pool, verdict.orgId, signatures));
       verdicts.push({ ...verdict, fault });
     }
-    // Whoever has an account or acts has entries: an empty answer would call a mistyped organisation sound.
+    // Every account and every operator who acts has entries: an empty answer would call a mistyped organisation sound.
     if (options.org !== undefined && verdicts.length === 0) {
       throw new Fault('organisation_not_found');
     }

@@ -14,7 +14,7 @@ import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
-/** More than anybody reads in a terminal. */
+/** More than a person reads in a terminal. */
 const LISTED_MAX = 10_000;
 /** Between two looks at a run; its pages take about a tenth of a second each. */
 const LOOK_MS = 500;
@@ -231,7 +231,7 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
   else printFields(outcome);
 }
 
-/** Receipts are restated with what new ones are computed with; nobody should learn afterwards that it was another. */
+/** Receipts are restated with what new ones are computed with; an operator should not learn afterwards that it was another. */
 function refuseUnlessCurrent(asked: string): void {
   const { id, version } = loadMethodologies().current;
   const current = `${id}/${version}`;

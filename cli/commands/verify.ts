@@ -222,7 +222,7 @@ function isZip(path: string): boolean {
   }
 }
 
-/** Issuers that are this machine, whatever the port. */
+/** Issuers that are this machine, at any port. */
 const THIS_MACHINE = /^did:web:(?:localhost|127\.0\.0\.1)(?:%3A\d+)?(?::|$)/;
 
 /**

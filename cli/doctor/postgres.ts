@@ -12,7 +12,7 @@ const STATEMENT_TIMEOUT_MS = 5_000 * PATIENCE;
 /** Room for every process of one machine with its pool, and for an operator. */
 const CONNECTIONS_MIN = 100;
 
-/** Organisations that are named; whoever has more to mend begins with these. */
+/** Organisations that are named; an operator with more to mend begins with these. */
 const NAMED_MAX = 20;
 
 /**

@@ -92,7 +92,7 @@ async function* examineCosignatures(
   }
 }
 
-/** Null when it is as it was. Whatever the readers of other people's formats throw says what is wrong. */
+/** Null when it is as it was. What the readers of other people's formats throw says what is wrong. */
 async function problemOf(
   note: string | null,
   examine: (text: string) => Promise<string | null>,

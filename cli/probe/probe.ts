@@ -366,7 +366,7 @@ function said({ message, status }: UpstreamFailure): string {
   return JSON.stringify((message ?? `HTTP ${status}`).slice(0, SAID_CHARS_MAX));
 }
 
-/** Proxies list `*` or `openai/*` for what they pass on by whatever name. */
+/** Proxies list `*` or `openai/*` for what they pass on by any name. */
 function isListedAs(name: string, model: string): boolean {
   const star = name.indexOf('*');
   if (star < 0) return name === model;

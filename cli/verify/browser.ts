@@ -86,7 +86,7 @@ function issuerIn(didJson: string): string | undefined {
   }
 }
 
-/** Judges a pack as somebody has dropped it: in a worker, in constant memory. */
+/** Judges a pack as it was dropped into the page: in a worker, in constant memory. */
 export async function verifyPack(
   pack: Blob,
   { onProgress, ...options }: PackJudgementOptions = {},

@@ -8,7 +8,7 @@ import type { LineageMethodologies } from './figures.ts';
 import { NO_KEYS, trustIn } from './judge-receipt.ts';
 import { type Judgement, receiptJudgement, type ReceiptOptions, unjudged } from './judgement.ts';
 
-/** A file as somebody has chosen it, packs apart. */
+/** A file as it was chosen, packs apart. */
 export interface ChosenFile {
   name: string;
   content: Uint8Array | string;

@@ -11,7 +11,7 @@ import { CannotJudge } from './cannot-judge.ts';
 /** Bytes that are no text, which neither requests nor answers are. */
 const NO_TEXT = 'no text';
 
-/** What the digests of a receipt are of, as somebody saved it. */
+/** What the digests of a receipt are of, as it was saved. */
 export interface Contents {
   /** Without the receipt. */
   answer?: SavedAnswer | typeof NO_TEXT | undefined;

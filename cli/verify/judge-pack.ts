@@ -29,7 +29,7 @@ export interface PackTools {
   judgeTimestamps?: (anchored: Anchored) => Promise<JudgedTimestamp[]>;
 }
 
-/** `intact`: the pack agrees with itself, by keys of its own; whose it is nobody has said. */
+/** `intact`: the pack agrees with itself, by keys of its own; whose it is was not said. */
 export type Verdict = 'good' | 'intact' | 'bad' | 'cannot_judge';
 
 export interface PackVerdict extends SeenOnWalk {

@@ -67,7 +67,7 @@ const NO_TRUST: Trust = {
   isChosen: false,
 };
 
-/** The standing of a receipt for which nobody has named keys, and none were found. */
+/** The standing of a receipt for which no keys were named, and none were found. */
 export const NO_KEYS: Trust = {
   keys: new Map(),
   source: 'no key: fetch did.json from the issuer and name it with --trust',
@@ -94,10 +94,10 @@ export function trustIn({ didJson, source, isChosen }: TrustFile): Trust {
 /** A receipt and an answer begin as an object of JSON, a stream with a field or a comment (after white space). */
 const BEGINS_AS_ANSWER = /^(?:\uFEFF|\s)*(?:\{|(?:data|event|id|retry)?:)/;
 
-/** How far in is looked for that: a file that begins with more white space was made by nobody. */
+/** How far in is looked for that: a file that begins with more white space is no file of ours. */
 const BEGINNING_BYTES = 4096;
 
-/** What is neither a receipt nor an answer is nothing to be judged, whatever it is. @throws CannotJudge */
+/** What is neither a receipt nor an answer is nothing to be judged. @throws CannotJudge */
 export function checkIsAnswer(source: Uint8Array | string, file: string): void {
   const foreign = typeof source === 'string' ? undefined : foreignForm(source);
   if (foreign !== undefined) throw new CannotJudge(`${file} ${foreign}.`);
@@ -111,7 +111,7 @@ export function checkIsAnswer(source: Uint8Array | string, file: string): void {
   );
 }
 
-/** Finds the receipt in what somebody saved, and verifies it by keys that may depend on who its issuer is. */
+/** Finds the receipt in what was saved, and verifies it by keys that may depend on who its issuer is. */
 export function judgeReceipt(
   read: () => string,
   trustFor: (issuer: () => string) => Trust,
@@ -181,7 +181,7 @@ export interface MissingDerivation {
   missing: string;
 }
 
-/** Finds a record; undefined where nobody has named one. @throws MalformedData when what is there is another */
+/** Finds a record; undefined where none was named. @throws MalformedData when what is there is another */
 export type FindDerivation = (
   name: DerivationName,
 ) => Promise<NamedDerivation | MissingDerivation | undefined>;
@@ -261,7 +261,7 @@ function beginning({ covered, further }: { covered: number; further: number }): 
 }
 
 /**
- * Holds a receipt against itself, and against the derivation record that it names where that is at hand: whoever has the
+ * Holds a receipt against itself, and against the derivation record that it names where that is at hand: who has the
  * issuer's key can sign one that says two things at once, or figures that do not follow from what it names.
  */
 async function heldAgainstItself(

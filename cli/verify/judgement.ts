@@ -113,7 +113,7 @@ export async function packJudgement(
   { trust, file = 'pack', now = Date.now(), ...how }: PackJudgementOptions,
   script: string,
 ): Promise<Judgement> {
-  // In JavaScript it may be anything: a pack that nobody's keys were compared with must not look as if somebody's had been.
+  // In JavaScript it may be anything: a pack compared with no keys must not look as if it had been compared with some.
   if (trust !== undefined && typeof trust.didJson !== 'string') {
     return unjudged('trust is { didJson, source }, with the text of a did.json.', file);
   }

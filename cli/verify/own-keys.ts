@@ -10,7 +10,7 @@ import { textOf } from './lines.ts';
 /**
  * The keys that a pack holds are to compare, not to trust: they have to say nothing else than the trusted ones said when
  * the pack was made. Later ones may be missing, and some may have been revoked since.
- * @returns ids of the keys in the pack; whatever is signed in it is signed by one of them
+ * @returns ids of the keys in the pack; all that is signed in it is signed by one of them
  * @throws PackProblem `keys_mismatch`
  */
 export function checkOwnKeys(bag: Bag, trusted: TrustedKeys): ReadonlySet<string> {

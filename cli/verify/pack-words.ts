@@ -6,7 +6,7 @@ import { dateTime } from '#shared/kernel/time.ts';
 import type { PackVerdict } from './judge-pack.ts';
 import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from './said.ts';
 
-/** Where keys came from when nobody named any. */
+/** Where keys came from when none were named. */
 const OWN_KEYS =
   'the keys in the pack itself, which do not show whose it is: fetch did.json from the issuer and use --trust';
 

@@ -69,7 +69,7 @@ const OF_HELD: readonly string[] = [
   'expired',
 ];
 
-/** Whether what is said of the receipt is what somebody has signed. */
+/** Whether what is said of the receipt is what was signed. */
 function isHeld({ verdict, trust }: JudgedReceipt): boolean {
   return trust.keys.size > 0 && OF_HELD.includes(verdict.code);
 }

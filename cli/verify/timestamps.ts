@@ -19,7 +19,7 @@ export function timestampTrust(pem: string): X509Certificate[] {
 }
 
 /**
- * Checks timestamps by the authorities that are trusted: without any nobody could say what a time is worth.
+ * Checks timestamps by the authorities that are trusted: without any it could not be said what a time is worth.
  * @throws PackProblem `timestamp_invalid` for one that is not signed, or of another text or time than is said
  */
 export async function judgeTimestamps(

@@ -17,7 +17,7 @@ const CONTENT = [
 ];
 /** Stands in the package as it is, and chooses between these files and their sources. */
 const NOT_BUILT = 'cli/start.js';
-/** A file's name at the end of a text, as imports have it and whoever starts a thread, a process or a command. */
+/** A file's name at the end of a text, as imports have it and code that starts a thread, a process or a command. */
 const SOURCE_NAME = /\.ts(?=['"`])/g;
 
 /** @param target the folder to make, which is emptied */

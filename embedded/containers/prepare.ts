@@ -18,7 +18,7 @@ export interface Stores {
 /** Files in the folder of a role. Each container is given its own folder and nothing of the others. */
 const DATABASE_URL = 'database-url';
 const REDIS_URL = 'redis-url';
-/** Of whoever migrates, and of operators. */
+/** Of the release, which migrates, and of operators. */
 const OWNER = 'owner';
 
 /**

@@ -8,5 +8,5 @@ import { loadOnly } from '#shared/process/loaded-only.ts';
 loadOnly();
 for (const url of process.argv.slice(2)) await import(url);
 flushCompileCache();
-// Whatever one of them keeps open is not waited for.
+// What one of them keeps open is not waited for.
 process.exit();

@@ -283,7 +283,7 @@ export class Launcher {
       NODE_COMPILE_CACHE: join(this.#dataDir, 'compile-cache'),
       // There is no balancer that would have to find out: api processes share their port.
       LAME_DUCK_MS: '0',
-      // On one machine nobody else is sent there.
+      // The users of this one machine are all who are sent there.
       SUPPORT_EMAIL: 'support@localhost',
       ...set(this.#options.env),
       SANDBOX_URL: `${sandboxUrl}/v1`,

@@ -55,7 +55,7 @@ export function withOwnSecrets(
     const calls = name === 'inference' && ofUpstreams.has(variable);
     const reads = name === reader && ofMeters.has(variable);
     if (reads || (calls && (mayChange || named.has(variable)))) continue;
-    // One that nobody names is missed by nobody; to an upstream no placeholder is sent.
+    // One that is not named is not missed; to an upstream no placeholder is sent.
     if (calls) take(variable);
     else take(variable, WITHHELD);
   }

@@ -37,7 +37,7 @@ export async function up(options: { root?: URL } = {}): Promise<void> {
 
 /**
  * Obeys signals; resolves with the first request to stop. SIGHUP means two things: that the terminal is gone, and everything
- * stops; or, from anybody else, that the catalogue is to be read again.
+ * stops; or, from another sender, that the catalogue is to be read again.
  */
 function signalled(launcher: Launcher, output: Output): Promise<void> {
   const terminals = [0, 1, 2].filter((fd) => isatty(fd));

@@ -2,7 +2,7 @@ import { Document, parseDocument, type Node } from 'yaml';
 import type { Plan } from '#shared/kernel/plan.ts';
 import type { Offer, OfferedModel } from './offer.ts';
 
-/** Where nobody knows the window, the provider decides what is too long: no model has a larger one. */
+/** Where the window is not known, the provider decides what is too long: no model has a larger one. */
 const WINDOW_UNKNOWN = 10_000_000;
 const WINDOW_MAX = 100_000_000;
 const LINE_WIDTH = 120;

@@ -36,7 +36,7 @@ function providerIn(row: ProviderRow, variable: Variable): FoundProvider | undef
     if (row.baseUrl !== undefined) return { row, baseUrl: row.baseUrl, keyVariable };
     return { row, problem: `${keyVariable} is set, and ${row.baseVariable} is not` };
   }
-  // Without its documented address it is an account's, and nobody gets in without a key.
+  // Without its documented address it is an account's, and no caller gets in without a key.
   if (keyVariable === undefined && row.keyVariable !== undefined && row.baseUrl === undefined)
     return { row, problem: `${row.baseVariable} is set, and ${row.keyVariable} is not` };
   return { row, keyVariable, ...addressIn(row.baseVariable, variable(row.baseVariable)!, row) };

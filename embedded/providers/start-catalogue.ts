@@ -29,7 +29,7 @@ const LIST_MS = 5_000;
 
 /**
  * The catalogue of a start: to the shipped one are added the models of the providers whose keys the environment holds. A
- * catalogue that is named (CATALOGUE) is used as it is, and nobody is asked.
+ * catalogue that is named (CATALOGUE) is used as it is, and no upstream is asked.
  */
 export async function startCatalogue(
   config: ToolConfig,

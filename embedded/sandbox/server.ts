@@ -124,7 +124,7 @@ async function serve(
       errorBody('Wrong API key.', 'invalid_request_error', null, 'invalid_api_key'),
     );
   } else if (request.method === 'GET' && path === '/models') {
-    // By whatever name it is asked for, as proxies write it.
+    // By any name that it is asked for, as proxies write it.
     const data = ['almanac', '*'].map((id) => ({
       id,
       object: 'model',

@@ -20,7 +20,7 @@ export interface TextRequest {
 
 /** The end of an answer that goes on and that nothing else limits: a paragraph has about 80 tokens. */
 const MAX_TOKENS_DEFAULT = 256;
-/** A bound for everybody; the models of the default catalogue have at most 131,072. */
+/** A bound for every model; the models of the default catalogue have at most 131,072. */
 const MAX_TOKENS_LIMIT = 200_000;
 const SEED_LIMIT = Number.MAX_SAFE_INTEGER;
 

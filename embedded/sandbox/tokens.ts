@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 type Vocabulary = typeof import('gpt-tokenizer/encoding/o200k_base');
 type Ranks = typeof import('gpt-tokenizer/bpeRanks/o200k_base');
 
-// 60 MB that a sandbox of which nobody asks anything does not need: not an import, which would load it at the start.
+// 60 MB that a sandbox without a request does not need: not an import, which would load it at the start.
 const require = createRequire(import.meta.url);
 let vocabularyLoaded: Vocabulary | undefined;
 let ranksLoaded: Ranks | undefined;

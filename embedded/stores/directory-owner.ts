@@ -47,7 +47,7 @@ export async function stopOrphan(
 /**
  * Tells our server from a stranger with the same number. Both stores change into their data
  * directory; where we may not see that of another user's process, PostgreSQL names it when started. They run as the
- * directory's owner, who wrote the number, and may not have a process of anybody else stopped by it.
+ * directory's owner, who wrote the number, and may not have another user's process stopped by it.
  */
 async function worksIn(pid: number, dir: string): Promise<boolean> {
   if (!isAlive(pid)) return false;

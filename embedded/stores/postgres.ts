@@ -60,7 +60,7 @@ export async function startEmbeddedPostgres(
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
   const user = await unprivilegedUser();
-  // What is in the home is ours, so that nobody can put a link in the place of the cluster; its user only passes through.
+  // What is in the home is ours, so that no other user can put a link in the place of the cluster; its user only passes through.
   await lchown(home, process.getuid?.() ?? -1, process.getgid?.() ?? -1);
   await chmod(home, OWN_DIRECTORY_MODE);
   await claimDirectory(home);

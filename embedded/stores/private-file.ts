@@ -35,7 +35,7 @@ const PLAIN_BYTES_MAX = 4_096;
 
 /**
  * Reads a small file in a directory that may belong to another user by now: a symbolic link in its place is not followed,
- * and what is no file is not waited for, as reading a pipe that nobody writes to would be.
+ * and what is no file is not waited for, as reading a pipe without a writer would be.
  */
 export async function readPlainFile(path: string): Promise<string> {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;

@@ -41,7 +41,7 @@ const PORT_TAKEN = /Address already in use|Failed listening|Could not create ser
 
 /**
  * Starts a Redis or Valkey on the loopback address; it never evicts, whether durable or not. As root, the server runs as
- * an unprivileged user who is given the directory, which nobody else can look into.
+ * an unprivileged user who is given the directory, which no other user can look into.
  */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
   const binary = await ensureRedisBinary(options.onLog);
@@ -99,7 +99,7 @@ async function launch(
     const [name = '', ...values] = line.split(' ');
     return [`--${name}`, ...values.map((value) => value.replaceAll('"', ''))];
   });
-  // In a file, because everybody on the machine can read the arguments of a process.
+  // In a file, because every user of the machine can read the arguments of a process.
   const config = join(dir, 'redis.conf');
   await writePrivateFile(config, password === undefined ? '' : `requirepass ${password}\n`, user);
   // By names within its directory, in which it is started: so it passes no other, and needs no right to.

@@ -29,12 +29,12 @@ export async function unprivilegedUser(): Promise<SystemUser | undefined> {
 export const OWN_DIRECTORY_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
 /**
- * Gives a directory and everything in it to the user, and closes it to everybody else. Symbolic links are given as such:
+ * Gives a directory and everything in it to the user, and closes it to all others. Symbolic links are given as such:
  * what they name is not. Nor is a file that has a second name, since its user may have linked one of ours in here.
  *
  * Another user may have it until now, and put something else in the place of what we have looked at. So each directory
- * becomes ours, and closed, before we look into it, and is given last: in between nobody changes a name in it. That nobody
- * changes the name of `dir` itself is for the caller.
+ * becomes ours, and closed, before we look into it, and is given last: in between no other user changes a name in it. The
+ * name of `dir` itself is for the caller to keep.
  */
 export async function giveTo(user: Pick<SystemUser, 'uid' | 'gid'>, dir: string): Promise<void> {
   if (!(await lstat(dir)).isDirectory()) throw new Error(`${dir} is not a directory`);

@@ -42,7 +42,7 @@ try {
   };
   console.log(`${RECEIPTS} receipts of one organisation in 30 days, ${RUNS} runs of each page`);
   for (const { name, visitor, address, act } of pagesOf(furniture)) {
-    // What somebody has to do first is another request.
+    // What a visitor has to do first is another request.
     if (act !== undefined) continue;
     await measure(name, address, visitors[visitor]);
   }
@@ -91,7 +91,7 @@ async function cookieOf({ email, password }: PersonLogin): Promise<string> {
     headers: { origin: originOf(), cookie: visit },
     body: new URLSearchParams({ form, email, password }),
   });
-  if (reply.status !== 303) throw new Error(`nobody was signed in: ${reply.status}`);
+  if (reply.status !== 303) throw new Error(`no person was signed in: ${reply.status}`);
   return `${visit}; ${cookiesOf(reply)}`;
 }
 

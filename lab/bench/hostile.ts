@@ -1,5 +1,5 @@
 /**
- * What one hostile caller does to everybody else: for some seconds it sends what costs more than it weighs, while others,
+ * What one hostile caller does to all others: for some seconds it sends what costs more than it weighs, while others,
  * in a process of their own, ask small questions, read a receipt, open a page and sign in, and the api is asked whether it
  * is well. Each attack has its control: the same attacker, against a server that answers everything alike. Prints how long
  * the others wait at p99, alone and beside, what is added beyond the control, the most processor time that the event
@@ -211,7 +211,7 @@ async function sessionOf(origin: string, visit: Visit, person: PersonLogin): Pro
   const { path, headers, ...sent } = signInOf(visit, person);
   const answer = await request(origin + path, { ...sent, headers: { origin, ...headers } });
   await answer.body.dump();
-  if (answer.statusCode !== 303) throw new Error(`nobody was signed in: ${answer.statusCode}`);
+  if (answer.statusCode !== 303) throw new Error(`no person was signed in: ${answer.statusCode}`);
   return cookiesIn(answer.headers['set-cookie']);
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a system costs that nobody asks for anything: processor time and wake-ups of each process started by `docket up`
+ * What an idle system costs: processor time and wake-ups of each process started by `docket up`
  * as it is shipped, stores included, and what Redis and PostgreSQL are asked meanwhile.
  *
  * Usage: npm run bench idle -- [--seconds 60] [--settle 30] [--against <another checkout>]

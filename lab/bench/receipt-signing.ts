@@ -1,6 +1,6 @@
 /**
  * The cost of one receipt on one core, step by step: `npm run bench receipt-signing [rounds]`.
- * Prints microseconds of processor time per step, whatever else the machine does, and receipts per second and core.
+ * Prints microseconds of processor time per step, beside anything else that the machine does, and receipts per second and core.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';

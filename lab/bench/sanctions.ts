@@ -49,4 +49,4 @@ for (let round = 0; round < ROUNDS; round += 1) {
 times.sort((a, b) => a - b);
 const at = (share: number): string => times[Math.floor(share * ROUNDS)]!.toFixed(1);
 process.stdout.write(`one applicant: p50 ${at(0.5)} ms  p99 ${at(0.99)} ms\n`);
-process.stdout.write(`strangers that resemble somebody: ${flagged} of ${ROUNDS}\n`);
+process.stdout.write(`strangers that resemble a listed party: ${flagged} of ${ROUNDS}\n`);

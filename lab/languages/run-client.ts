@@ -51,7 +51,7 @@ export async function runClient(client: Client, service: Service, place: Place):
   return [...found, { check: 'its end', verdict: 'fails', words }];
 }
 
-/** A check whose receipt is not what the service signed does not work, whatever the client thinks. */
+/** A check whose receipt is not what the service signed does not work, even if the client thinks it does. */
 async function judged(
   { receipt, ...found }: Found & { receipt?: object },
   { didJson }: Service,

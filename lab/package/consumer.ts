@@ -1,5 +1,5 @@
 /**
- * A program of somebody who has installed the package, beside the OpenAI SDK: asks a gateway for answers whole, streamed and
+ * A program with the package and the OpenAI SDK installed: asks a gateway for answers whole, streamed and
  * of the Responses API, takes their receipts and judges them. Prints one JSON object.
  */
 import { type AnswerReceipt, keepReceipt, receiptOf } from 'docket/client';

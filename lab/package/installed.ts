@@ -9,7 +9,7 @@ const run = promisify(execFile);
 export const ROOT = join(import.meta.dirname, '../..');
 const VECTORS = join(ROOT, 'test/vectors/receipt');
 
-/** A directory in which somebody has installed the package, and the Node that they have. */
+/** A directory in which the package is installed, and the Node beside it. */
 export interface Installed {
   directory: string;
   node: string;

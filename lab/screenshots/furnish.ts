@@ -36,7 +36,7 @@ export interface Furniture {
   failedExportId: string;
   reviewId: string;
   applyingOrgId: string;
-  /** Of the organisation that nobody has asked anything for. */
+  /** Of the organisation without a request. */
   emptyOrgId: string;
   /** Of the one with long names and large numbers. */
   largeOrgId: string;
@@ -78,7 +78,7 @@ async function withPool<T>(url: string, use: (pool: Pool) => Promise<T>): Promis
   }
 }
 
-/** As if everybody had signed in an hour ago. */
+/** As if every person had signed in an hour ago. */
 export async function ageSessions({ databaseUrl }: Furniture): Promise<void> {
   await withPool(databaseUrl, (pool) =>
     pool.query(

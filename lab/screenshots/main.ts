@@ -25,7 +25,7 @@ const PICTURES_DIR = join(import.meta.dirname, '../../docs/pictures');
 const USAGE = `npm run screenshots -- [directory] [name…]
 
 Starts the product with some weeks of an organisation in it, and takes a picture of every page (or
-of those that are named) in light, in dark, and as wide as a phone. Somebody then looks at each.
+of those that are named) in light, in dark, and as wide as a phone. A person then looks at each.
 
   directory   where they are written; a temporary one, which it names, when absent
   --readme    writes the three pictures of the README instead

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { addLedgerTrouble, ageSessions, type Furniture } from './furnish.ts';
 
-/** Whose page it is: `nobody` has not signed in. */
+/** Whose page it is; the first is a visitor who has not signed in. */
 export type Visitor = 'nobody' | 'owner' | 'operator' | 'reviewer';
 
 /** Sends the page's form as it stands, which the browser itself would not. */
@@ -65,7 +65,7 @@ const verify =
     await page.locator('#result').waitFor();
   };
 
-/** A page of the pictures, as somebody finds it; or as it is when they have done something there. */
+/** A page of the pictures, as a visitor finds it; or as it is when they have done something there. */
 export interface Shown {
   name: string;
   visitor: Visitor;

@@ -21,7 +21,7 @@ const user = (
   lastName,
 });
 
-/** Somebody who gets in, and two who do not. */
+/** A person who gets in, and two who do not. */
 export const USERS = {
   ada: user('ada', DOMAIN, 'Lovelace'),
   unverified: user('una', DOMAIN, 'Verified', false),
@@ -38,7 +38,7 @@ export interface Bench {
 export const CHECKS: readonly (readonly [name: string, check: (bench: Bench) => Promise<void>])[] =
   [
     ['an owner names the issuer, and an operator confirms the domain', setUp],
-    ['a secret that is wrong lets nobody in, and is said to be wrong', wrongSecret],
+    ['a secret that is wrong lets no person in, and is said to be wrong', wrongSecret],
     ['a member comes in by Keycloak’s own page, and stands in the team', comeIn],
     ['who is signed in at Keycloak comes in without being asked', comeAgain],
     ['an act that gives something is confirmed by signing in there again', confirmAct],

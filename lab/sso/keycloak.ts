@@ -18,7 +18,7 @@ const LOOK_MS = 250;
 const LOG_CHARS = 2_000;
 const REALM = 'docket';
 
-/** Somebody whom the realm knows. Without a password nobody signs in. */
+/** A person whom the realm knows. Without a password they cannot sign in. */
 export interface KeycloakUser {
   username: string;
   email: string;

@@ -82,7 +82,7 @@ async function runChecks(executablePath: string, installed: string): Promise<boo
   }
 }
 
-/** What the open pages say, for whoever looks for the reason. */
+/** What the open pages say, for a reader who looks for the reason. */
 function pagesOf(browser: Browser): Promise<string[]> {
   const pages = browser.contexts().flatMap((context) => context.pages());
   return Promise.all(

@@ -103,7 +103,7 @@ function lostOf(
     .map(tell);
 }
 
-/** By the digest of its request each receipt is found that was issued under a key, also those nobody was told of. */
+/** By the digest of its request each receipt is found that was issued under a key, also those no caller was told of. */
 function doubledOf(
   attempts: readonly Attempt[],
   receipts: ReadonlyMap<string, KeptReceipt>,

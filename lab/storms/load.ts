@@ -5,7 +5,7 @@ import type { Random } from '#lab/support/random.ts';
 /** A client that hears nothing for this long gives up; the product's own bounds are far below it. */
 const CLIENT_MS = 90_000;
 const RETRIES_MAX = 40;
-/** What a client waits before a retry, at most, whatever it was told: a storm is short. */
+/** What a client waits before a retry, at most, also when it was told more: a storm is short. */
 const RETRY_MS_MAX = 1_000;
 const TOKENS = [4, 12, 30];
 

@@ -21,7 +21,7 @@ export interface StormOptions {
   say: (line: string) => void;
   /** What it rages on, which stays as it is left; one of its own when absent. */
   instance?: Instance;
-  /** Rejects when somebody has seen enough: what was started is stopped first. */
+  /** Rejects when the operator has seen enough: what was started is stopped first. */
   stopped?: Promise<never>;
 }
 

@@ -2,7 +2,7 @@
 export interface Stopping {
   /** Aborted once the program was told to end: programs that it started are ended by it. */
   signal: AbortSignal;
-  /** Rejects then, and never resolves: whatever is raced against it is left for the tidying up. */
+  /** Rejects then, and never resolves: what is raced against it is left for the tidying up. */
   stopped: Promise<never>;
 }
 

@@ -26,9 +26,9 @@ export type Check = (bench: Bench) => Promise<Found>;
 export const ONE = 'noise';
 export const TWO = 'noise-twice';
 const STREAMS = 8;
-/** Of processor time that a server may use after everybody has left it, in this time. */
+/** Of processor time that a server may use after every client has left it, in this time. */
 const IDLE_MS = 1_000;
-/** Some notice only with their next token that nobody reads; a whole answer of this length takes several seconds. */
+/** Some notice only with their next token that their reader has gone; a whole answer of this length takes several seconds. */
 const NOTICE_MS = 1_500;
 const IDLE_SHARE_MAX = 0.25;
 /** How long a server that was started again may be out of use. */
@@ -143,7 +143,7 @@ const refusal =
     return found.words.includes(`\`${code}\``) ? found : broken(found.words);
   };
 
-/** Tokens of a request that nobody has sent before, as the receipt, the answer and the server's own log have them. */
+/** Tokens of a request that was not sent before, as the receipt, the answer and the server's own log have them. */
 const countsOfTheLog: Check = async ({ gateway, computes }) => {
   const { tokensInLog } = computes.kind;
   const content = `Tell me the story of lighthouse ${Date.now()}.`;

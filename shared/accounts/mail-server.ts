@@ -1,4 +1,4 @@
-/** Names of the machine itself, where nobody listens in between. */
+/** Names of the machine itself, where no listener is in between. */
 const HERE: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**

@@ -55,7 +55,7 @@ export interface Review {
 
 export type Decision = 'approved' | 'rejected';
 
-/** Somebody who has reviewed says yes. */
+/** A reviewer says yes. */
 export interface Approval {
   by: string;
   /** Epoch milliseconds. */

@@ -136,7 +136,7 @@ function givenOf(env: Environment, setting: Setting<unknown>): Given {
 
 /**
  * A credential: the variable of its name, or the content of the file that `<name>_FILE` names, as containers are given
- * secrets. Where both are there nobody knows which was meant.
+ * secrets. Where both are there, it is not known which was meant.
  */
 function secretOf(env: Environment, name: string): Omit<Given, 'source'> & { source?: 'file' } {
   const text = textOf(env, name);

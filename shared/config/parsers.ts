@@ -156,7 +156,7 @@ export interface ElectricityContract {
   name: string;
 }
 
-/** More regions than anybody has contracts for. */
+/** More regions than an operator has contracts for. */
 const CONTRACTS_MAX = 256;
 const CONTRACT = /^([a-z0-9][a-z0-9._-]{0,63})=((?:0|[1-9]\d{0,2})(?:\.\d{1,9})?) (\S.{0,199})$/;
 

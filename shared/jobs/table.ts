@@ -53,7 +53,7 @@ export const JOBS = {
     timeoutMs: 30 * SECOND,
     concurrency: 2,
   },
-  /** Screens whoever has not been compared with the current lists: everyone, after an import. */
+  /** Screens accounts that were not compared with the current lists: all of them, after an import. */
   'screening-sweep': {
     payload: Nothing,
     attempts: 1,

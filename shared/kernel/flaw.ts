@@ -6,7 +6,7 @@ export interface Flaw {
   kind: 'missing' | 'unknown' | 'wrong';
   /** Where: member names and indexes. */
   path: readonly (string | number)[];
-  /** What the schema wants there, in words that follow "must be". The value is never quoted: it may be somebody's prompt. */
+  /** What the schema wants there, in words that follow "must be". The value is never quoted: it may be a prompt. */
   wanted: string;
 }
 

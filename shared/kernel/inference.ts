@@ -42,12 +42,12 @@ export interface TokenInterval {
 
 /**
  * Why the tokens of a request are not known: its caller left before an answer, its upstream broke off, its worker died,
- * or nobody can count what it was made of.
+ * or what it was made of cannot be counted.
  */
 export const USAGE_REASONS = ['caller_left', 'upstream_cut', 'worker_lost', 'not_counted'] as const;
 export type UsageReason = (typeof USAGE_REASONS)[number];
 
-/** What is known of a request whose tokens are not known: never a zero for what nobody counted. */
+/** What is known of a request whose tokens are not known: never a zero for what was not counted. */
 export interface UnknownUsage {
   source: 'unknown';
   reason: (typeof USAGE_REASONS)[number];

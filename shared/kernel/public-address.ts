@@ -1,4 +1,4 @@
-/** Networks that are nobody's on the internet: private ones, this machine, link-local ones with what clouds keep there (RFC 6890). */
+/** Networks without an owner on the internet: private ones, this machine, link-local ones with what clouds keep there (RFC 6890). */
 const INSIDE_4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -63,7 +63,7 @@ function numberOf6(address: string): bigint | undefined {
 const joined = (parts: readonly number[], bits: bigint): bigint =>
   parts.reduce((number, part) => (number << bits) | BigInt(part), 0n);
 
-/** An address that somebody else has named leads to where it must not. */
+/** An address that a stranger has named leads to where it must not. */
 export class InsideAddress extends Error {
   constructor(host: string) {
     super(`${host} is no server of the internet`);

@@ -121,7 +121,7 @@ function digitOf(code: number): number | undefined {
   return code >= 97 && code <= 122 ? code - 61 : undefined;
 }
 
-/** The hash of a key that somebody reports as leaked: of the key itself, or given as hex SHA-256. Null when it is neither. */
+/** The hash of a key that is reported as leaked: of the key itself, or given as hex SHA-256. Null when it is neither. */
 export function hashOfReport(text: string): string | null {
   const line = text.trim();
   if (isWellFormedKey(line)) return hashKey(line);

@@ -10,7 +10,7 @@ import {
   parseSignature,
 } from './notes.ts';
 
-/** Somebody else who signs the tree heads that they have seen, only if each continues the one before. */
+/** A witness, which signs the tree heads that it has seen, only if each continues the one before. */
 export interface Witness {
   name: string;
   /** 32 bytes, Ed25519. */

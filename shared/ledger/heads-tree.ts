@@ -16,7 +16,7 @@ export const SECRET_BYTES = 32;
 const SALT_TAG = 0x10;
 const PADDING_TAG = 0x11;
 
-/** The salt of a slot's leaf. Whoever knows it can recompute that leaf, and learns nothing of any other. */
+/** The salt of a slot's leaf. Its holder can recompute that leaf, and learns nothing of any other. */
 export function saltOf(secret: Uint8Array, slot: number): Hash {
   return derive(SALT_TAG, secret, 0, slot);
 }

@@ -10,7 +10,7 @@ const ED25519_TYPE = 0x01;
 /** Cosignature with a time by a witness (C2SP tlog-cosignature). */
 const ED25519_COSIGNATURE_TYPE = 0x04;
 
-/** A fault of a note, checkpoint or proof that somebody handed us. `code` is stable, the message is for people. */
+/** A fault of a note, checkpoint or proof that was handed to us. `code` is stable, the message is for people. */
 export class MalformedLedgerText extends Error {
   readonly code: string;
   constructor(code: string, message: string) {

@@ -18,7 +18,7 @@ export interface PackedReceipt {
 
 /**
  * The lineage document of a receipt as packs have it: made of the receipt, its place and the methodology alone, so that
- * whoever has the pack can make it again. Nothing in it depends on what happened since, nor on anything that no
+ * a holder of the pack can make it again. Nothing in it depends on what happened since, nor on anything that no
  * signature in the pack says: revisions are told as far as the receipt pins them.
  * @throws LineageContradiction, MalformedData as `lineageOf`
  */

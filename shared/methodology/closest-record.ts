@@ -16,7 +16,7 @@ const ADDITION =
   /[-_:.@](\d{8}|\d{4}-\d\d-\d\d|00\d|latest|instruct|it|chat|preview|exp|versatile|instant|free|fp8|fp4|bf16|fp16|awq|gptq|gguf|q\d[a-z0-9_]*)$/;
 
 /**
- * The record of the model that a provider calls so, whatever stands before and after its name; else the class of its size,
+ * The record of the model that a provider calls so, with anything before and after its name; else the class of its size,
  * which the name may state; else the class that such models are usually of.
  * @param otherwiseB what is assumed where the name tells nothing, in billions of parameters
  */

@@ -11,7 +11,7 @@ export type Estimate =
 /**
  * What a methodology is asked about a request, with its model and region as the catalogue has them.
  * @throws MethodologyFailure `model_unknown`, `region_unknown` when the catalogue has them no longer; `usage_unknown`
- *   when nobody knows the tokens
+ *   when the tokens are not known
  */
 export function estimateInput(catalogue: Catalogue, record: InferenceRecord): EstimateInput {
   const model = catalogue.models.find(({ id }) => id === record.model);
@@ -44,7 +44,7 @@ export function estimateInput(catalogue: Catalogue, record: InferenceRecord): Es
 }
 
 /**
- * The time of the upstream call; where nobody took it, that from arrival to end. A clock that was set back between two
+ * The time of the upstream call; where it was not taken, that from arrival to end. A clock that was set back between two
  * readings must not cost the estimate.
  */
 function timeOf(record: InferenceRecord): Pick<EstimateInput, 'upstreamS' | 'latencyS'> {

@@ -18,7 +18,7 @@ export interface FactorSetFile {
 
 /**
  * The factor sets of these files, the oldest first. Each file is held against the digest in its name, and each set that
- * was released must be there as it was; only the sets that somebody computes with are parsed.
+ * was released must be there as it was; only the sets that are computed with are parsed.
  * Throws MalformedData. Nothing stands in for a set that is not as it was released.
  */
 export function factorSetsOf(

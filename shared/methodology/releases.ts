@@ -33,7 +33,7 @@ export interface Methodologies {
   methodology(id: string, version: string): Methodology | undefined;
 }
 
-/** A version of a methodology; what it is made of is read and checked when somebody first asks for it. */
+/** A version of a methodology; what it is made of is read and checked when it is first asked for. */
 interface Release {
   readonly id: string;
   readonly version: string;

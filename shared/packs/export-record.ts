@@ -14,7 +14,7 @@ export const BYTES_PER_RECEIPT = 4_096;
 export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
 type ExportStatus = (typeof EXPORT_STATUSES)[number];
 
-/** An evidence pack that somebody asked for. Times in epoch milliseconds. */
+/** An evidence pack that was asked for. Times in epoch milliseconds. */
 export interface ExportRecord extends PackRange {
   id: string;
   orgId: string;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** A pack being written. Nobody sees it before `commit`. */
+/** A pack being written. No reader sees it before `commit`. */
 export interface PackUpload {
   /** Takes the next bytes; the caller may use the buffer again when it resolves. */
   write(bytes: Uint8Array): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * A report is read by somebody who trusts nobody: it may not run, load or lead to anything. Its text is escaped, so what
+ * The reader of a report trusts no sender: it may not run, load or lead to anything. Its text is escaped, so what
  * begins with `<` is a tag.
  */
 const TAGS =

@@ -6,7 +6,7 @@ const NAME_LENGTH_MAX = 200;
 /** RFC 5321, 4.5.3.1.3 */
 const EMAIL_LENGTH_MAX = 254;
 
-/** Somebody who can be written to. Throws `invalid_name` or `invalid_email`. */
+/** A person who can be written to. Throws `invalid_name` or `invalid_email`. */
 export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, 'name' | 'email'> {
   const name = who.name.trim();
   if (!isPrintable(name, NAME_LENGTH_MAX)) {

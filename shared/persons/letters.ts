@@ -6,7 +6,7 @@ import type { Person } from './roles.ts';
 type Addressee = Pick<Person, 'email'>;
 
 /**
- * Tells someone where to choose a password, their first one where they have no way in yet. Whoever reads the letter proves
+ * Tells someone where to choose a password, their first one where they have no way in yet. A reader of the letter proves
  * by it that the address is theirs.
  */
 export function resetLetter(person: Addressee & { hasLogin: boolean }, link: string): Letter {
@@ -21,7 +21,7 @@ export function resetLetter(person: Addressee & { hasLogin: boolean }, link: str
   ]);
 }
 
-/** The way in of somebody who was invited, and asks for a password without having signed up. */
+/** The way in of a person who was invited, and asks for a password without having signed up. */
 export function invitedLetter(email: string, link: string): Letter {
   return letter({ email }, 'Sign up to Docket to answer your invitation', [
     'Hello,',
@@ -50,7 +50,7 @@ export function invitationLetter(person: Addressee, to: string, link: string): L
   ]);
 }
 
-/** Tells somebody that their second factor is on or off, in case it was not they who changed it. */
+/** Tells a person that their second factor is on or off, in case it was not they who changed it. */
 export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
   return changedLetter(
     person,
@@ -61,7 +61,7 @@ export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
   );
 }
 
-/** Tells somebody that support has taken away what they had lost beside the password. */
+/** Tells a person that support has taken away what they had lost beside the password. */
 export function factorsResetLetter(person: Addressee): Letter {
   return changedLetter(
     person,
@@ -70,7 +70,7 @@ export function factorsResetLetter(person: Addressee): Letter {
   );
 }
 
-/** Tells somebody that their password is another, in case it was not they who changed it. */
+/** Tells a person that their password is another, in case it was not they who changed it. */
 export function passwordLetter(person: Addressee): Letter {
   return changedLetter(
     person,
@@ -79,7 +79,7 @@ export function passwordLetter(person: Addressee): Letter {
   );
 }
 
-/** Tells somebody that a passkey lets them in, or no longer does, in case it was not they who changed it. */
+/** Tells a person that a passkey lets them in, or no longer does, in case it was not they who changed it. */
 export function passkeyLetter(person: Addressee, name: string, isAdded: boolean): Letter {
   return changedLetter(
     person,
@@ -99,7 +99,7 @@ function changedLetter(person: Addressee, subject: string, what: string): Letter
   ]);
 }
 
-/** Tells somebody, who may not know of us, that a team wants them. The names in it are what others typed. */
+/** Tells a person, who may not know of us, that a team wants them. The names in it are what others typed. */
 export function teamInvitationLetter(
   email: string,
   { inviter, orgName, link }: { inviter: string; orgName: string; link: string },

@@ -30,7 +30,7 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'apply for the organisation': ['owner', 'admin'],
   'manage the team': ['owner', 'admin'],
   'change settings': ['owner', 'admin'],
-  // Whoever names the issuer can come in by it as anybody, owners included.
+  // The one who names the issuer can come in by it as any member, owners included.
   'set up single sign-on': ['owner'],
   'ask for closing': ['owner'],
 };

@@ -1,7 +1,7 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { OrganisationRole } from './roles.ts';
 
-/** The part of whoever comes by single sign-on for the first time. More is given on the page of the team. */
+/** The part of a person who comes by single sign-on for the first time. More is given on the page of the team. */
 export const PROVISIONED_ROLES = [
   'member',
   'auditor',
@@ -24,12 +24,12 @@ export interface SingleSignOn {
   role: ProvisionedRole;
   /** Whether members other than owners get in by it alone. */
   required: boolean;
-  /** When somebody first came in by it as it is now, in epoch milliseconds. */
+  /** When a person first came in by it as it is now, in epoch milliseconds. */
   workedAt: number | null;
   changedAt: number;
 }
 
-/** What an issuer says of somebody, after its signature was checked. */
+/** What an issuer says of a person, after its signature was checked. */
 export interface IssuerClaims {
   subject: string;
   email: string | undefined;
@@ -78,7 +78,7 @@ export function domainOf(email: string): string {
   return email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 }
 
-/** Why somebody whom an issuer knows is not let in. */
+/** Why a person whom an issuer knows is not let in. */
 const ENTRY_REFUSALS = {
   no_email: 'The issuer says no e-mail address. Its administrator has to send the claim email.',
   unverified_email:

@@ -113,7 +113,7 @@ export async function runTogether(
   if (await untilReachable(parts.readiness, log, stopping)) {
     try {
       const { port } = (await parts.start()) ?? {};
-      // Whoever is started by a launcher shares a machine with all the others. Before it is ready, so before anybody waits.
+      // A process of a launcher shares a machine with all the others. Before it is ready, so before a caller waits.
       if (process.connected) collectGarbage();
       started = true;
       for (const context of contexts) {

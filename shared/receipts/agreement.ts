@@ -22,7 +22,7 @@ interface KnownMeasurement extends Pick<WholeMeasurement, 'stated'> {
 }
 
 /**
- * Where a receipt says two things at once about its inference, as a path; undefined when it does not. Whoever has the keys
+ * Where a receipt says two things at once about its inference, as a path; undefined when it does not. A holder of the keys
  * can sign such a receipt, and the service never issued one.
  * @param measurement undefined on a receipt without an estimate
  */

@@ -29,7 +29,7 @@ export interface Revision {
   /** 1 for the first revision of an original. */
   number: number;
   reason: RevisionReason;
-  /** Why somebody asked for it, in their own words. */
+  /** Why a caller asked for it, in their own words. */
   note?: string;
 }
 

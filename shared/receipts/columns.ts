@@ -15,7 +15,7 @@ export interface ReceiptColumns {
   refusalRule: string | null;
   /** Epoch milliseconds. */
   issuedAt: number;
-  /** Null where nothing ran or nobody knows: absence is not a zero. */
+  /** Null where nothing ran or it is not known: absence is not a zero. */
   inputTokens: number | null;
   cachedInputTokens: number | null;
   outputTokens: number | null;

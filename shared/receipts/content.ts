@@ -27,7 +27,7 @@ export type Fit =
 /** How far a comparison has come, in characters. */
 export type OnProgress = (done: number, total: number) => void;
 
-/** Indentation makes a text so many times as long, and this much more; what becomes longer was sent by nobody. */
+/** Indentation makes a text so many times as long, and this much more; no text that is sent becomes longer. */
 const GROWTH_MAX = 8;
 const GROWTH_CHARS = 1_048_576;
 

@@ -12,7 +12,7 @@ export interface Located {
   answer?: SavedAnswer;
 }
 
-/** An answer as somebody saved it. */
+/** An answer as it was saved. */
 export interface SavedAnswer {
   /** Without its receipt: one text, or the payloads of a stream. */
   pieces: readonly string[];
@@ -23,7 +23,7 @@ export interface SavedAnswer {
 }
 
 /**
- * The text of the receipt in what somebody saved, and the answer around it: a receipt, an API answer with `receipt` at its
+ * The text of the receipt in what was saved, and the answer around it: a receipt, an API answer with `receipt` at its
  * top level, or a whole stream of which one chunk has it. What is neither is returned as it is, for the parser to refuse.
  * @throws MalformedData when there are several receipts, or a stream without one.
  */

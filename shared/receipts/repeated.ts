@@ -2,7 +2,7 @@ import { sha256 } from '#primitives';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import type { ReceiptDocument } from './document.ts';
 
-/** Bytes of a digest of what a revision repeats: nobody finds two receipts with one. */
+/** Bytes of a digest of what a revision repeats: no search finds two receipts with one. */
 export const REPEATED_BYTES = 16;
 
 /** How much of an inference a receipt states. The revision of it says the same, and perhaps more. */

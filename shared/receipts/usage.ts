@@ -13,7 +13,7 @@ export const USAGE_GROUPS = [
 ] as const;
 export type UsageGrouping = (typeof USAGE_GROUPS)[number];
 
-/** More groupings at once make more groups than anybody reads. */
+/** More groupings at once make more groups than a reader reads. */
 export const USAGE_GROUPINGS_MAX = 3;
 
 /** More groups than this are refused: an hour's figures of a year are below. */

@@ -47,7 +47,7 @@ export interface TrustedKey {
   /** Listed under `assertionMethod`: may sign receipts. */
   mayAssert: boolean;
   /**
-   * Its controller no longer answers for it. Whoever stole a key can also write an old date, so only the ledger, which
+   * Its controller no longer answers for it. A thief of a key can also write an old date, so only the ledger, which
    * says when a receipt was there, can save what it signed before.
    */
   revoked: boolean;

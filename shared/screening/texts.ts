@@ -110,7 +110,7 @@ function mediumOf({ type }: JsonObject): (typeof MEDIA)[string] | undefined {
 
 type Reader = (body: JsonObject, into: Reading, decode: DecodeTokens | undefined) => void;
 
-/** Of every route: the fields of which a model reads none, whatever the caller writes there. */
+/** Of every route: the fields of which a model reads none, with any value. */
 const QUIET_FIELDS = ['model', 'region', 'tier', 'receipt', 'user'];
 
 const READERS: Readonly<Record<Route, Reader>> = {
@@ -200,7 +200,7 @@ function each(value: unknown, read: ReadObject, into: Reading): void {
 }
 
 /**
- * In the order in which servers put it together, whatever order its caller wrote it in. The members' own names are the
+ * In the order in which servers put it together, not in its caller's. The members' own names are the
  * interface's and say nothing.
  */
 function readMessage(message: JsonObject, into: Reading): void {

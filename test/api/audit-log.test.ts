@@ -79,7 +79,7 @@ beforeAll(async () => {
   ).json();
   entries = [...first.data, ...second.data];
   fetched = {
-    // Pages in whatever order, one a line.
+    // Pages in any order, one a line.
     entries: `${JSON.stringify(second)}\n${JSON.stringify(first)}\n`,
     checkpoint: (await edge.get('/audit-log/checkpoint', key!)).text,
     anchor: (await edge.get('/audit-log/anchor', key!)).text,
@@ -328,7 +328,7 @@ describe('an audit log that its organisation fetched', () => {
 
 describe('the signed head and the anchor of an audit log', () => {
   it.each(['/audit-log/checkpoint', '/audit-log/anchor'])(
-    '%s is for keys that may read the audit log, and of nobody else’s',
+    '%s is for keys that may read the audit log, and of their own organisation alone',
     async (path) => {
       expect((await edge.get(path, null)).status).toBe(401);
       expect((await edge.get(path, edge.keyFor('org_a'))).json().error.code).toBe(

@@ -106,7 +106,7 @@ describe('bodies on their way', () => {
   );
 
   it(
-    'eight of the largest bodies are all that the process takes at once: then it asks everybody with a large one to wait, and takes small ones',
+    'eight of the largest bodies are all that the process takes at once: then it asks every caller with a large one to wait, and takes small ones',
     { tags: ['limits.intake', 'codes.internal'] },
     async () => {
       const keys = Array.from({ length: 4 }, (_, i) => newKey(`org_all_${i}`));

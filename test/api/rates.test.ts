@@ -331,7 +331,7 @@ it(
 );
 
 it(
-  'a large answer for everybody counts for its address as many requests, one that is compressed or known already as few',
+  'a large public answer counts for its address as many requests, one that is compressed or known already as few',
   { tags: ['limits.addresses'] },
   async () => {
     const app = await build({ perAddress: { requestsPerSecond: 0.001, burst: 40 } });
@@ -353,7 +353,7 @@ it(
 );
 
 it(
-  'a page counts for its address by its size as an answer for everybody does, and a file that is sent in pieces does not',
+  'a page counts for its address by its size as a public answer does, and a file that is sent in pieces does not',
   { tags: ['limits.addresses'] },
   async () => {
     const spent: number[] = [];

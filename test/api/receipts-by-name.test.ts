@@ -49,7 +49,7 @@ describe('GET /receipts/{id}', () => {
   });
 
   it.each<[string, () => string]>([
-    ['an answer of nobody', () => 'chatcmpl-0'],
+    ['an answer that was never given', () => 'chatcmpl-0'],
     ['the id that an upstream gave two answers', () => upstreamAnswerId],
     ['no receipt’s id', () => 'rcpt_0'],
   ])('has nothing under %s', async (_name, name) => {
@@ -137,7 +137,7 @@ describe('GET /receipts', () => {
 });
 
 describe('the address that a receipt has as its id', () => {
-  it('answers with the receipt to the organisation’s key, and says to everybody else what it takes', async () => {
+  it('answers with the receipt to the organisation’s key, and says to all others what it takes', async () => {
     const path = new URL(parseReceipt(bytes).document.id).pathname;
     expect((await edge.ask('GET', path, key)).text).toBe(bytes);
     const stranger = await edge.ask('GET', path, null);
@@ -164,7 +164,7 @@ describe('the address that a receipt has as its id', () => {
       const none = `rcpt_${newId('req').slice('req_'.length)}`;
       const other = await inBrowser(`/receipts/${none}`);
       expect(other.text.replaceAll(none, id)).toBe(page.text);
-      // A key is a program's, whatever it accepts; and what is no id is shown on no page.
+      // A key is a program's, with anything that it accepts; and what is no id is shown on no page.
       const keyed = await inBrowser(`/receipts/${id}`, { authorization: `Bearer ${key}` });
       expect([keyed.status, keyed.text]).toEqual([200, bytes]);
       const wrong = await inBrowser(`/receipts/${id}`, { authorization: 'Bearer dkt_x' });
@@ -175,7 +175,7 @@ describe('the address that a receipt has as its id', () => {
 });
 
 describe('GET /derivations/{digest}', () => {
-  it('gives the record that a receipt names to anybody, for ever, under the hash of its bytes', async () => {
+  it('gives the record that a receipt names to any caller, for ever, under the hash of its bytes', async () => {
     const { measurement } = parseReceipt(bytes).document;
     const digest = derivationDigest(measurement!);
     const path = `/derivations/${digest}`;

@@ -177,7 +177,7 @@ describe('the console of the documentation', () => {
   );
 
   it(
-    'the address of a receipt shows it to whoever has a key, and to nobody else',
+    'the address of a receipt shows it to a caller with a key, and to no other',
     { tags: ['receipts.address'] },
     async () => {
       const list = await fetch(`${system.baseUrl}/receipts?limit=1`, {

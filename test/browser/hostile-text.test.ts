@@ -1,4 +1,4 @@
-/** Whatever anybody wrote is text on every page that shows it: every field of every form, and every value from outside. */
+/** What any person wrote is text on every page that shows it: every field of every form, and every value from outside. */
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
@@ -33,7 +33,7 @@ import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-
  */
 const ATTACK = `javascript:ran()//"'><img class=hostile src=x onerror=ran()><script>ran()</script>`;
 const hostile = (source: string): string => `${ATTACK}{${source}}`;
-/** A value that nobody types into a form of ours, and some page shows. */
+/** A value that no visitor types into a form of ours, and some page shows. */
 const outside = (source: string): string => {
   fromOutside.add(source);
   return hostile(source);
@@ -103,7 +103,7 @@ let inviting = '';
 let reviewed = '';
 let receipts: string[] = [];
 
-/** Everything that a page may show and nobody typed into it. */
+/** Everything that a page may show and no visitor typed into it. */
 beforeAll(async () => {
   const { pool } = database;
   orgId = (await activeAccount(registries, 'enterprise')).id;
@@ -207,7 +207,7 @@ beforeAll(async () => {
   );
 });
 
-/** What of somebody's sign-in others have named: devices, browsers, issuers, and those who invite. */
+/** What of a person's sign-in others have named: devices, browsers, issuers, and those who invite. */
 async function furnishSignIn({ id, email }: Person): Promise<void> {
   const { pool } = database;
   await pool.query(
@@ -449,7 +449,7 @@ const confirmSessions = (at: Date | null) =>
   database.pool.query(`update persons.session set confirmed_at = $1`, [at]);
 
 it(
-  'no text that anybody typed or that came from outside runs, leads anywhere or draws anything on any page, and each stands there as text',
+  'no text that a person typed or that came from outside runs, leads anywhere or draws anything on any page, and each stands there as text',
   { tags: ['dashboard.escaped', 'dashboard.browser'], timeout: 240_000 },
   async () => {
     const org = `/dashboard/${orgId}`;

@@ -38,7 +38,7 @@ const HELLO: OpenAI.ChatCompletionCreateParamsNonStreaming = {
 
 const LEGAL_NAME = 'Bäckerei Newcomer und Töchter Gesellschaft mbH';
 
-/** Imports a sanctions list, as an operator does: without any nobody is clear. */
+/** Imports a sanctions list, as an operator does: without any no account is clear. */
 async function importList(fileName: string): Promise<void> {
   const file = await openSanctionsFile(
     join(import.meta.dirname, '../fixtures/sanctions', fileName),
@@ -209,7 +209,7 @@ async function rotate(
 }
 
 it(
-  'somebody signs up, applies and is reviewed, has a contract and a key, calls with it, verifies the receipt and a pack, and rotates and revokes the key, which is refused',
+  'a person signs up, applies and is reviewed, has a contract and a key, calls with it, verifies the receipt and a pack, and rotates and revokes the key, which is refused',
   {
     tags: [
       'dashboard.browser',

@@ -152,7 +152,7 @@ it(
       signingIn = fetch(address, { method: 'POST', redirect: 'manual', headers, body });
       await until(async () => (await waiting()).rows.length > 0);
       expect((await waiting()).rows).toEqual([{ by: 'docket pages' }]);
-      // A key that nobody has used yet is looked up.
+      // A key that was not used yet is looked up.
       expect(await statusWith(root, key)).toBe(200);
     } finally {
       // Others sign in to the same product.

@@ -27,10 +27,10 @@ const { id: orgId } = await activeAccount(registries);
 // With a key the way in leads to the overview.
 await registries.keys.issue(orgId, { name: 'a key' }, OPERATOR);
 const newOwner = () => newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
-/** As if everybody had signed in a while ago: acts that give something ask again. */
+/** As if every person had signed in a while ago: acts that give something ask again. */
 const ageSessions = () => database.pool.query('update persons.session set confirmed_at = null');
 
-/** A browser of somebody, with a device that knows them. */
+/** A browser of a person, with a device that knows them. */
 async function newDevice(): Promise<{ page: Page; device: CDPSession; authenticator: string }> {
   const context = await browser.newContext({ ...STILL, baseURL: root });
   const page = await context.newPage();
@@ -103,7 +103,7 @@ it(
       sent.find((body) => body.includes('clientDataJSON'))!,
     );
     expect(again).toBe(401);
-    // A device that does not make sure who it is gets nobody in.
+    // A device that does not make sure who it is lets no person in.
     await page.goto('/dashboard/account');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await device.send('WebAuthn.setUserVerified', {
@@ -161,7 +161,7 @@ it(
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByText('The invitation is on its way').waitFor();
-    // Somebody else's, in a session of one who has a passkey too, confirms nothing.
+    // Another person's, in a session of one who has a passkey too, confirms nothing.
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signInWith(page, other);
     await database.pool.query(

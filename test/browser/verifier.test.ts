@@ -63,7 +63,7 @@ interface PageWindow {
   dropped: () => File;
 }
 
-/** The file as somebody drops it into the page. */
+/** The file as a visitor drops it into the page. */
 async function inBrowser(path: string, options: object): Promise<Judgement> {
   await page.setInputFiles('input', path);
   return page.evaluate((how) => {
@@ -266,7 +266,7 @@ describe('/verify and the record that a receipt names', () => {
       expect(linesOf(altered.checks)).toEqual(await command());
       expect(altered.verdict).toContain('Bad.');
 
-      // A receipt of somebody else is none of this gateway's business.
+      // A receipt of another issuer is none of this gateway's business.
       const [theirs] = new ForgedPack(lab.whole)
         .text(new ForgedPack(lab.whole).shard('receipts'))
         .split('\n')

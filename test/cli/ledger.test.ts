@@ -63,7 +63,7 @@ it('exits with 3 when something waits for a person', async () => {
   expect(code).toBe(3);
 });
 
-it('gives a receipt in quarantine another try, as an act of somebody', async () => {
+it('gives a receipt in quarantine another try, as an act of a person', async () => {
   const { rows } = await database.pool.query<{ entry_id: string }>(
     'select entry_id from ledger_quarantine',
   );

@@ -51,7 +51,7 @@ describe('docket regions', () => {
   });
 
   it(
-    'says why to everybody until told otherwise, and goes back to what the catalogue says',
+    'says why to the public until told otherwise, and goes back to what the catalogue says',
     { tags: ['dashboard.regions'] },
     async () => {
       const rowOf = async (...args: string[]): Promise<unknown> => {

@@ -9,10 +9,10 @@ import { ANCHOR_AWAKE_MS } from '#workers/ledger/intervals.ts';
 
 /**
  * What work may cost, in counts that do not depend on how fast a machine is: each a little above what was measured when
- * it was last lowered. Whoever makes something cheaper lowers it; whoever must raise one says in the commit what for.
+ * it was last lowered. A change that makes something cheaper lowers it; one that must raise it says in the commit what for.
  */
 
-/** One request alone, from its bytes to its entry in the ledger: what is shared with nobody. */
+/** One request alone, from its bytes to its entry in the ledger: what is shared with no other. */
 const REQUEST_ALONE: Counts = {
   'redis commands': 29,
   'redis scripts': 3.2,
@@ -85,7 +85,7 @@ const TOKEN_OF_32: Counts = {
   'inference writes': 0.6,
 };
 
-/** A second in which nobody asks for anything, once everything of before is done. */
+/** A second without a request, once everything of before is done. */
 const IDLE_SECOND: Counts = {
   'redis commands': 48,
   'redis bytes logged': 1_400,
@@ -200,7 +200,7 @@ describe('what work costs', () => {
     expect(await over(context, counts, TOKEN_OF_32)).toEqual([]);
   });
 
-  it('a system that nobody asks for anything does little by the clock', async (context) => {
+  it('a system without a request does little by the clock', async (context) => {
     const others = ['recalculation', 'exports', 'purge', 'housekeeping'] as const;
     await Promise.all(others.map((role) => system.start(role)));
     // A ledger worker looks often until the epoch is over in which its last head is anchored.

@@ -80,7 +80,7 @@ function sendOn(told: Told[] = []): { told: Told[]; stop: () => Promise<void> } 
       }
     }),
   );
-  // Whoever stops them hears of it.
+  // The one who stops them hears of it.
   senders.catch(() => {});
   const stop = async (): Promise<void> => {
     ending.stopped = true;
@@ -141,7 +141,7 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
       const killedAt = performance.now();
       // Also when this fails: the next test counts its nodes.
       onTestFinished(startAgain);
-      // Whoever was admitted before waits for the heir and is answered, which may be every one of these callers.
+      // A caller who was admitted before waits for the heir and is answered, which may be every one of these callers.
       const latecomers = sendOn(load.told);
       await until(() => load.told.some(({ status }) => status !== 200), 'requests are refused');
       await until(() => ROLES.every((role) => linesOf(role, 'redis_master_found') > 0), 'all know');

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 it(
-  'a region whose last worker died is degraded within seconds, keeps nobody waiting, and answers what it had taken once one is back',
+  'a region whose last worker died is degraded within seconds, keeps no caller waiting, and answers what it had taken once one is back',
   { tags: ['codes.region_degraded', 'survives.inference-worker'] },
   async () => {
     const ask = (): Promise<Response> => post(system, '/chat/completions', chatBody());

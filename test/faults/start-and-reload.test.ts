@@ -82,7 +82,7 @@ describe('a start that a person has to make possible', () => {
   );
 
   it.each([...ROLES.map(mainOf), 'migrations/main.ts'])(
-    '%s says in one line that nobody would read what support is asked, and exits with 78',
+    '%s says in one line that no person would read what support is asked, and exits with 78',
     async (file) => {
       const { code, lines } = await runMain(file, { SUPPORT_EMAIL: '' });
       expect(lines.filter((line) => line.includes('SUPPORT_EMAIL is not set'))).toEqual([
@@ -136,7 +136,7 @@ describe('a start that a person has to make possible', () => {
 
   it('migrations say in one line that PostgreSQL cannot be reached', async () => {
     const away = new URL(database.url);
-    // Nobody listens at the port of tcpmux.
+    // No program listens at the port of tcpmux.
     away.port = '1';
     const { code, lines } = await runMain('migrations/main.ts', { DATABASE_URL: away.href });
     expect(lines).toEqual([

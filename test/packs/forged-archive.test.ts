@@ -149,7 +149,7 @@ describe('a reader that leaves early', () => {
     }
   });
 
-  it('changes nothing either where Python, which lacks a package, would say so to nobody', async () => {
+  it('changes nothing either where Python, which lacks a package, could not say so', async () => {
     const alone = ['python3', '-I', '-S', '-B', SCRIPT];
     expect(await unread([...alone, newPath()], 'both')).toMatchObject({ code: 2 });
     const command = [process.execPath, DOCKET, 'verify', newPath()];

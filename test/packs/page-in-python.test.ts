@@ -202,7 +202,7 @@ const packs = fc.tuple(names, names).chain(([models, regions]) =>
   }),
 );
 
-it('the script in a pack makes the page that the gateway makes, whatever receipts, names and times it is of', () => {
+it('the script in a pack makes the page that the gateway makes, of any receipts, names and times', () => {
   const samples = fc.sample(packs, runs(150)).map((pack) => {
     const { range, requested, size, at, folder, issuer, organisation, log } = pack;
     const entries = pack.receipts.map(

@@ -13,7 +13,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { ForgedPack, Loose } from './tampering.ts';
 
 /**
- * The page that follows from what a pack in memory holds, as whoever has the key of the seal can make it: what contradicts
+ * The page that follows from what a pack in memory holds, as a holder of the seal's key can make it: what contradicts
  * the receipts then has to be seen elsewhere. Undefined where there is none to be made.
  */
 export function remadePage(pack: ForgedPack, seal: Loose): string | undefined {

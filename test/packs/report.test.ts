@@ -185,7 +185,7 @@ describe('the parties of a report', () => {
   const between = (text: string, start: string, end: string): string =>
     text.slice(text.indexOf(start) + start.length).split(end)[0]!;
 
-  it('names organisation and operator as account and settings do, as text whatever they hold', async () => {
+  it('names organisation and operator as account and settings do, as text with anything in it', async () => {
     const named = { name: 'Bakery <b>& Sons</b>', identifier: 'LEI 529900T8BM49AURSDO55' };
     const source = { ...createPackSource(lab.pool), organisation: async () => named };
     const operator = { name: '"Gateway" <i>SE</i>', identifier: 'HRB 1 & 2', contracts: [] };
@@ -232,7 +232,7 @@ describe('the parties of a report', () => {
   });
 });
 
-it('amounts read the same in both verifiers, whatever they are', () => {
+it('any amounts read the same in both verifiers', () => {
   const amount = fc.double({ min: 0, max: 1e15, noNaN: true });
   const small = fc.double({ min: 0, max: 2e-3, noNaN: true });
   // Halves, which are rounded away from zero, and numbers that gain a digit.

@@ -1,4 +1,4 @@
-/** A pack with everything that packs can have, and what somebody with some keys can make of it. */
+/** A pack with everything that packs can have, and what a holder of some keys can make of it. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,7 +120,7 @@ export async function startTamperLab(): Promise<TamperLab> {
 }
 
 /**
- * Signs another ledger in the place of this one: other lines, their root, heads over it. For packs of a whole ledger. Whatever
+ * Signs another ledger in the place of this one: other lines, their root, heads over it. For packs of a whole ledger. What
  * follows from the receipts is made again: links between them, tables, lineage, totals, counts.
  * @param edit gives the receipts as they are to be; one that says `edited` is signed anew, one that says `bare` as it stands
  */

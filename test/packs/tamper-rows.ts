@@ -420,7 +420,7 @@ function ofSeal(pack: ForgedPack): Tampering[] {
   ];
 }
 
-/** Kinds of payload files, one of each: altered and taken away by whoever can seal. */
+/** Kinds of payload files, one of each: altered and taken away by a holder of the seal's key. */
 function ofFiles(pack: ForgedPack): Tampering[] {
   const kinds = new Map<string, string>();
   for (const path of pack.files.keys()) {
@@ -601,7 +601,7 @@ function ofLedger(): Tampering[] {
 const HEADS_NOTE =
   'The range is held by the head that the seal names. Another head within it adds that it never was otherwise; whoever seals decides which to add.';
 
-/** Whatever a lineage document says, said otherwise by whoever can seal. */
+/** What a lineage document says, said otherwise by a holder of the seal's key. */
 function ofLineage(pack: ForgedPack): Tampering[] {
   const path = [...pack.files.keys()].find((name) => name.startsWith('data/lineage/'))!;
   const document = JSON.parse(pack.text(path));
@@ -785,7 +785,7 @@ const TAIL_NOTE =
 const TIMES_NOTE =
   'When an entry was integrated is the word of whoever seals: not before it was signed, not after the head, not before the entry in front of it. The anchor’s timestamps bound it from outside.';
 
-/** An edit of the receipts of a ledger, by somebody who can sign them. */
+/** An edit of the receipts of a ledger, by a holder of their keys. */
 type Edit = (receipts: Loose[]) => Loose[];
 
 /** Indexes in the lab's ledger: an estimate that is not the first of its derivation, and a revision. */

@@ -93,7 +93,7 @@ const cells = new Map(
     ([, ...four]) => [`${four[0]} (${four[1]})`, four],
   ),
 );
-/** Whatever powers there are, each check finds something with them; a row that the page has not is a kind of its own. */
+/** Each check finds something with any of the powers; a row that the page has not is a kind of its own. */
 const kindOf = (row: Tampering): string => {
   const [, powers, ours] = cells.get(titleOf(row)) ?? [];
   return ours === undefined ? titleOf(row) : `${powers}: ${ours}`;

@@ -117,7 +117,7 @@ export class ForgedPack {
     if (page !== undefined) this.set(REPORT_PAGE, page);
   }
 
-  /** As the manifest has it, and whatever it does not name at the end. */
+  /** As the manifest has it, and what it does not name at the end. */
   #order(): string[] {
     const payload = [
       ...(this.files.get(MANIFEST)?.toString() ?? '').matchAll(/^\S+ {2}(.+)$/gm),

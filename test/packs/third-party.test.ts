@@ -84,7 +84,7 @@ describe('sha256sum', () => {
   });
 });
 
-/** Base58 as everybody writes it, for a 34-byte key or a 64-byte signature. */
+/** Base58 as it is usually written, for a 34-byte key or a 64-byte signature. */
 function fromBase58(text: string): Buffer {
   const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
   let number = 0n;

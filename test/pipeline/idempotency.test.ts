@@ -446,7 +446,7 @@ describe('a large answer', () => {
 
 describe('an answer after those that Redis has room for', () => {
   it(
-    'leaves no more than a claim in Redis, whatever its size, and is replayed with its receipt byte by byte',
+    'leaves no more than a claim in Redis at any size, and is replayed with its receipt byte by byte',
     { tags: ['idempotency.replay'] },
     async () => {
       const { orgId } = system;

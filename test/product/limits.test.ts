@@ -253,7 +253,7 @@ describe('the headers of an inference answer', () => {
   );
 
   it(
-    'whatever refuses or fails a request, the answer says what is left, and names no receipt that will not be',
+    'the answer to a refused or failed request says what is left, and names no receipt that will not be',
     { tags: ['limits.headers', 'limits.per-key'] },
     async () => {
       const org = await newOrganisation(system, { requestsPerSecond: 900, burst: 900 });

@@ -144,7 +144,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
 
 describe('a receipt', () => {
   it(
-    'a receipt states digests that anybody can recompute from the request and the answer',
+    'a receipt states digests that any reader can recompute from the request and the answer',
     { tags: ['receipts.digests'] },
     async () => {
       const body = JSON.stringify({

@@ -268,7 +268,7 @@ describe('lists', () => {
   );
 
   it(
-    'the `model` of every answer is the id that the catalogue and /v1/models have, whatever its upstream calls it',
+    'the `model` of every answer is the id that the catalogue and /v1/models have, not its upstream’s name for it',
     { tags: ['operations.models'] },
     async () => {
       const { openai } = watched();

@@ -60,7 +60,7 @@ it('on every route that names a thing, another organisation’s thing is one tha
       operation.requestBody === undefined ? undefined : (BODIES[operation.operationId] ?? {});
     const answer = await call(stranger, method, named, body);
     const { error } = (await answer.json()) as { error?: { code: string; type: string } };
-    // As one of the right form that nobody has.
+    // As an id of the right form that names nothing.
     const nobodys = named.replace(/_[0-9A-Z]{26}/, `_${'0'.repeat(25)}1`);
     const nothing = await call(stranger, method, nobodys, body);
     const what = `${method} ${named}`;

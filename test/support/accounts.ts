@@ -19,7 +19,7 @@ import type { Decision, Vetting } from '#shared/accounts/vetting.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 
 export const OPERATOR: Actor = { kind: 'operator', id: 'ada' };
-/** Whoever approves beside the first. */
+/** The one who approves beside the first. */
 export const OTHER_OPERATOR: Actor = { kind: 'operator', id: 'bob' };
 export const DAY_MS = 24 * 60 * 60 * 1_000;
 

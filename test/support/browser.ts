@@ -15,7 +15,7 @@ export async function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Of somebody who wants nothing to move: to draw how each page passes into the next is a third of the work of a test. */
+/** Of a visitor who wants nothing to move: to draw how each page passes into the next is a third of the work of a test. */
 export const STILL: BrowserContextOptions = { reducedMotion: 'reduce' };
 
 export interface OpenPages {
@@ -130,7 +130,7 @@ const OF_THE_VIEW = [
 /** What axe finds on the open page, by all rules or by these: a rule, and the first that breaks it. */
 async function violationsOn(page: Page, runOnly?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE);
-  // No page has sound or film to be loaded before, and nobody reads selectors.
+  // No page has sound or film to be loaded before, and no person reads selectors.
   const how = { resultTypes: ['violations'], preload: false, selectors: false, runOnly };
   return page.evaluate<string[]>(
     `axe.run(document, ${JSON.stringify(how)}).then(({ violations }) =>

@@ -3,7 +3,7 @@
  * run of all tests starts a hundred processes of the product and loads most of it in each of its own: a start is mostly finding
  * files and compiling them.
  *
- * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and everybody who asks. Those
+ * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and others who ask. Those
  * that hold what the package, or `npm start`, does start the sources.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';

@@ -26,7 +26,7 @@ const ORIGIN = 'https://gateway.example';
 /** One hash for all: hashing is slow by design. */
 let passwordHash: Promise<string> | undefined;
 
-/** Somebody who can sign in with `PASSWORD`, in each of these places. */
+/** A person who can sign in with `PASSWORD`, in each of these places. */
 export async function newPerson(
   pool: Pool,
   places: readonly Place[],

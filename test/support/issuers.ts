@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import Provider, { type Configuration, type JWKS } from 'oidc-provider';
 
-/** What an issuer tells of somebody. */
+/** What an issuer tells of a person. */
 export interface Account {
   sub: string;
   email?: string;
@@ -132,7 +132,7 @@ export interface Forgery {
   redirect?: string;
 }
 
-/** An issuer that says whatever a test wants it to. It asks nobody anything. */
+/** An issuer that says what a test wants it to. It asks its visitors nothing. */
 export async function startForgedIssuer() {
   const served = await serve();
   const [own, foreign] = [1, 2].map(() => generateKeyPairSync('ec', { namedCurve: 'P-256' }));
@@ -205,7 +205,7 @@ export async function startForgedIssuer() {
         forgery.now = {};
       });
     },
-    /** Sends whoever came to the address straight back, with a code. */
+    /** Sends a visitor of the address straight back, with a code. */
     sendBack(address: string): URL {
       const asked = new URL(address).searchParams;
       forgery.nonce = asked.get('nonce') ?? '';

@@ -11,7 +11,7 @@ export interface PinnedError {
 
 /**
  * Every code as the specification and the contract have it, written out here and not read from the product: a test that
- * compared the product with its own table would pass whatever the table said. A new code is added here by hand.
+ * compared the product with its own table would pass with anything in the table. A new code is added here by hand.
  */
 export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   invalid_api_key: { status: 401, type: 'auth_error', retry: false },

@@ -51,7 +51,7 @@ export async function startTestRedisClusterWithReplica(): Promise<{
     await second.call('CLUSTER', 'REPLICATE', await first.cluster('MYID'));
     await until(
       async () =>
-        // A replica that was never written to is named to nobody.
+        // A replica that was never written to is named to no client.
         (await first.incr('written')) > 0 &&
         // What clients are told, by whichever they ask.
         (await first.cluster('SLOTS'))[0]!.length === 4 &&

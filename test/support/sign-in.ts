@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** Signs somebody in by the page for it. */
+/** Signs a person in by the page for it. */
 export async function signInAs(
   page: Page,
   { email, password }: { email: string; password: string },

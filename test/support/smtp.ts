@@ -12,7 +12,7 @@ interface Taken {
 }
 
 interface SmtpOptions {
-  /** Offers STARTTLS, with a certificate that nobody knows. */
+  /** Offers STARTTLS, with a certificate of an unknown authority. */
   tls?: boolean;
   /** Wants this login. */
   login?: { user: string; pass: string };

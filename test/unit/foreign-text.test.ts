@@ -68,7 +68,7 @@ describe('names that people give', () => {
       for (const kept of ['Größe 5 µJ', '東京 😀', 'می\u200cخواهم', 'שלום עולם'])
         expect(check(kept)).toBe(kept);
       const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
-      // A note is made one line of, whatever it is broken by.
+      // One line is made of a note, with any line breaks in it.
       const breaking = of === 'note of a region' ? '' : '\n\r\u2028\u2029';
       const unseen = '\u00ad\u200b\u2060\u{e0041}';
       for (const character of `\u0000\u0007\u007f\u0085\u009b${breaking}${turning}${unseen}`) {

@@ -1,4 +1,4 @@
-/** An answer of up to this size is read whatever room there is: most are far smaller, and it goes into one message. */
+/** An answer of up to this size is read however little room there is: most are far smaller, and it goes into one message. */
 const SMALL_BYTES = 256 * 1024;
 
 /** What the reader of an upstream's answer asks before it reads on. */

@@ -29,7 +29,7 @@ export function upstreamBody(
   const own = setMember(body, 'model', JSON.stringify(model));
   const isRenamed = route === 'chat.completions' && endpoint.developerRole === false;
   const named = isRenamed ? withSystemRoles(own) : own;
-  // Its answer would be kept: nobody here asks for that.
+  // Its answer would be kept: this service does not ask for that.
   if (route === 'responses') return setMember(named, 'store', 'false');
   if (!stream || route === 'embeddings') return named;
   return setMember(named, 'stream_options', streamOptions(memberText(named, 'stream_options')));

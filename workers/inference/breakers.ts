@@ -14,11 +14,11 @@ import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
 
 /** An organisation that called an endpoint within this time would notice if it failed for all. */
 const ACTIVE_MS = 60_000;
-/** More need not be remembered: two are enough to tell one caller's trouble from everybody's. */
+/** More need not be remembered: two are enough to tell one caller's trouble from all callers'. */
 const REMEMBERED_MAX = 32;
 /** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
-/** What no request provokes: it counts as often as it happens, whoever asked. */
+/** What no request provokes: it counts as often as it happens, for any caller. */
 const OF_THE_ENDPOINT = new Set<UpstreamFailure['kind']>(['connection', 'timeout']);
 /** A request is wrong, or one of too many, or asks for too much; or its client leaves, or reads too slowly. */
 const OF_THE_CALLER = new Set<UpstreamFailure['kind']>([
@@ -89,7 +89,7 @@ export class Breakers {
   }
 
   /**
-   * A connection that fails, and silence beyond our patience, is nobody's fault but the endpoint's. What was answered may
+   * A connection that fails, and silence beyond our patience, is the endpoint's fault alone. What was answered may
    * be the request's: each request counts once, and one organisation alone does not open the circuit for others that are
    * there.
    */

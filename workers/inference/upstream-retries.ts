@@ -60,9 +60,9 @@ const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set([
 export function mayEndOtherwise({ kind }: UpstreamFailure): boolean {
   return !FINAL.has(kind);
 }
-/** Nobody has worked for it: the same endpoint may be asked again. */
+/** No work was done for it: the same endpoint may be asked again. */
 const UNBEGUN: ReadonlySet<UpstreamFailure['kind']> = new Set(['connection', 'rate_limited']);
-/** The endpoint would do the same again, and go on computing what nobody waits for. */
+/** The endpoint would do the same again, and go on computing what no caller waits for. */
 const SPENT: ReadonlySet<UpstreamFailure['kind']> = new Set(['timeout', 'misconfigured']);
 
 const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' };

@@ -155,7 +155,7 @@ function textOfCall(call: unknown): string {
 /**
  * What a request with this body used, of which these texts were generated, choice by choice: as we count it, or as the
  * upstream `reported` it, if that can be of all choices and prompts. Some servers report one of them. Not known when the
- * prompt holds what nobody but the model can count.
+ * prompt holds what the model alone can count.
  */
 export type CountUsage = (
   entry: InferenceEntry,
@@ -213,7 +213,7 @@ export function unknownUsage(reason: UsageReason, counted: Usage | UnknownUsage)
   };
 }
 
-/** Other vocabularies make at least half and at most four times as many tokens of a text, whatever its writing. */
+/** Other vocabularies make at least half and at most four times as many tokens of a text in any script. */
 const FEWER = 2;
 const MORE = 4;
 /** And their templates add more around a chat and around each of its messages than ours. */

@@ -32,7 +32,7 @@ export interface LedgerEvents {
   attestationFailed(source: string, reason: string): void;
   /** Changed signing keys that cannot be read; the ones before stay in use. */
   signingKeysUnreadable(error: unknown): void;
-  /** Nobody tells this worker that receipts wait: it finds them by looking. */
+  /** This worker is not told that receipts wait: it finds them by looking. */
   noticesUnheard(error: unknown): void;
   failed(step: LedgerStep, error: unknown): void;
 }

@@ -33,7 +33,7 @@ export interface LedgerSteps {
   backlog: () => Promise<LedgerBacklog>;
   anchor: () => Promise<AnchorResult>;
   publishAnchor: () => Promise<PublicationResult>;
-  /** Undefined where nobody is asked for attestations. */
+  /** Undefined where none are asked for. */
   attest: (() => Promise<void>) | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface LedgerLoopOptions {
   events: LedgerEvents;
   /** Promises per batch: a full one means that more are waiting. */
   batchMax: number;
-  /** Calls back whenever somebody says that receipts wait. */
+  /** Calls back whenever a worker says that receipts wait. */
   onOwed: (ring: () => void) => void;
   /** Monotonic milliseconds. */
   now: () => number;

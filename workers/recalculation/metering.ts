@@ -157,7 +157,7 @@ async function revisePage(deps: MeteringDeps, owed: readonly OwedMeasurement[]):
   const committed =
     rows.length === 0 ? new Set<string>() : await revisions.commit(rows.map(({ row }) => row));
   for (const { receiptId, row } of rows) {
-    // One that somebody else revised meanwhile is looked at again by the next round.
+    // One that was revised meanwhile is looked at again by the next round.
     if (!committed.has(row.receiptId)) continue;
     events.revised(row);
     done.push({ receiptId, revisionId: row.receiptId });

@@ -35,7 +35,7 @@ export interface RevisionInput {
   metered?: MeteredInterval | undefined;
   kind: RevisionRow['kind'];
   reason: RevisionReason;
-  /** Why somebody asked for it, in their words; null where nobody said. */
+  /** Why it was asked for, in the words of who asked; null where that was not said. */
   askedBecause: string | null;
 }
 

@@ -50,7 +50,7 @@ export function receiptsEvents(log: Logger, registry: Registry) {
       const { receiptId, model } = row;
       log.warn({ event: 'receipt_degraded', receiptId, model, ...degradation });
     },
-    /** Another worker holds the entry, or has finished it: this one tells nobody of the receipt. */
+    /** Another worker holds the entry, or has finished it: this one tells no client of the receipt. */
     outcomeStale: (
       { lane, entryId, number: delivery }: Delivery,
       requestId: string,

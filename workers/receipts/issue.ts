@@ -77,7 +77,7 @@ function hourly(
   return gridSignal === undefined ? input : { ...input, gridSignal };
 }
 
-/** When it was on accelerators that a meter counts; undefined where none does, or where nobody knows its tokens. */
+/** When it was on accelerators that a meter counts; undefined where none does, or where its tokens are not known. */
 function meteredRun(record: InferenceRecord): MeteredRun | undefined {
   const { meteredEndpoint: endpoint, usage, startedAt, queuedMs, upstreamMs } = record;
   if (endpoint === undefined || usage.source === 'unknown' || upstreamMs === undefined)

@@ -13,7 +13,7 @@ interface Entry {
   w: string;
 }
 
-/** Everything on the page that somebody may look for by name, in the order in which equals are shown. */
+/** Everything on the page that a reader may look for by name, in the order in which equals are shown. */
 export function searchIndex(
   document: ApiDocument,
   sections: readonly { title: string; id: string; text: string }[],

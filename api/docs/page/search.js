@@ -1,4 +1,4 @@
-// The search of the page. Its index is one file of ours, fetched when somebody first goes to the field.
+// The search of the page. Its index is one file of ours, fetched when the field first has the focus.
 
 const box = document.getElementById('search');
 const field = box.querySelector('input');
@@ -114,7 +114,7 @@ const search = async () => {
     said.textContent = 'The index of the search could not be loaded. Type on to try again.';
     return close();
   }
-  // Somebody has typed on meanwhile; that search draws.
+  // The reader has typed on meanwhile; that search draws.
   if (field.value.trim() !== question) return;
   const found = find(entries, question);
   list.replaceChildren(...found.slice(0, RESULTS_MAX).map(optionOf));

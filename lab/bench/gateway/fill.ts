@@ -16,7 +16,7 @@ import type { Gateway } from './launch.ts';
 const DAY_MS = 86_400_000;
 /** Receipts are spread over so long before now. */
 const SPREAD_MS = 30 * DAY_MS;
-/** Committed in one statement: more than a worker does, because nobody waits. */
+/** Committed in one statement: more than a worker does, because no caller waits. */
 const AT_ONCE = 250;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url');

@@ -16,7 +16,7 @@ export function stamp(number: number): string {
   return `${MARK}${String(number).padStart(2, '0')}${String(nowUs()).padStart(DIGITS, '0')}`;
 }
 
-/** Finds the stamps in pieces of a stream, whatever the gateway in between has made of its frames. */
+/** Finds the stamps in pieces of a stream, however the gateway in between has cut its frames. */
 export class StampReader {
   readonly #onStamp: (number: number, writtenUs: number) => void;
   /** The end of the last piece, which may be the begin of a stamp, or of the end of the stream. */

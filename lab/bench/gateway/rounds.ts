@@ -88,7 +88,7 @@ function figuresOf(result: LoadResult, streamed: boolean): Map<string, number> {
 }
 
 /**
- * A process that nobody asked for seconds has given memory back, and takes it again in its next ones at up to half of what
+ * A process without a request for seconds has given memory back, and takes it again in its next ones at up to half of what
  * requests cost. Under a load that goes on it does neither, so that is not measured.
  */
 const LEAD_IN_S = 5;

@@ -22,7 +22,7 @@ export interface Sent {
   body?: Buffer | string;
 }
 
-/** What the attacker has: keys of two plans, the session of somebody in an organisation, the form of a visitor. */
+/** What the attacker has: keys of two plans, the session of a member of an organisation, the form of a visitor. */
 export interface Means {
   key: string;
   largerKey: string;
@@ -65,7 +65,7 @@ const withKey = (key: string, more: Record<string, string> = {}) => ({
   headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more },
 });
 
-/** Posts to sign in, each as somebody else. */
+/** Posts to sign in, each as another person. */
 const signIns = (pace: Attack['pace'], addresses: number): Attack => ({
   pace,
   addresses,

@@ -361,7 +361,7 @@ async function declare(
   if (held.account.state !== 'in_review') {
     return (await act(held, 'declare', { actor, details })).account;
   }
-  // A correction: the review stays open, and whoever decides it sees what the new vetting finds.
+  // A correction: the review stays open, and the reviewer who decides it sees what the new vetting finds.
   checkCorrection(actor);
   await appendAudit(held.client, held.surroundings, {
     orgId: held.account.id,
@@ -562,7 +562,7 @@ async function listAccounts(
 /** The first characters of a key as they are shown; more of a key is not kept. */
 const KEY_HEAD_LENGTH = 8;
 
-/** Whether an account's id, name, contacts or keys hold this text, whatever its case; a key's case counts. */
+/** Whether an account's id, name, contacts or keys hold this text, in upper or lower case; a key's case counts. */
 function matches(search: string) {
   const part = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
   return (eb: ExpressionBuilder<Database, 'account'>) =>

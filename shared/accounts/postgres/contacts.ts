@@ -7,7 +7,7 @@ import { draftOfContactAsked } from '../letters.ts';
 import { queueLetter } from './mail.ts';
 import { memberAddresses } from './readers.ts';
 
-/** Before it is approved an organisation can be anybody, and writes to no address that is not a member's. */
+/** Before it is approved an organisation can be a stranger's, and writes to no address that is not a member's. */
 const ASKING_STATES: ReadonlySet<AccountState> = new Set([
   'approved',
   'contracted',

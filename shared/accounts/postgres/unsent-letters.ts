@@ -29,7 +29,7 @@ export interface UnsentLetters {
   givenUp: number;
 }
 
-/** Letters are looked for every five seconds. One that nobody has tried for so long waits for something else. */
+/** Letters are looked for every five seconds. One that was not tried for so long waits for something else. */
 const UNTRIED_MS = 5 * 60_000;
 
 const COLUMNS = [
@@ -110,7 +110,7 @@ export function createUnsentLetters(pool: Pool, surroundings: Surroundings) {
 
     /**
      * Whether the mail server takes none: a letter about an organisation waits that it has not refused by itself, and none
-     * was sent since that one was written. Letters to persons do not count: whoever asks for a new password would see by
+     * was sent since that one was written. Letters to persons do not count: a person who asks for a new password would see by
      * this whether there is such a person.
      */
     async areLate(): Promise<boolean> {

@@ -10,7 +10,7 @@ const NOTES_KEY = 'regions:notes';
 /** Statuses set by operators at run time, by region code. Regions that are not in it have the catalogue's status. */
 export type RegionOverrides = ReadonlyMap<string, RegionStatus>;
 
-/** What operators tell everybody about a region. */
+/** What operators tell the public about a region. */
 export interface RegionNote {
   text: string;
   /** Epoch milliseconds. */

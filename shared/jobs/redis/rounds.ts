@@ -27,7 +27,7 @@ export interface LastRound {
 export interface Turns {
   /** Takes the turn for so long, unless another process has it: then in how many milliseconds it is free at the latest. */
   take(name: ScheduledJobName, forMs: number): Promise<'taken' | number>;
-  /** Nobody takes it for so long from now; with 0 anybody may, because a round has failed. */
+  /** No worker takes it for so long from now; with 0 any may, because a round has failed. */
   keep(name: ScheduledJobName, forMs: number): Promise<void>;
   /** Notes for operators how a round came out. */
   ended(name: ScheduledJobName, round: LastRound): Promise<void>;
@@ -72,7 +72,7 @@ export function runRounds<N extends ScheduledJobName>(options: RoundsOptions<N>)
   let failures = 0;
   let running: Promise<void> | undefined;
 
-  /** Returns for how long nobody is to take the turn, counted from the begin of the round. */
+  /** Returns for how long no worker is to take the turn, counted from the begin of the round. */
   async function round(): Promise<number> {
     const startedAt = now();
     try {
@@ -92,7 +92,7 @@ export function runRounds<N extends ScheduledJobName>(options: RoundsOptions<N>)
     }
   }
 
-  /** Sent with what follows; that nobody could note it does not make the round undone. */
+  /** Sent with what follows; that it could not be noted does not make the round undone. */
   function note(failure: string | null, attempts: number): void {
     turns
       .ended(name, { at: Date.now(), failure, attempts })

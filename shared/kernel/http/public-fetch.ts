@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { Agent, fetch } from 'undici';
 import { InsideAddress, isAddress, isPublicAddress, type PublicFetch } from '../public-address.ts';
 
-/** Whoever is asked answers within seconds, or is away. */
+/** A server that is asked answers within seconds, or is away. */
 const TIMEOUT_MS = 10_000;
 /** Descriptions of issuers, keys and tokens have some kilobytes. */
 const ANSWER_BYTES_MAX = 1_048_576;

@@ -1,5 +1,5 @@
 /**
- * Signatures where only WebCrypto checks them, which answers later. Whoever verifies goes on as if each held, is told
+ * Signatures where only WebCrypto checks them, which answers later. The verifier goes on as if each held, is told
  * nothing before all answers are there, and begins again when one did not hold: what is judged twice is bad anyway, and
  * judging is written once, without waiting, for Node and for browsers.
  */

@@ -63,7 +63,7 @@ export function ensureLaneKeys(dir: string): LaneKeyFile[] {
 
 /**
  * Makes a key that seals from then on (epoch ms), readable by this user alone. The content is on disk before the name is.
- * A name that is taken stays with whoever has it.
+ * A name that is taken stays with its owner.
  */
 export function createLaneKey(dir: string, sealsFrom: number): LaneKeyFile {
   mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -27,7 +27,7 @@ export interface RedisConnectOptions {
   name: string;
   /**
    * `interactive`: a caller waits, so a command fails within `INTERACTIVE_TIMEOUT_MS` and is never queued while the
-   * server is away; `admission`: the same, but whoever asks times it (see `Admissions`). `patient`: background work, which waits for the server to come back. `blocking`: a reader that parks
+   * server is away; `admission`: the same, but its caller times it (see `Admissions`). `patient`: background work, which waits for the server to come back. `blocking`: a reader that parks
    * in XREAD; it must not share its connection. `jobs`: what BullMQ is given; it parks on copies of it, for longer.
    */
   use: 'interactive' | 'admission' | 'patient' | 'blocking' | 'jobs';

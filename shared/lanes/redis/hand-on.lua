@@ -24,7 +24,7 @@ redis.call('ZADD', KEYS[4], ARGV[9], ARGV[5])
 redis.call('EXPIRE', KEYS[4], 3600)
 if ARGV[10] ~= '' then redis.call('SET', KEYS[5], ARGV[10], 'EX', tonumber(ARGV[11])) end
 local id = redis.call('XADD', KEYS[2], '*', 'e', ARGV[6])
--- Whoever hands it on says so next, unless it dies before that.
+-- The process that hands it on says so next, unless it dies before that.
 redis.call('SET', KEYS[6], ARGV[12] .. ' ' .. id, 'EX', tonumber(ARGV[11]))
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 redis.call('XDEL', KEYS[1], ARGV[2])

@@ -185,7 +185,7 @@ export class Outbox {
     this.#onError = onError;
   }
 
-  /** Queues a reply for the api process that waits for it, whoever holds the entry. Frames may wait for others. */
+  /** Queues a reply for the api process that waits for it, also where another holds the entry. Frames may wait for others. */
   send(processId: string, reply: Reply, payload: string = ''): void {
     this.#batch.messages.push({ processId, reply, payload });
     this.#batch.chars += payload.length;

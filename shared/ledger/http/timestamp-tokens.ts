@@ -32,7 +32,7 @@ export function encodeTimestampRequest(data: Uint8Array, nonce: Uint8Array): Uin
 
 /**
  * Reads an answer from anyone: granted, about these bytes, for this request, and signed by the key of a
- * certificate in it. Whether that certificate is to be trusted is for whoever relies on the timestamp.
+ * certificate in it. Whether that certificate is to be trusted is for the one who relies on the timestamp.
  * @returns epoch milliseconds of the authority's clock
  * @throws Error saying what does not fit
  */
@@ -51,7 +51,7 @@ export async function readTimestamp(
 /**
  * Reads an answer that was read before and kept, all but its nonce. It must still say the same, and be as it was: DER
  * without a byte to spare, its certificate the one that the signature names (RFC 3161, 2.4.1; RFC 5816). Other
- * certificates beside that one are for whoever relies on the timestamp.
+ * certificates beside that one are for the one who relies on the timestamp.
  * @returns epoch milliseconds of the authority's clock
  * @throws Error saying what does not fit
  */

@@ -64,7 +64,7 @@ function sizeSeen(
   const size = parseTreeSize(Buffer.from(answer.body).toString());
   if (size === null || size === oldSize) return null;
   if (size > checkpoint.size) {
-    // It remembers more than we have: we were put back to an older state, or somebody else has our key.
+    // It remembers more than we have: we were put back to an older state, or another has our key.
     throw new Error(`the witness has seen ${size} entries, we have ${checkpoint.size}`);
   }
   return size;

@@ -36,7 +36,7 @@ const KEEP_PLANS = statement(
 );
 
 /**
- * Until the transaction ends, a connection plans each statement that has a name once, whatever its parameters are. To be
+ * Until the transaction ends, a connection plans each statement that has a name once, for all parameters. To be
  * called after `planByIndex`, by which the plan is the same for all. Planning the sums of usage for each batch took a
  * quarter of what they cost.
  */

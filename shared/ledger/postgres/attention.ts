@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 
-/** Rows of each kind that are shown; whoever has more has one cause for most of them. */
+/** Rows of each kind that are shown; a store with more has one cause for most of them. */
 const SHOWN_MAX = 50;
 
 /** A log that takes no more receipts until a person has looked. */

@@ -18,7 +18,7 @@ const FORGET_READINGS = statement(
 
 /**
  * Forgets who ran on metered endpoints before `until`. Intervals stay, because receipts name them by digest: they say
- * what of their energy was whose for as long as somebody may ask an operator for it.
+ * what of their energy was whose for as long as a caller may ask an operator for it.
  * @returns how many rows of each are gone, at most `limit`
  */
 export async function forgetMetered(

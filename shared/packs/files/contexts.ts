@@ -22,7 +22,7 @@ const loaded = new Map<string, Buffer>();
 
 /**
  * The bytes of a context document, or undefined when there is none of that name. Media type `application/ld+json`.
- * @throws Error when a shipped file is not what its name promises: somebody changed it.
+ * @throws Error when a shipped file is not what its name promises: it was changed.
  */
 export function contextDocument(name: string): Buffer | undefined {
   const digest = DIGESTS.get(name);

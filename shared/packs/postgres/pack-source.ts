@@ -106,7 +106,7 @@ const PENDING = statement(
 
 export type PackSource = ReturnType<typeof createPackSource>;
 
-/** Somebody as reports name them. */
+/** A party as reports name it. */
 export interface NamedParty {
   name: string;
   identifier: string | null;

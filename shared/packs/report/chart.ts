@@ -3,7 +3,7 @@ import type { Totals } from '#shared/packs/totals.ts';
 import { scaleFor } from '#shared/methodology/readable.ts';
 import { escaped } from './text.ts';
 
-/** More bars are one, "other": nobody compares more. Months are all shown, since a gap would mislead. */
+/** More bars are one, "other": a reader does not compare more. Months are all shown, since a gap would mislead. */
 export const BARS_MAX = 6;
 
 const WIDTH = 640;

@@ -168,7 +168,7 @@ export class ReportFacts {
 
   /**
    * Greenhouse gas of the electricity alone, in kg, of one region or of all; null where a derivation has no document or no
-   * one factor. It is added up in the order of names, so that everybody who does comes to the same last bit.
+   * one factor. It is added up in the order of names, so that every reader who adds it up comes to the same last bit.
    */
   useGas(region?: string): number | null {
     let sum = 0;

@@ -127,7 +127,7 @@ function same(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
-/** A name from a stranger must not write on somebody's terminal. */
+/** A name from a stranger must not write on a reader's terminal. */
 function printable(name: string): string {
   return JSON.stringify(name).slice(0, 100);
 }

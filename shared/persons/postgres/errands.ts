@@ -6,8 +6,8 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 export type Errands = ReturnType<typeof createErrands>;
 
 /**
- * What is kept of somebody who has been sent for something, until they come back with it, once. Names are hashes and texts are
- * sealed by whoever keeps them; what nobody comes back for, housekeeping removes.
+ * What is kept of a person who has been sent for something, until they come back with it, once. Names are hashes and texts are
+ * sealed by the keeper; what is not come back for, housekeeping removes.
  */
 export function createErrands(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);

@@ -16,7 +16,7 @@ import { factorsResetLetter } from '../letters.ts';
 import { forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
-/** How long somebody who signed up may take to follow the link of the letter; they can ask for another. */
+/** How long a person who signed up may take to follow the link of the letter; they can ask for another. */
 const UNCONFIRMED_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Members that a page lists. */
 const MEMBERS_MAX = 1_000;
@@ -29,7 +29,7 @@ export interface Member extends Person {
   since: number;
 }
 
-/** What somebody is let in to: an organisation in a role, or the work of the service. */
+/** What a person is let in to: an organisation in a role, or the work of the service. */
 export type Place =
   | { kind: 'organisation'; orgId: string; role: OrganisationRole }
   | { kind: 'staff'; role: StaffRole };
@@ -66,7 +66,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         orgStateSince: since.getTime(),
         readableUntil: state === 'closed' ? since.getTime() + closedReadMs : null,
         role,
-        // An owner keeps another way in: an issuer that is away, or set up wrong, shuts nobody out for good.
+        // An owner keeps another way in: an issuer that is away, or set up wrong, shuts no owner out for good.
         asksSingleSignOn: required === true && role !== 'owner',
       }));
     },
@@ -147,7 +147,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       await queueLetter(pool, surroundings, letter);
     },
 
-    /** Makes somebody known who has come by themselves. Whoever has the address already stays as they are. */
+    /** Makes a person known who has come by themselves. One who has the address already stays as they are. */
     async signUp(who: Pick<Person, 'name' | 'email'>): Promise<void> {
       await ensurePerson(pool, surroundings, who);
     },
@@ -197,7 +197,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
     },
 
     /**
-     * Lets somebody in: makes the person when the address is new, and gives them the part. Doing it again changes the
+     * Lets a person in: makes the person when the address is new, and gives them the part. Doing it again changes the
      * role. The letter, when there is one, leaves with the act.
      */
     add: (
@@ -284,8 +284,8 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       }),
 
     /**
-     * For somebody who has lost app, codes and passkeys: the password alone lets them in again and confirms what they do, and
-     * whoever has a session open has to sign in anew. Who they are, support has to find out.
+     * For a person who has lost app, codes and passkeys: the password alone lets them in again and confirms what they do, and
+     * they have to sign in anew where a session is open. Who they are, support has to find out.
      */
     removeSecondFactor: (email: string, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
@@ -352,7 +352,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
   };
 }
 
-/** Somebody by their address, made known when it is new. */
+/** A person by their address, made known when it is new. */
 export async function ensurePerson(
   client: Parameters<typeof queriesOn>[0],
   surroundings: Surroundings,
@@ -381,7 +381,7 @@ export interface Attempts {
 /**
  * Counts an attempt under a name; returns in how many milliseconds there is one again, 0 when it is taken. It is taken by one
  * statement, so that attempts at once cannot pass together; one that has to wait is seen by a read, so that those who are
- * refused do not queue for the row. It stands in PostgreSQL, without which nobody signs in anyhow.
+ * refused do not queue for the row. It stands in PostgreSQL, without which no person signs in anyhow.
  */
 export async function takeAttempt(pool: Pool, name: string, rate: Attempts): Promise<number> {
   const waitMs = await waitOfAttempt(pool, name, rate);

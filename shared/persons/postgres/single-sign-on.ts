@@ -110,7 +110,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
     },
 
     /**
-     * Names the issuer. Where it or our name there changes, nobody has come in by it yet, it is asked of nobody, and who came in
+     * Names the issuer. Where it or our name there changes, it has let no member in yet and is asked of none, and who came in
      * by the one before is signed out.
      */
     save: (act: Act, { issuer, clientId, sealedSecret, role }: NewSingleSignOn): Promise<void> =>
@@ -144,7 +144,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
         },
       ),
 
-    /** Asks it of every member but owners, once it has let somebody in. */
+    /** Asks it of every member but owners, once it has let a member in. */
     setRequired: (act: Act, required: boolean): Promise<void> =>
       audited(act, 'single_sign_on.required', { required }, async (client) => {
         const changed = await queriesOn(client)
@@ -268,7 +268,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
         const actor: Actor = { kind: 'user', id: person.id, address };
         if (linked === undefined) {
           const { id: person_id, name, email } = person;
-          // Somebody who has been there under another name of the issuer is not taken over by this one.
+          // A person who has been there under another name of the issuer is not taken over by this one.
           const other = await on
             .selectFrom('persons.issuer_login')
             .select('subject')
@@ -317,7 +317,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
     return ensurePerson(client, surroundings, { name, email });
   }
 
-  /** Gives somebody their part, if they have none. Who was taken out needs an invitation. */
+  /** Gives a person their part, if they have none. Who was taken out needs an invitation. */
   async function ensureMember(
     client: PoolClient,
     { orgId, usual }: { orgId: string; usual: string },

@@ -10,10 +10,10 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { checkEmail } from '../checks.ts';
 import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
 
-/** Long enough for a holiday; an invitation that nobody took is not left open for ever. */
+/** Long enough for a holiday; an invitation that was not taken is not left open for ever. */
 const INVITATION_MS = 14 * 24 * 60 * 60 * 1_000;
 
-/** A part in an organisation that waits for somebody to take it. */
+/** A part in an organisation that waits for a person to take it. */
 export interface Invitation {
   orgId: string;
   orgName: string;
@@ -53,15 +53,15 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
     }));
 
   return {
-    /** Those that an organisation has sent and nobody has taken. */
+    /** Those that an organisation has sent and that were not taken. */
     invitations: (orgId: string): Promise<Invitation[]> =>
       read(open().where('i.org_id', '=', orgId)),
 
-    /** Those for somebody, by the address that they have confirmed. */
+    /** Those for a person, by the address that they have confirmed. */
     invitationsFor: ({ email }: Pick<Person, 'email'>): Promise<Invitation[]> =>
       read(open().where('i.email', '=', email)),
 
-    /** Invites an address. Whether somebody has it is not told. Doing it again changes the role. */
+    /** Invites an address. Whether a person has it is not told. Doing it again changes the role. */
     invite: (
       { orgId, actor, by }: Act,
       typed: string,
@@ -132,7 +132,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
               role,
               created_at: new Date(surroundings.now()),
             })
-            // Whoever is in already, by an operator, stays as they are.
+            // A member who is in already, by an operator, stays as they are.
             .onConflict((conflict) => conflict.columns(['person_id', 'org_id']).doNothing())
             .execute();
         }
@@ -167,7 +167,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
         });
       }),
 
-    /** Takes somebody out with their next request. Everybody may go by themselves. */
+    /** Takes a member out with their next request. Every member may go by themselves. */
     remove: ({ orgId, actor, by }: Act, personId: string): Promise<void> =>
       inTransaction(pool, async (client) => {
         const member = await lockMember(client, orgId, personId);
@@ -218,7 +218,7 @@ export async function keepAnOwner(
   if (role !== undefined) demandAnotherOwner({ role, owners: ownersAmong(locked) });
 }
 
-/** Who somebody is at the issuer of an organisation that they leave: should they be invited again, it names them anew. */
+/** Who a member is at the issuer of an organisation that they leave: should they be invited again, it names them anew. */
 export async function forgetIssuerLogin(
   client: PoolClient,
   orgId: string,

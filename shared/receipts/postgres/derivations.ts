@@ -57,7 +57,7 @@ export const addDerivations = (first: number): string =>
 
 /**
  * Which records a store has been given already: after the first receipt of a deployment naming its record costs nothing.
- * Whatever fails makes it forget, since the database may be another one afterwards.
+ * Any failure makes it forget, since the database may be another one afterwards.
  */
 export class KnownDerivations {
   readonly #known = new Set<string>();

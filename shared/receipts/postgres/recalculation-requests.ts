@@ -134,7 +134,7 @@ export function createRecalculationRequests(pool: Pool, surroundings: Surroundin
   };
 }
 
-/** What is owed to a degraded receipt becomes due, as if it had never been tried, in the name of whoever asked last. */
+/** What is owed to a degraded receipt becomes due, as if it had never been tried, in the name of the last to ask. */
 const dueNow = (by: Asked) =>
   ({ state: 'pending', attempts: 0, due_at: now, flagged_at: now, ...askedColumns(by) }) as const;
 
@@ -165,7 +165,7 @@ async function flag(
             .and([
               eb('b.kind', '=', 'degraded'),
               eb('v.original_id', 'is', null),
-              // Where nobody knows the tokens, no other attempt will.
+              // Where the tokens are not known, no other attempt will.
               eb('b.input_tokens', 'is not', null),
             ])
             .as('degraded'),

@@ -105,7 +105,7 @@ function isAboutData(error: unknown): boolean {
 
 /**
  * One statement, so one transaction: the bodies, the derivation records that no receipt named before, the promises to
- * integrate them, and the promises to estimate degraded ones again, unless nobody knows what they used. The primary key on `entry_id` is the guard against a receipt being issued twice, however often the lane
+ * integrate them, and the promises to estimate degraded ones again, unless what they used is not known. The primary key on `entry_id` is the guard against a receipt being issued twice, however often the lane
  * delivers.
  */
 const commit = (name: string, more: string) =>

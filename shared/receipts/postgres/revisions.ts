@@ -18,7 +18,7 @@ import { type RevisableReceipt, revisableAmong, revisableOf } from './revisable.
 /** What is owed to a degraded receipt. */
 export interface OwedReceipt extends RevisableReceipt {
   attempts: number;
-  /** Why somebody asked for it, where they said so. */
+  /** Why it was asked for, where that was said. */
   askedBecause: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface FailedRecalculation {
 }
 
 /**
- * One statement, so one transaction. Whoever is first with a receipt's successor has it: the primary key of
+ * One statement, so one transaction. The first with a receipt's successor has it: the primary key of
  * `receipt_revision` decides, a second one waits for the first to commit and then writes nothing.
  */
 const COMMIT = statement(
@@ -237,7 +237,7 @@ export function createRestatementStore(pool: Pool) {
       receipts: RevisableReceipt[];
       lastId: string | null;
       notIntegrated: number;
-      /** Why the run was asked for, where somebody said so. */
+      /** Why the run was asked for, where that was said. */
       askedBecause: string | null;
     }> {
       const rows = await queryRows(pool, PAGE, [orgId, limit]);

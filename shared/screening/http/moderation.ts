@@ -51,7 +51,7 @@ export type Moderation =
  *
  * A request that could not be judged says little: its own texts may be the reason, and a caller could choose them so. A
  * probe with a text of our own tells whether the endpoint works. While it does, what could not be judged does not pass, in
- * either mode, and nobody else notices. Five failed probes in a row stop the asking for a while; a probe ends that, too.
+ * either mode, and no other caller notices. Five failed probes in a row stop the asking for a while; a probe ends that, too.
  */
 export class Moderator {
   readonly #options: ModerationOptions;

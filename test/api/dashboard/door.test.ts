@@ -79,7 +79,7 @@ describe('signing in', () => {
   );
 
   it(
-    'a session is a new one: a cookie that was there before gets nobody in',
+    'a session is a new one: a cookie that was there before lets no visitor in',
     { tags: ['dashboard.session'] },
     async () => {
       const attacker = browser();
@@ -360,7 +360,7 @@ describe('passwords', () => {
   );
 
   it(
-    'asking for a link says the same for an address that nobody has',
+    'asking for a link says the same for an address without an account',
     { tags: ['dashboard.password'] },
     async () => {
       const ask = (email: string) =>
@@ -376,7 +376,7 @@ describe('passwords', () => {
   );
 
   it(
-    'sessions are listed, another can be ended, and somebody else’s cannot',
+    'sessions are listed, another can be ended, and another person’s cannot',
     { tags: ['dashboard.session'] },
     async () => {
       const [here, there, stranger] = [
@@ -431,7 +431,7 @@ describe('forms', () => {
   );
 
   it(
-    'nobody can be signed in by another site: the sign-in form has a token of the visitor’s',
+    'another site signs no visitor in: the sign-in form has a token of the visitor’s',
     { tags: ['dashboard.forms'] },
     async () => {
       const fresh = browser({ address: '192.0.2.52' });

@@ -181,7 +181,7 @@ it(
 );
 
 it(
-  'an auditor changes nothing by any form, and the pages of the service are for nobody else',
+  'an auditor changes nothing by any form, and the pages of the service are for its own roles alone',
   { tags: ['dashboard.roles'] },
   async () => {
     const { visitor, token } = await signedIn(part('auditor'));

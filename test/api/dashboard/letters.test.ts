@@ -143,7 +143,7 @@ it(
 );
 
 it(
-  'without TLS, with a certificate that nobody knows, or while the server refuses or is away, a letter waits and no login is shown',
+  'without TLS, with a certificate of an unknown authority, or while the server refuses or is away, a letter waits and no login is shown',
   { tags: ['dashboard.letters'] },
   async () => {
     const plain = await startSmtpServer({ login: LOGIN, host: ELSEWHERE });

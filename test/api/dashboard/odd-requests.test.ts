@@ -154,7 +154,7 @@ beforeAll(async () => {
   await readFields();
 });
 
-/** Opens a page of each kind as somebody who may, and notes the fields of its forms. */
+/** Opens a page of each kind as a person who may, and notes the fields of its forms. */
 async function readFields(): Promise<void> {
   for (const { method, url } of routes) {
     if (method !== 'GET') continue;
@@ -246,7 +246,7 @@ async function problemsOf(all: fc.Arbitrary<Asked>, numRuns: number): Promise<st
   return problems;
 }
 
-/** Mostly somebody who may come in there. */
+/** Mostly a person who may come in there. */
 function roleFor(pattern: string): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 3, arbitrary: fc.constant(insiderOf(pattern)) },
@@ -301,7 +301,7 @@ function oddFields(pattern: string, further: readonly string[] = []): fc.Arbitra
 }
 
 it(
-  'no address and no query gets a failure: each is answered by a page, whoever asks',
+  'no address and no query gets a failure: each is answered by a page, for every visitor',
   { tags: ['dashboard.odd-requests'], timeout: 300_000 },
   async () => {
     const further = ['after', 'days', 'by', 'and', 'from', 'to', 'do', 'done', 'part', 'rows'];
@@ -319,7 +319,7 @@ it(
 );
 
 it(
-  'no form gets a failure, whatever stands in its fields: it is taken or told what is wrong',
+  'no form gets a failure, with any text in its fields: it is taken or told what is wrong',
   { tags: ['dashboard.odd-requests'], timeout: 300_000 },
   async () => {
     const forms = patterns('POST')

@@ -163,7 +163,7 @@ describe('accounts, for operators', () => {
   );
 
   it(
-    'reviewers and owners have none of these pages; nobody acts on an organisation of their own, or by a form of another session',
+    'reviewers and owners have none of these pages; no operator acts on an organisation of their own, or by a form of another session',
     { tags: ['dashboard.operators', 'dashboard.roles'] },
     async () => {
       const { id } = await activeAccount(registries);
@@ -309,7 +309,7 @@ describe('looking up', () => {
 
 describe('a key that support is asked about', () => {
   it(
-    'is revoked, marked as leaked and restored with a reason, leaked or not; nobody does so to a key of their own organisation',
+    'is revoked, marked as leaked and restored with a reason, leaked or not; no operator does so to a key of their own organisation',
     { tags: ['dashboard.operators', 'accounts.support', 'dashboard.step-up'] },
     async () => {
       const { id } = await activeAccount(registries);
@@ -483,7 +483,7 @@ describe('the health of the service', () => {
 
 describe('the running service', () => {
   it(
-    'a region is set with a note for everybody and a reason for the log, in the operator’s name; opening one asks for the password',
+    'a region is set with a note for the public and a reason for the log, in the operator’s name; opening one asks for the password',
     { tags: ['dashboard.regions', 'dashboard.step-up'] },
     async () => {
       const page = `${SERVICE}/regions`;

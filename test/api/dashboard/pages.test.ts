@@ -54,7 +54,7 @@ describe('keys', () => {
       expect(`${once} ${cookie.value}`).not.toContain(secret);
       const id = new RegExp(`${keys}/(key_\\w+)`).exec(once)![1]!;
       const address = `${keys}/${id}`;
-      // A reload issues no other key, and shows this one to nobody: not even to who brings the cookie to another session.
+      // A reload issues no other key, and shows this one to no visitor: not even to one who brings the cookie to another session.
       expect((await visitors.owner.get(once)).headers.location).toBe(`${address}?done=issued`);
       visitors.member.cookies.set('docket_issued', cookie.value);
       expect((await visitors.member.get(once)).statusCode).toBe(303);
@@ -137,7 +137,7 @@ describe('keys', () => {
       expect(await step(visitors.auditor)).toBe('Confirm traffic');
       await used(id, '2 hours');
       expect(await step()).toBe('Revoke the old key');
-      // Whoever comes by another way finds it.
+      // A visitor who comes by another way finds it.
       for (const page of [keys, `${keys}/${id}`, `${keys}/${successor}`]) {
         expect((await visitors.member.get(page)).payload).toContain(`href="${rotation}"`);
       }
@@ -151,7 +151,7 @@ describe('keys', () => {
   );
 
   it(
-    'an organisation’s admin may grant admin:keys; nobody grants what is beyond the plan',
+    'an organisation’s admin may grant admin:keys; no admin grants what is beyond the plan',
     { tags: ['dashboard.keys'] },
     async () => {
       const keys = `/dashboard/${orgId}/keys`;
@@ -310,7 +310,7 @@ describe('who may what', () => {
 
 describe('what an act says when it is done', () => {
   it(
-    'an address that names no act says nothing, whatever objects have by that name',
+    'an address that names no act says nothing, also where objects have a member of that name',
     { tags: ['dashboard.forms'] },
     async () => {
       const key = `/dashboard/${orgId}/keys/${await newKey()}`;
@@ -473,7 +473,7 @@ describe('the audit log and the team', () => {
 
 describe('every page', () => {
   it(
-    'what somebody typed is text, in every place that shows it',
+    'what a person typed is text, in every place that shows it',
     { tags: ['dashboard.escaped'] },
     async () => {
       const name = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`;
@@ -502,7 +502,7 @@ describe('every page', () => {
   );
 
   it(
-    'pages carry no script or style of their own, allow none, and are kept by nobody',
+    'pages carry no script or style of their own, allow none, and are kept by no cache',
     { tags: ['dashboard.escaped'] },
     async () => {
       const keys = `/dashboard/${otherOrgId}/keys`;

@@ -118,7 +118,7 @@ describe('receipts', () => {
       const request = id.replace('rcpt_', 'req_');
       const byRequest = await visitors.member.get(`/dashboard/receipts/${request}/receipt.json`);
       expect(byRequest.payload).toBe(bytes.payload);
-      // The page as well, by whatever id of the receipt, its request or its answer.
+      // The page as well, by any id of the receipt, its request or its answer.
       const answer = id.replace('rcpt_', 'chatcmpl-');
       for (const name of [request, answer]) {
         const page = await visitors.member.get(`${list()}/${name}`);
@@ -128,7 +128,7 @@ describe('receipts', () => {
       }
       expect((await visitors.stranger.get(ofVerifier)).statusCode).toBe(404);
       expect((await nobody.get(ofVerifier)).statusCode).toBe(401);
-      // Whoever has signed in comes back to it.
+      // A person who has signed in comes back to it.
       const back = await visitors.member.get(`/dashboard/sign-in?to=${address}`);
       expect(back.headers.location).toBe(address);
     },

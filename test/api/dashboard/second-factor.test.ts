@@ -133,7 +133,7 @@ describe('a second factor', () => {
       const three = stranger();
       expect((await three.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
       expect(await isIn(three)).toBe(false);
-      // The session of somebody else beside the challenge opens nothing of either by their code.
+      // The session of another person beside the challenge opens nothing of either by their code.
       const other = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
       const four = stranger();
       await four.signIn(other);

@@ -85,7 +85,7 @@ const ANSWERS = Object.fromEntries(
 
 describe('signing up', () => {
   it(
-    'somebody signs up by a letter, founds an organisation, declares in steps that can be resumed, and comes to a first key',
+    'a person signs up by a letter, founds an organisation, declares in steps that can be resumed, and comes to a first key',
     { tags: ['dashboard.sign-up', 'accounts.onboarding'] },
     async () => {
       const email = 'nora@newcomer.example';

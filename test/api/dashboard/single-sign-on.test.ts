@@ -336,7 +336,7 @@ describe('what a session by an issuer is good for', () => {
       expect((await create({ 'confirming-password': 'done' })).payload).toContain(
         'not confirmed it there yet',
       );
-      // Somebody else at the issuer confirms nothing here.
+      // Another person at the issuer confirms nothing here.
       const again = async (who: Account) => {
         const begun = await visitor.get(`/dashboard/sso/${ours.id}/start?again=1`);
         expect(begun.headers.location).toContain('prompt=login');
@@ -389,7 +389,7 @@ describe('what is not let in', () => {
     ],
     ['a token for another sign-in', { claims: { ...claims, nonce: 'another' } }, 'does not hold'],
     ['a token that is over', { claims: { ...claims, exp: 1_000_000_000 } }, 'does not hold'],
-    ['a token signed by somebody else', { claims, foreignKey: true }, 'does not hold'],
+    ['a token signed with another key', { claims, foreignKey: true }, 'does not hold'],
     ['a token without a signature', { claims, alg: 'none' }, 'does not hold'],
   ])('%s', { tags: ['dashboard.single-sign-on-refusals'] }, async (_, forgery, words) => {
     forged.say(forgery);

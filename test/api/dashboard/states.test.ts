@@ -127,7 +127,7 @@ const NO_PAGES = [
   'sso/:org/start',
 ];
 
-/** What everybody reads, outside the dashboard. */
+/** What the public reads, outside the dashboard. */
 const FRONT = ['/', '/status', '/verify'] as const;
 
 /** An organisation in a state, with the ids of its things by the part of an address before them. */
@@ -367,7 +367,7 @@ async function open(who: Reader, address: string) {
   return { statusCode, payload };
 }
 
-/** What is wrong with a page, whatever it is about; undefined where there is none to be read. */
+/** What is wrong with a page about anything; undefined where there is none to be read. */
 async function faultsOf(who: Reader, address: string): Promise<string[] | undefined> {
   const { statusCode, payload } = await open(who, address);
   if (statusCode !== 200) return undefined;

@@ -25,7 +25,7 @@ let org = '';
 let owner: Person;
 let visitor: TestBrowser;
 
-/** Somebody whose sign-in was an hour ago. */
+/** A person whose sign-in was an hour ago. */
 async function signedInLongAgo(person: Person, address: string): Promise<TestBrowser> {
   const one = browser({ address });
   await one.signIn(person);
@@ -161,7 +161,7 @@ describe('acts that give', () => {
   );
 });
 
-describe('what somebody signs in with', () => {
+describe('what a person signs in with', () => {
   const ACCOUNT = '/dashboard/account';
   const key = { name: 'a key', scope: 'inference:write' };
   const NEXT = 'another correct horse battery';

@@ -89,7 +89,7 @@ describe('the team', () => {
   );
 
   it(
-    'an invitation is for one address: nobody else takes it, nor when it was withdrawn, declined or is over',
+    'an invitation is for one address: no other person takes it, nor when it was withdrawn, declined or is over',
     { tags: ['dashboard.team', 'dashboard.organisations'] },
     async () => {
       const [invited, other] = [await somebody(), await somebody()];
@@ -148,7 +148,7 @@ describe('the team', () => {
   );
 
   it(
-    'an admin deals with everybody but owners; members and auditors with nobody; everybody may leave',
+    'an admin deals with all but owners; members and auditors deal with none; every member may leave',
     { tags: ['dashboard.team', 'dashboard.roles'] },
     async () => {
       const [admin, member, auditor] = [

@@ -50,7 +50,7 @@ it.each([
   { around: 0o755, cache: 0o755, used: true },
   { around: 0o755, cache: 0o777, used: false },
   { around: 0o777, cache: 0o755, used: false },
-])('docket up runs what was compiled only where nobody else can write: %o', async (modes) => {
+])('docket up runs what was compiled only where no other user can write: %o', async (modes) => {
   const directory = emptyDirectory();
   const cache = join(directory, 'compile-cache');
   mkdirSync(cache);

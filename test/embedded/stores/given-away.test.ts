@@ -26,7 +26,7 @@ import { giveTo, removeGiven } from '#embedded/stores/unprivileged-user.ts';
 import { connectTo } from '#test/support/lanes.ts';
 
 const asRoot = process.getuid?.() === 0;
-/** Only root can give to another; anybody can give to themselves. */
+/** Only root can give to another; any user can give to themselves. */
 const NOBODY = asRoot
   ? { uid: 65_534, gid: 65_534 }
   : { uid: process.getuid!(), gid: process.getgid!() };

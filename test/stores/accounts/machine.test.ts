@@ -303,7 +303,7 @@ describe('what an account may do', () => {
     },
   );
 
-  it('nobody becomes active again or at first who was not screened against the current lists since the contract was recorded', async () => {
+  it('no account becomes active again or at first that was not screened against the current lists since the contract was recorded', async () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);
     await accounts.declare(id, declaration(), OPERATOR);
     await vet(id);

@@ -124,7 +124,7 @@ describe('the outbox', () => {
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 1, failed: 0 });
   });
 
-  it('says of a letter that nobody has tried for five minutes that it waits, and to everybody only where it is about an organisation', async () => {
+  it('says of a letter that was not tried for five minutes that it waits, and to the public only where it is about an organisation', async () => {
     await queueLetter(pool, clock, letter);
     clock.advance(5 * 60_000 + 1);
     expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([1, false]);
@@ -162,7 +162,7 @@ describe('the outbox', () => {
 });
 
 describe('letters about an account', () => {
-  it('tell contacts of it, each once, and ask nobody to come where they are no member; owners hear the outcome', async () => {
+  it('tell contacts of it, each once, and ask no contact to come where they are no member; owners hear the outcome', async () => {
     const registries = createRegistries(database.poolAs('docket_operator'), clock);
     const account = await registries.accounts.create(newAccount(), OPERATOR);
     const told = recording();
@@ -286,7 +286,7 @@ describe('letters to strangers', () => {
     billing: { name: 'Click https://evil.example', email: `b${i}@${domain}` },
     technical: { name: 'Click https://evil.example', email: `T${i}@${domain}` },
   });
-  /** An organisation that somebody has founded a moment ago, with contacts at a domain of others. */
+  /** An organisation founded a moment ago, with contacts at a domain of others. */
   async function founded(domain: string) {
     const person = await newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }]);
     const actor: Actor = { kind: 'user', id: person.id };

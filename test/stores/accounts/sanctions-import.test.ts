@@ -169,7 +169,7 @@ describe('vetting', () => {
       code: 'customer_suspended',
     });
 
-    // A person finds that it is somebody else; the same entry does not suspend it again.
+    // An operator finds that it is another party; the same entry does not suspend it again.
     await expect(accounts.reinstate(id, OPERATOR, 'no')).rejects.toMatchObject({
       code: 'invalid_account_state',
     });

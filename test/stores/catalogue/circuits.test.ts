@@ -49,7 +49,7 @@ describe('the board of open circuits', () => {
     expect(await known([])).toEqual([]);
   });
 
-  it('believes nobody alone whose peers call the endpoint with success', async () => {
+  it('believes no worker alone whose peers call the endpoint with success', async () => {
     const [one, other] = [createCircuitBoard(client, 'w1'), createCircuitBoard(client, 'w2')];
     await one.publish([OPEN]);
     expect(await known(['eu a'])).toEqual(['eu a']);

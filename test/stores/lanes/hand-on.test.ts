@@ -40,7 +40,7 @@ describe('handing a request on to another region', () => {
     const { head, sealed, place } = decodeInferenceEntry(text!);
     expect(head).toEqual(one.to);
     expect(testSeals().open(sealed!, place)).toBe('{"a":1}');
-    // Nobody holds it twice: once it has gone, the delivery can do nothing more.
+    // It is not held twice: once it has gone, the delivery can do nothing more.
     expect(await handOn(one)).toBe('gone');
     expect(await lengths()).toEqual([0, 1]);
   });

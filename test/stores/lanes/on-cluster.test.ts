@@ -303,7 +303,7 @@ it('what a caller waits for is sent once: when its connection breaks it fails, a
   const admitting = connectRedis({ url, name: 'admitting', use: 'admission' });
   await once(admitting, 'ready');
   const parked = admitting.blpop('{s0}:nothing', 0);
-  // It fails before anybody waits for it.
+  // It fails before the test waits for it.
   parked.catch(() => {});
   await until(async () => {
     const killed = await Promise.all(

@@ -46,7 +46,7 @@ describe('commands of one turn', () => {
 
   it('commands fail at once when the connection breaks before they are answered, and later ones work again', async () => {
     const blocked = client.blpop('nothing', 0);
-    // It fails before anybody waits for it.
+    // It fails before the test waits for it.
     blocked.catch(() => {});
     await watcher.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await expect(blocked).rejects.toThrow();

@@ -50,7 +50,7 @@ const examine = (orgId?: string): Promise<Finding[]> =>
     ...(orgId === undefined ? {} : { orgId }),
     signatures: checkSignaturesOf([signer.publicKey]),
     anchorSignatures: checkSignaturesOf([writer.signer.publicKey]),
-    // Nobody has attested anything here.
+    // Nothing was attested here.
     attestations: { witnesses: [], verify: () => false, readTimestamp: async () => 0 },
   });
 const told = (findings: Finding[]): string[] =>

@@ -161,7 +161,7 @@ describe('anchoring', () => {
     await grow('org_a', 1);
     await writer.turn(worker);
     const own = (await reader.proof('org_a'))!;
-    // Every hash on the path is new each time, whoever has grown.
+    // Every hash on the path is new each time, whichever ledger has grown.
     for (const [older, newer] of [
       [first, other],
       [other, own],

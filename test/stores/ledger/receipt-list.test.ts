@@ -80,7 +80,7 @@ describe('a list of receipts', () => {
     fc.option(fc.constantFrom(...values), { nil: undefined });
   const hour = fc.option(fc.integer({ min: -1, max: 400 }), { nil: undefined });
 
-  it('has every receipt that fits once and in order, whatever it is asked for and wherever they lie', async () => {
+  it('has every receipt that fits once and in order, for any question and wherever they lie', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({

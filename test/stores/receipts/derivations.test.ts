@@ -72,7 +72,7 @@ describe('a derivation record', () => {
     expect((await readDerivations(api, [row.derivation.digest])).size).toBe(1);
   });
 
-  it('has the name of its content, which nobody can change', async () => {
+  it('has the name of its content, which cannot be changed', async () => {
     const { digest } = recordOf('{"a":1}');
     const insert = 'insert into derivation (digest, body) values ($1, $2)';
     await expect(database.pool.query(insert, [digest, Buffer.from('{"a":2}')])).rejects.toThrow(
@@ -86,7 +86,7 @@ describe('a derivation record', () => {
   });
 });
 
-it('nothing is owed to a receipt whose tokens nobody knows: no other attempt will know them', async () => {
+it('nothing is owed to a receipt whose tokens are not known: no other attempt will know them', async () => {
   const store = createReceiptStore(pool);
   const unknown = issue({
     outcome: 'partial',

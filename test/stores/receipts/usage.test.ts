@@ -387,7 +387,7 @@ describe('sums of the ledger', () => {
     );
   });
 
-  it('usage up to now is read from sums, whatever the receipts of this hour are', async () => {
+  it('usage up to now is read from sums, with any receipts of this hour', async () => {
     const now = Date.now();
     await commitReceipts(receipts, signer, [
       at(now - 2, { orgId: 'org_now' }),
@@ -400,7 +400,7 @@ describe('sums of the ledger', () => {
     };
     const before = await upToNow('day');
     expect(before.requests).toBe(2);
-    // Whoever reads a receipt one by one now reads something else.
+    // A reader of single receipts now reads something else.
     await tamper(
       database.pool,
       `update ledger_body set output_tokens = output_tokens + 1 where org_id = $1`,

@@ -31,7 +31,7 @@ describe('a letter that cannot be sent', () => {
 });
 
 describe('why a letter could not be sent', () => {
-  it('is told on one line of 500 characters at most, whatever the mail server says', () => {
+  it('is told on one line of 500 characters at most, with any words of the mail server', () => {
     assert(
       property(string({ unit: 'binary' }), nat(100), (said, times) => {
         const shown = describeFailure(new Error(said.repeat(times)));
@@ -312,7 +312,7 @@ describe('names and reasons in letters', () => {
   };
   const lines = lettersOf('a name').length;
 
-  it('make no link, no line, no turn of direction and no long text, whatever they are', () => {
+  it('make no link, no line, no turn of direction and no long text, with anything in them', () => {
     const hostile = [
       'Win at https://evil.example/now',
       'www.evil.example',
@@ -378,7 +378,7 @@ describe('names and reasons in letters', () => {
     for (const [name, shown] of HOSTILE_NAMES) expect(named(name)).toBe(shown);
   });
 
-  it('never change what the letter around them says, whatever they are', () => {
+  it('never change what the letter around them says, with anything in them', () => {
     const odd = constantFrom(
       ...Array.from(
         '.․﹒．。｡⒈…:：﹕︓/／@＠﹫"＂〞‟❞″›”’\'`\u030b\u200b\u200c\u200d\u2060\u{e0041}\u00ad\ufe0f \n\u202eaé中ش1',

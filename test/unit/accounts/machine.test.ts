@@ -42,7 +42,7 @@ const event = fc.oneof(
     kind: fc.constantFrom(...ACTOR_KINDS),
     reason: fc.constantFrom(undefined, '', 'because'),
   }),
-  // Evidence comes and changes at any time, whatever the account's state.
+  // Evidence comes and changes at any time, in any state of the account.
   fc.record({
     type: fc.constant('evidence' as const),
     change: fc.oneof(

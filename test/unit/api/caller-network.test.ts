@@ -80,7 +80,7 @@ describe('who callers are, for limits', () => {
     );
   });
 
-  it('the port that a proxy writes down makes nobody another caller', () => {
+  it('the port that a proxy writes down makes no caller another', () => {
     const port = fc.integer({ min: 0, max: 65_535 });
     fc.assert(
       fc.property(fc.ipV4(), fc.ipV6(), port, (v4, v6, one) => {

@@ -79,7 +79,7 @@ it(
 );
 
 it(
-  'a small body gets in whatever large ones and small ones of others are on their way',
+  'a small body gets in beside any large ones and small ones of others on their way',
   { tags: ['limits.intake'] },
   () => {
     const { announce, gaveUp } = openGate(20 * MIB);

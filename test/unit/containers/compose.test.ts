@@ -57,7 +57,7 @@ describe('compose.yaml', () => {
 });
 
 describe('the Dockerfile', () => {
-  it('takes its base as an argument, runs as nobody’s user and starts docket', () => {
+  it('takes its base as an argument, runs as an unprivileged user and starts docket', () => {
     expect(dockerfile).toMatch(/^ARG BASE=node:26-slim$/m);
     expect(dockerfile.match(/^FROM \S+/gm)).toEqual(['FROM ${BASE}', 'FROM ${BASE}']);
     expect(dockerfile).toMatch(/^USER 10001:10001$/m);

@@ -69,7 +69,7 @@ describe('the launcher’s output', () => {
     expect([first, ...others].join('')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 
-  it('ends lines of a process at a line feed alone, in whatever pieces they come', async () => {
+  it('ends lines of a process at a line feed alone, in any pieces', async () => {
     const bytes = Buffer.from('one\u2028{"level":"fatal"}\u2029\rstill one\n\ntwo µ\nthe rest');
     for (const size of [1, 3, 7, bytes.length]) {
       const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>

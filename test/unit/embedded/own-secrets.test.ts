@@ -62,7 +62,7 @@ describe('the secrets of a process that the launcher starts', () => {
     });
   });
 
-  it('what calls nobody has none at all, nor the address of a store', () => {
+  it('what calls no upstream has none at all, nor the address of a store', () => {
     expect(withoutSecrets(env, catalogue)).toEqual({ PATH: '/bin', SANDBOX_API_KEY: 'ours' });
   });
 });

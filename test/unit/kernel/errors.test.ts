@@ -64,7 +64,7 @@ describe('a fault', () => {
     expect(new Fault('export_not_ready', details)).toMatchObject(details);
   });
 
-  it('fills values in as they are, whatever they contain', () => {
+  it('fills values in as they are, with anything in them', () => {
     const values = { state: '{act}', wanted: '$&', act: 'x' };
     expect(new Fault('key_state_conflict', { values }).message).toBe(
       'The key is {act}; only a key that is $& can be x.',

@@ -134,7 +134,7 @@ function countingCharacters<T>(work: () => T): { given: T; calls: number } {
 describe('a text that holds a key', () => {
   const between = fc.constantFrom('', ' ', '\n', '\u200b', '\u00ad', '-', ' … ', '“');
 
-  it('loses all but its first characters, whatever stands between or before them', () => {
+  it('loses all but its first characters, with anything between or before them', () => {
     fc.assert(
       fc.property(key, between, fc.boolean(), fc.nat({ max: 37 }), (whole, gap, prefixed, at) => {
         const secret = whole.slice(4);

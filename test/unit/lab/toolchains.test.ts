@@ -6,7 +6,7 @@ import { CLIENTS } from '#lab/languages/clients.ts';
 import { makeReady } from '#lab/languages/toolchains.ts';
 import { Cache, NotToBeHad } from '#lab/upstreams/cache.ts';
 
-/** Says that it is new enough, and makes environments that hold nothing but itself; whatever pip is asked for, it installs. */
+/** Says that it is new enough, and makes environments that hold nothing but itself; pip installs all that it is asked for. */
 const PYTHON = `#!/bin/sh
 PATH=/usr/bin:/bin
 case "$*" in

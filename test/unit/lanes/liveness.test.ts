@@ -61,7 +61,7 @@ describe('a process that may take others for dead', () => {
   });
 
   it(
-    'a process that was stopped for seven seconds judges nobody until it is heard again and others have had as long as makes one dead',
+    'a process that was stopped for seven seconds judges no other until it is heard again and others have had as long as makes one dead',
     { tags: ['survives.stalled-together'] },
     async () => {
       const { liveness, pass } = await beating();
@@ -80,7 +80,7 @@ describe('a process that may take others for dead', () => {
   );
 
   it(
-    'a process whose Redis was frozen judges nobody until others have had the time to be heard again',
+    'a process whose Redis was frozen judges no other until others have had the time to be heard again',
     { tags: ['survives.stalled-together'] },
     async () => {
       const { redis, liveness, pass } = await beating();

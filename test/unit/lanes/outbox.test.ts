@@ -104,7 +104,7 @@ describe('an outbox that relays streams', () => {
     expect(writes.map(({ seqs }) => seqs)).toEqual([[1], [2, 3, 4]]);
   });
 
-  it('whoever waits until all is written does not wait for frames to gather', async () => {
+  it('a caller who waits until all is written does not wait for frames to gather', async () => {
     const { outbox, writes } = recorded();
     outbox.send('p', frame(1));
     await turn();
@@ -115,7 +115,7 @@ describe('an outbox that relays streams', () => {
     expect(writes.map(({ seqs }) => seqs)).toEqual([[1], [2]]);
   });
 
-  it('whatever comes when, everything is written once, in order and in time', async () => {
+  it('frames that come at any times are written once, in order and in time', async () => {
     const act = fc.record({
       pauseMs: fc.integer({ min: 0, max: 9 }),
       what: fc.constantFrom('frame', 'note', 'answer'),

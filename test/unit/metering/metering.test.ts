@@ -73,7 +73,7 @@ describe('the energy between two readings', () => {
     return typeof energy === 'string' ? energy : Number(energy.energyUj) / 1e6;
   };
 
-  it('the energy between two readings is what the counters of all accelerators rose by, whatever power they state', () => {
+  it('the energy between two readings is what the counters of all accelerators rose by, at any power that they state', () => {
     const before = read(0, energyMj(0, 7_000), watts(0, 900), energyMj(1, 0), watts(1, 900));
     const after = read(
       10_000,
@@ -187,7 +187,7 @@ describe('attribution', () => {
                     run.from < energy.to &&
                     Math.max(run.to, run.from + 1) > energy.from,
                 );
-                // Whoever ran has a share, and it is of something unless idling took all.
+                // A request that ran has a share, and it is of something unless idling took all.
                 expect(shares.map(({ receiptId }) => receiptId)).toEqual(
                   ran.map(({ receiptId }) => receiptId).toSorted(),
                 );

@@ -178,7 +178,7 @@ describe('token counts', () => {
     for (const each of broken) expect(failureOf(counted(each)).code).toBe('usage_invalid');
   });
 
-  it('that nobody knows give no estimate, and never a zero', () => {
+  it('that are not known give no estimate, and never a zero', () => {
     const usage = { source: 'unknown', reason: 'caller_left' } as const;
     expect(() => estimateInput(catalogue, { ...inferenceRecord(), usage })).toThrow(
       expect.objectContaining({ stage: 'input', code: 'usage_unknown' }),

@@ -36,7 +36,7 @@ describe('data quality', () => {
 });
 
 describe('models', () => {
-  it('are found by their names in the registry, whatever the case', () => {
+  it('are found by their names in the registry, in upper or lower case', () => {
     const value = valueOf(withFootprint({ ref: 'mistral-large-3' }));
     expect(valueOf(withFootprint({ ref: 'Mistral-Large-2512' }))).toBe(value);
     expect(valueOf(withFootprint({ ref: 'mistral-large-3 (mistral-large-2512)' }))).toBe(value);

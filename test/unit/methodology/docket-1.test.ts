@@ -192,7 +192,7 @@ describe('zero is a value', () => {
     }
   });
 
-  it('no attempt was made: nothing was used, and nobody may have counted tokens', () => {
+  it('no attempt was made: nothing was used, and no tokens may have been counted', () => {
     const nothing = {
       inputTokens: 0,
       cachedInputTokens: 0,

@@ -176,7 +176,7 @@ describe('refusals', () => {
     });
   });
 
-  it('whatever is sent, the answer is finite figures or a MethodologyFailure', () => {
+  it('any input gets finite figures or a MethodologyFailure', () => {
     fc.assert(
       fc.property(
         fc.dictionary(

@@ -81,7 +81,7 @@ describe('docket-1 lines', () => {
     expect(error?.code).toBe(code);
   });
 
-  it('give a result or an error, whatever they hold', () => {
+  it('give a result or an error, with anything in them', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom(...Object.keys(line), 'batch', 'pue'), fc.jsonValue()),
@@ -144,7 +144,7 @@ describe('the stream', () => {
     );
   });
 
-  it('keeps the input waiting while nobody reads the output, and ends when the reader goes', async () => {
+  it('keeps the input waiting while the output is not read, and ends when the reader goes', async () => {
     let asked = 0;
     const input = Readable.from(
       (function* () {

@@ -232,7 +232,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
     );
   });
 
-  it('whatever it is', () => {
+  it('with anything in it', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         expect(refusalOf(value)).toBeInstanceOf(MalformedData);
@@ -322,7 +322,7 @@ describe('the files', () => {
     });
   });
 
-  it('a set that comes later changes no version that is there, whatever its date', () => {
+  it('a set that comes later changes no version that is there, with any date', () => {
     const directory = copy();
     drop(directory, '2027-01', withGwp('2027-01', 0.5));
     const listed = loadMethodologies(filesIn(directory)).listMethodologies();

@@ -61,7 +61,7 @@ describe('a measurement', () => {
 });
 
 describe('inputs from a stranger', () => {
-  it('give an estimate, MalformedData or a MethodologyFailure, whatever they are', () => {
+  it('give an estimate, MalformedData or a MethodologyFailure, with anything in them', () => {
     const { inputs } = METHODOLOGY.estimate(
       request({ model: { id: 'x', footprint: { totalB: 8 } } }),
     );

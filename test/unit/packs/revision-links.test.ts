@@ -7,7 +7,7 @@ import { RevisionLinks, type WalkedEntry } from '#shared/packs/revision-links.ts
 /** A ledger: for each entry the one that it revises, or null. */
 type Ledger = (number | null)[];
 
-/** Each entry revises an earlier one that nobody has revised yet, or none. */
+/** Each entry revises an earlier one that was not revised yet, or none. */
 const anyLedger: fc.Arbitrary<Ledger> = fc
   .array(fc.nat(), { minLength: 1, maxLength: 60 })
   .map((seeds) => {

@@ -11,7 +11,7 @@ import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
 
 const { key, signer } = newIssuer();
 
-/** Whether the proof of a signed document holds, whatever the document is. */
+/** Whether the proof of a signed document holds, for a document of any kind. */
 function holds(text: string): boolean {
   const document = JSON.parse(text);
   const signature = decodeBase58(document.proof.proofValue.slice(1))!;
@@ -20,7 +20,7 @@ function holds(text: string): boolean {
 }
 
 describe('other credentials are signed as receipts are', () => {
-  it('whatever the order and names of their fields', () => {
+  it('with any order and names of their fields', () => {
     const fields = fc.dictionary(
       fc.string({ unit: 'grapheme' }).filter((name) => !['__proto__', 'proof'].includes(name)),
       fc.jsonValue(),

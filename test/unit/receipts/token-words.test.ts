@@ -27,6 +27,6 @@ it.each([
   expect(tokenWords(subject)).toEqual({ tokens: '8 in, 1\u202F234 out', counted });
 });
 
-it('tokens that nobody knows are said not to be known', () => {
+it('tokens that are not known are said not to be known', () => {
   expect(tokenWords({} as Subject)).toEqual({ tokens: 'not known', counted: '' });
 });

@@ -411,7 +411,7 @@ describe('the answer and the request beside a receipt', () => {
     }
   });
 
-  it('a saved stream is compared payload by payload, whatever ends its lines', async () => {
+  it('a saved stream is compared payload by payload, with any line ends', async () => {
     const payloads = ['{"choices":[{"delta":{"content":"Blau"}}]}', '{"choices":[],"usage":{}}'];
     const receipt = digests(payloads.join(''));
     const last = `${payloads[1]!.slice(0, -1)},"receipt":${receipt}}`;
@@ -809,7 +809,7 @@ function isSameJson(one: string, other: string): boolean {
   }
 }
 
-describe('a receipt that whoever has the key signs, and the service never issues', () => {
+describe('a receipt that a holder of the key can sign, and the service never issues', () => {
   const corpus = new URL('../../vectors/format-1/', import.meta.url);
   const read = (path: string): string => readFileSync(new URL(path, corpus), 'utf8');
   const issued = (name: string) => JSON.parse(read(`receipts/${name}.json`)) as ReceiptDocument;

@@ -39,7 +39,7 @@ describe('a receipt that its issuer signed is good', () => {
     });
   });
 
-  it('whatever its white space and the order of its fields', () => {
+  it('with any white space and order of its fields', () => {
     const reversed = Object.fromEntries(Object.entries(JSON.parse(text)).toReversed());
     expect(verifyReceipt(JSON.stringify(reversed, null, 4), keys, NOW)).toMatchObject({
       good: true,
@@ -262,7 +262,7 @@ describe('the verdict says what is wrong', () => {
     expect(verifyReceipt(text, swapped, NOW).code).toBe('signature_invalid');
   });
 
-  it('unknown_key: a key that somebody else controls', () => {
+  it('unknown_key: a key that another controls', () => {
     const method = { ...did.verificationMethod[0]!, controller: 'did:web:other.example' };
     const foreign = trustedKeysOf(JSON.stringify({ ...did, verificationMethod: [method] }));
     expect(verifyReceipt(text, foreign, NOW).code).toBe('unknown_key');

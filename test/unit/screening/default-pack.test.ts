@@ -52,7 +52,7 @@ describe('the pack that is shipped', () => {
       const texts = Object.values(BENIGN_TEXTS).flat().map(disguise);
       const blocked = texts.filter((text) => screen.check([text]) !== null);
       // A disguise blurs where words begin and end, so innocent phrases are recognised less well: measured 4 of 228 at
-      // most, and 9 where letters stand apart. Nobody writes like this innocently; in plain writing it is none.
+      // most, and 9 where letters stand apart. No innocent text is like this; in plain writing it is none.
       const most = name.startsWith('letters apart') ? 9 : 4;
       expect(blocked.length).toBeLessThanOrEqual(most);
     },

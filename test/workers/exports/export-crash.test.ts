@@ -18,7 +18,7 @@ const packs = join(directory, 'packs');
 const lab = new PackLab(database.pool, directory);
 const registry = createExportRegistry(database.poolAs('docket_operator'), systemSurroundings);
 const actor = { kind: 'operator', id: 'test' } as const;
-/** Another builder, which nobody kills: in this process, because its start is not what is tried. */
+/** Another builder, which is not killed: in this process, because its start is not what is tried. */
 const heir = createBuilder(lab, database.poolAs('docket_exports'), createDirectoryStore(packs));
 
 /** Every step near both ends, where things change hands, and a sample of the files between, which are alike; a third of those in `npm test`. */

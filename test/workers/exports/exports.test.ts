@@ -138,7 +138,7 @@ it('an export that cannot be built fails with a reason that its owner sees', asy
   await builderAtWork();
   const size = RECEIPTS;
   const { id } = await registry.create(ORG, { firstIndex: size - 5 }, actor);
-  // The signed head that the export names is gone: somebody has been at the database.
+  // The signed head that the export names is gone: the database was tampered with.
   await untilReady(id);
   const { rows } = await database.pool.query<{ id: string }>(
     `insert into export (id, org_id, first_index, last_index, checkpoint_size)

@@ -9,7 +9,7 @@ import { makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
 
 /**
  * A ledger worker that dies by SIGKILL at its n-th statement: `before` it is sent, or once it is `sent`
- * and nobody waits for the answer. Run as: ledger-crashing.ts <database url> <redis url> <n> <before|sent>
+ * and no process waits for the answer. Run as: ledger-crashing.ts <database url> <redis url> <n> <before|sent>
  * <integrate|anchor> <how many signing keys there are>. Prints how many statements a whole turn has when
  * it gets through one.
  */

@@ -8,7 +8,7 @@ import { recalculateDeps } from '#test/support/recalculating.ts';
 
 /**
  * A recalculation worker that dies by SIGKILL at its n-th statement: `before` it is sent, or once it is `sent` and
- * nobody waits for the answer. Run as: recalculation-crashing.ts <database url> <receipt id> <catalogue: mended|plain>
+ * no process waits for the answer. Run as: recalculation-crashing.ts <database url> <receipt id> <catalogue: mended|plain>
  * <n> <before|sent>, with the signing key on standard input. Prints how many statements a whole run has.
  */
 const [databaseUrl = '', receiptId = '', which = '', nth = '', moment = ''] = process.argv.slice(2);

@@ -160,7 +160,7 @@ describe('a run', () => {
       derivations: real.restatements.derivations,
       advance: async (...args) => {
         pages += 1;
-        // The second page is committed, and nobody writes down that it was.
+        // The second page is committed, and that is not written down.
         if (pages === 2) throw new Error('killed');
         await real.restatements.advance(...args);
       },

@@ -39,7 +39,7 @@ type SmtpError = Error & { code?: string; responseCode?: number };
 
 /** What nodemailer calls failures that are about one letter: its sender, its recipient, its text. */
 const OF_THE_LETTER: ReadonlySet<string | undefined> = new Set(['EENVELOPE', 'EMESSAGE']);
-/** RFC 5321, 4.2.1: the server is about to close, whatever it was asked. */
+/** RFC 5321, 4.2.1: the server is about to close, at any command. */
 const CLOSING = 421;
 
 /** The failure as it may be shown: a server may quote in its refusal what it was sent. */

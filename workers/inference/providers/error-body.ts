@@ -8,7 +8,7 @@ export interface ErrorBody {
   param?: string;
   /** An HTTP status in the body: some servers send errors with a good one. */
   status?: number;
-  /** The request is at fault, whatever the status: by the words that servers have for it. */
+  /** The request is at fault with any status: by the words that servers have for it. */
   fault?:
     | 'prompt_too_long'
     | 'unsupported_modality'
@@ -86,7 +86,7 @@ const FAULT_OF_TYPE: ReadonlyMap<string, NonNullable<ErrorBody['fault']>> = new 
 
 /**
  * Whether a parsed body or stream payload tells of an error instead of answering: in OpenAI's shape (`error`), in that of
- * FastChat and its heirs (`"object": "error"`), or in that of whatever stands before the server (`detail`, `message`).
+ * FastChat and its heirs (`"object": "error"`), or in that of what stands before the server (`detail`, `message`).
  * Some servers write `"error": null`, `""` or `{}` on good answers.
  */
 export function isErrorBody(body: Json): boolean {

@@ -8,7 +8,7 @@ export interface Providers {
   close: () => Promise<void>;
 }
 
-/** Whoever speaks to upstreams, by the adapter of the endpoint. `credential` looks up the secret that one names in `api_key_env`. */
+/** The providers that speak to upstreams, by the adapter of the endpoint. `credential` looks up the secret that one names in `api_key_env`. */
 export function openProviders(credential: (name: string) => string | undefined): Providers {
   const providers: Record<Endpoint['adapter'], Provider> = {
     'openai-compatible': new OpenAiCompatibleProvider(credential),

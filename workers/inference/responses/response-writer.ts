@@ -249,7 +249,7 @@ export class ResponseWriter {
     return event;
   }
 
-  /** The response so far, without its output. What nobody has set is as OpenAI has it, or null. */
+  /** The response so far, without its output. What was not set is as OpenAI has it, or null. */
   #response(status: string): JsonObject {
     const { requestId, startedAt, model } = this.#options;
     const asked = (name: string, otherwise: unknown = null): unknown =>
@@ -300,7 +300,7 @@ const INPUT_EVENTS: Record<ItemKind, string> = {
   reasoning: '',
 };
 
-/** Tokens as OpenAI's newer interface counts them. Counts of ours say so; what nobody knows is null. */
+/** Tokens as OpenAI's newer interface counts them. Counts of ours say so; what is not known is null. */
 export function responseUsage(usage: Usage | UnknownUsage, reasoningTokens = 0): JsonObject | null {
   if (usage.source === 'unknown') return null;
   const { inputTokens, cachedInputTokens, outputTokens, source, extrapolated } = usage;

@@ -23,7 +23,7 @@ use suite::*;
 use tower::{ServiceBuilder, ServiceExt};
 
 // snippet
-// Its types drop members that they do not know: with the feature byot an answer is whatever type one names.
+// Its types drop members that they do not know: with the feature byot an answer is of any type that one names.
 
 async fn whole(client: &Client<OpenAIConfig>) -> Result<Value, OpenAIError> {
     let completion: Value = client.chat().create_byot(question(json!({}))).await?;

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { auditCsv } from '#api/dashboard/pages/audit-csv.ts';
 
 it(
-  'what somebody typed is no formula of the spreadsheet that opens an audit log',
+  'what a person typed is no formula of the spreadsheet that opens an audit log',
   { tags: ['dashboard.escaped'] },
   () => {
     const entry = {

@@ -60,7 +60,7 @@ describe('schemas for those who generate clients', () => {
     }
   });
 
-  it('whatever may have members that are not named says so, since some clients refuse what they do not know', () => {
+  it('what may have members that are not named says so, since some clients refuse what they do not know', () => {
     const schemas = allOf(ChatBody, ResponseBody, AnswerReceipt);
     const objects = within(schemas).filter(
       ([, { properties, type }]) => properties !== undefined && type === 'object',

@@ -18,7 +18,7 @@ describe('a compressed text', () => {
     expect(takesGzip(accepted)).toBe(taken);
   });
 
-  it('comes smaller to who takes it, is the same text for everybody, and caches keep the two apart', async () => {
+  it('comes smaller to who takes it, is the same text for all, and caches keep the two apart', async () => {
     const text = 'ä line\n'.repeat(1_000);
     const compressed = await CompressedText.of(text);
     const app = fastify();

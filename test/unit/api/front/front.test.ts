@@ -17,7 +17,7 @@ const parse = (text: string): Catalogue =>
     timeoutMs: 1_000,
   }).catalogue;
 
-/** Two regions for everybody, one for one organisation; a model for everybody and one for that organisation. */
+/** Two public regions, one for one organisation; a public model and one for that organisation. */
 function twoAndOne(): RoutingIndex {
   return indexCatalogue(
     parse(`
@@ -48,7 +48,7 @@ const words = (more: Partial<StatusSources>): string =>
     .map(({ code, word, available, offered }) => `${code} ${word} ${available}/${offered}`)
     .join(', ');
 
-describe('the pages for everybody', () => {
+describe('the public pages', () => {
   it(
     'the status says in one sentence how all regions are: none, one, some, all of them',
     { tags: ['dashboard.everybody', 'dashboard.sentences'] },

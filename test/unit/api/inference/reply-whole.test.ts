@@ -313,7 +313,7 @@ describe('an identical request with an Idempotency-Key', () => {
   });
 });
 
-describe('an identical request that nobody tells of the end of the first', () => {
+describe('an identical request that is not told of the end of the first', () => {
   const stored = {
     answer: { frames: '', last: '{"id":"first"}' },
     receipt: '{"credentialSubject":{"region":"north"}}',

@@ -219,7 +219,7 @@ describe('what is asked before the second stage', () => {
     ['saturated', 'region_saturated'],
     ['backlog', 'dispatch_unavailable'],
   ] as const)(
-    'a request beyond the limit %s is refused before anybody is asked to judge it',
+    'a request beyond the limit %s is refused before a classifier is asked to judge it',
     { tags: ['limits.before-moderation'] },
     async (limit, code) => {
       const moderator = passing();

@@ -126,7 +126,7 @@ describe('what a stranger asks of PostgreSQL', () => {
   );
 
   it(
-    'no route for everybody asks PostgreSQL while the places of its address are taken',
+    'no public route asks PostgreSQL while the places of its address are taken',
     { tags: ['limits.addresses-at-once'] },
     async () => {
       const edge = await openWaitingEdge();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { keptSince } from '#api/routes/kept.ts';
 
-it('what was read before somebody asked is read anew for them, and once for all who asked before it', async () => {
+it('what was read before a caller asked is read anew for them, and once for all who asked before it', async () => {
   let now = 0;
   let reads = 0;
   const size = keptSince(

@@ -45,7 +45,7 @@ describe('a Range header of a file of 1,000 bytes', () => {
     expect(read('bytes=0-9', 'Fri, 20 Nov 2026 10:00:00 GMT')).toBe('whole');
   });
 
-  it('never leads out of the file, whatever it says', () => {
+  it('never leads out of the file, with anything in it', () => {
     const anyHeader = fc.oneof(
       fc.string(),
       fc.tuple(fc.maxSafeNat(), fc.maxSafeNat()).map(([a, b]) => `bytes=${a}-${b}`),

@@ -107,7 +107,7 @@ const JARGON =
 
 /**
  * Of commands and pages only: keys of an account that is not active are refused before any operation, and operators say
- * what everybody is told about a region.
+ * what the public is told about a region.
  */
 const OF_NO_OPERATION = ['invalid_account_state', 'invalid_note'];
 
@@ -155,7 +155,7 @@ describe('what a schema refuses', () => {
     }
   });
 
-  it('a name that is not known is repeated only where it is a name, whatever JavaScript means by it', async () => {
+  it('a name that is not known is repeated only where it is a name, also where JavaScript has a meaning for it', async () => {
     for (const [query, code, message] of [
       ['__proto__', 'invalid___proto__', '`__proto__` is not known here.'],
       ['constructor', 'invalid_constructor', '`constructor` is not known here.'],

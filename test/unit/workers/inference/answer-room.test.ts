@@ -48,7 +48,7 @@ describe('room for answers', () => {
   });
 
   it(
-    'whatever comes in whatever order, every answer is read to its end, and no more is in hand than the room, the first answer and a piece of each other',
+    'every answer is read to its end in any order of pieces, and no more is in hand than the room, the first answer and a piece of each other',
     { tags },
     () => {
       fc.assert(

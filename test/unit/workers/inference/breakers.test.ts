@@ -175,7 +175,7 @@ describe('the breakers of a worker', () => {
   });
 
   it.each(['connection', 'timeout'] as const)(
-    'what no request provokes counts each time, whoever asked: %s',
+    'what no request provokes counts each time, for any caller: %s',
     (kind) => {
       const breakers = new Breakers(() => {});
       breakers.succeeded('e', 'eu', by('b', 0), 0);

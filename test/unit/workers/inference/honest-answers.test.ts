@@ -137,7 +137,7 @@ const meant = fc
     return [...frames.map((frame) => JSON.stringify(frame)), ...(done ? ['[DONE]'] : [])];
   });
 
-/** What a network, a proxy or a fault makes of it. The first frame arrives: before it nothing is owed to anybody. */
+/** What a network, a proxy or a fault makes of it. The first frame arrives: before it nothing is owed to the caller. */
 type Harm = (frames: string[], at: number) => string[];
 const HARMS: Readonly<Record<string, Harm>> = {
   none: (frames) => frames,

@@ -373,7 +373,7 @@ describe('calls of tools in a stream', () => {
     }
   });
 
-  it('pass on as they came where their server numbers them, whatever is in their arguments', async () => {
+  it('pass on as they came where their server numbers them, with any arguments', async () => {
     const anyArguments = fc
       .dictionary(fc.string(), fc.jsonValue())
       .map((value) => JSON.stringify(value));

@@ -36,7 +36,7 @@ describe('an answer has our id, and names the model as the catalogue does', () =
     );
   });
 
-  it('whatever the chunks of a stream look like, in any order', () => {
+  it('in chunks of any form and order', () => {
     const chunk = fc.record(
       {
         id: fc.string(),

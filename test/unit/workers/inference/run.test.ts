@@ -41,7 +41,7 @@ const ONE = ['first'];
 const TWO = ['first', 'second'];
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
 
-/** SHA-256 of salt and payloads, as whoever holds them would compute it. */
+/** SHA-256 of salt and payloads, as their holder would compute it. */
 function digestOf(salt: string, ...payloads: string[]): string {
   const hash = createHash('sha256').update(Buffer.from(salt, 'base64url'));
   for (const payload of payloads) hash.update(payload);
@@ -122,7 +122,7 @@ describe('a request for a whole answer', () => {
   });
 
   it.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, { prompt_tokens: 9 }])(
-    'a caller is told no usage where the receipt says that it is not known, whatever its server says (%j)',
+    'a caller is told no usage where the receipt says that it is not known, with anything that its server says (%j)',
     async (theirs) => {
       const notKnown = { source: 'unknown', reason: 'not_counted' } as const;
       const { run, outbox, handed } = workerWith(
@@ -266,7 +266,7 @@ describe('a request for a whole answer', () => {
     ['{"id":"x","choices":[]}'],
     ['{"id":"x"}'],
     ['[]'],
-  ])('a body that is no answer is a failure, whatever its status: %s', async (body) => {
+  ])('a body that is no answer is a failure with any status: %s', async (body) => {
     const provider = new ScriptedProvider(answers(body), answers(ANSWER));
     const { run, handed } = workerWith(provider);
     await run(delivery());
@@ -782,7 +782,7 @@ describe('a cancelled request', () => {
     await over;
     expect(outbox.replies).toEqual([]);
     expect(handed()[0]!.record).toMatchObject({ outcome: 'partial', attempts: 1 });
-    // 186 tokens or none: nobody here knows, so nobody signs a zero.
+    // 186 tokens or none: it is not known here, so no zero is signed.
     expect(handed()[0]!.record.usage).toEqual({
       source: 'unknown',
       reason: 'caller_left',

@@ -111,7 +111,7 @@ describe('what streams read in one turn of the event loop', () => {
   });
 
   it(
-    'however frames are cut and whatever else is read, each stream comes whole, in its order, and then ends',
+    'however frames are cut, and with other streams beside it, each stream comes whole, in its order, and then ends',
     { tags: ['limits.slow-readers'] },
     async () => {
       const stream = fc.record({

@@ -72,7 +72,7 @@ describe('tool calls', () => {
     expect(calls(...pieces, { index: 0, ...called('{}') })).toEqual(['get_it{}']);
   });
 
-  it('the input of a custom tool goes on, whatever it begins with', () => {
+  it('the input of a custom tool goes on after any beginning', () => {
     const pieces = [
       { index: 0, id: 'a', ...custom('{}', 'x') },
       { index: 0, ...custom(' more') },

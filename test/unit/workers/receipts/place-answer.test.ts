@@ -45,7 +45,7 @@ function placer(isPostgresAway = false) {
 }
 
 it(
-  'Redis keeps no more than a bound of one organisation’s answers and receipts of a day, whatever their sizes; the rest is in PostgreSQL',
+  'Redis keeps no more than a bound of one organisation’s answers and receipts of a day, of any sizes; the rest is in PostgreSQL',
   { tags: ['idempotency.replay'] },
   async () => {
     const size = fc.oneof(fc.integer({ min: 1, max: 4_096 }), fc.integer({ max: 2 * MIB, min: 1 }));

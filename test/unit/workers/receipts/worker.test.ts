@@ -360,7 +360,7 @@ describe('a request of which two deliveries answered', () => {
     expect(outbox.queued.flatMap(({ done }) => done ?? [])).toEqual(['1-0', '2-0']);
   });
 
-  it('a worker that was taken for dead tells nobody of its receipt, and says so once', async () => {
+  it('a worker that was taken for dead tells no client of its receipt, and says so once', async () => {
     const { take, outbox, events } = workerWith();
     outbox.holding = () => 'taken';
     await take(delivered('1-0', handed()));

@@ -513,7 +513,7 @@ describe('an upstream’s error', () => {
     expect(isErrorBody({ error, choices: [] })).toBe(false);
   });
 
-  it('a limit, a refused credential and a fault of the server stay what they are, whatever they say', () => {
+  it('a limit, a refused credential and a fault of the server stay what they are, with any words', () => {
     const words = JSON.stringify({ error: { message: 'Too many tokens in the last minute' } });
     expect(failureOfStatus(429, {}, words).kind).toBe('rate_limited');
     expect(failureOfStatus(401, {}, words).kind).toBe('misconfigured');
@@ -528,7 +528,7 @@ describe('an upstream’s error', () => {
     });
   });
 
-  it('a credential or a name of ours that is refused is no fault of the caller, whatever the status', () => {
+  it('a credential or a name of ours that is refused is no fault of the caller, with any status', () => {
     const gemini = [
       {
         error: {

@@ -4,7 +4,7 @@ import { calledBy } from '#workers/inference/responses/output.ts';
 describe('what a tool call calls', () => {
   const both = { name: 'run', arguments: '{"a":1}', input: 'raw' };
 
-  it('a function is called with its arguments, a custom tool with its input, whatever else stands beside', () => {
+  it('a function is called with its arguments, a custom tool with its input, with anything beside them', () => {
     const ofFunction = { kind: 'function_call', name: 'run', input: '{"a":1}' };
     const ofCustom = { kind: 'custom_tool_call', name: 'run', input: 'raw' };
     expect(calledBy({ function: both })).toMatchObject(ofFunction);

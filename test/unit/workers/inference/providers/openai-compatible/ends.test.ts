@@ -44,7 +44,7 @@ async function outcomeOf(
 
 describe('the end of a stream whose choices have finished', () => {
   it.each<[how: string, bytes: string, then: (socket: Socket) => unknown, outcome: string]>([
-    ['[DONE], whatever comes then', headOf(CLOSE) + FINISHED + DONE, resets, 'complete'],
+    ['[DONE], with anything after it', headOf(CLOSE) + FINISHED + DONE, resets, 'complete'],
     [
       'the last chunk of the body',
       headOf(CHUNKED) + inChunk(FINISHED) + '0\r\n\r\n',

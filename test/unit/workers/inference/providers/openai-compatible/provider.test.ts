@@ -89,7 +89,7 @@ describe('credentials of endpoints', () => {
 });
 
 describe('whether an endpoint is there', () => {
-  it('whatever answers is there, since some servers answer nothing but requests well; what refuses connections is not', async () => {
+  it('an endpoint that answers is there, since some servers answer nothing but requests well; one that refuses connections is not', async () => {
     heard = [];
     const provider = new OpenAiCompatibleProvider(() => undefined);
     expect(await provider.list(at('a'), 1_000)).toMatchObject({ failure: { status: 500 } });

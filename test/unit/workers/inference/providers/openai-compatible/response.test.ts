@@ -202,7 +202,7 @@ describe('a stream that goes wrong', () => {
     ['event: error\ndata: {"message":"out of memory"}\n\n', 'out of memory'],
     ['event: error\ndata: Trying to keep the first 9 tokens\n\n', ''],
     ['error: {"code":500,"message":"out of memory","type":"server_error"}\n\n', 'out of memory'],
-  ])('an error event ends it, whatever it holds, though [DONE] follows: %j', (frame, message) => {
+  ])('an error event ends it with anything in it, though [DONE] follows: %j', (frame, message) => {
     const heard = receive([Buffer.from(`${open}${frame}data: [DONE]\n\n`)]);
     expect(heard.payloads).toHaveLength(1);
     expect(heard.ends).toEqual([]);
