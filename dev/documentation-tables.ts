@@ -2,6 +2,7 @@
  * The tables of the documentation that repeat what the code says. `node dev/documentation-tables.ts` writes them anew; a
  * test fails while one of them is stale.
  */
+import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -113,8 +114,8 @@ function jobsTable(): string {
 
 function duration(ms: number): string {
   const units: [number, string][] = [
-    [3_600_000, 'h'],
-    [60_000, 'min'],
+    [HOUR_MS, 'h'],
+    [MINUTE_MS, 'min'],
     [1_000, 's'],
   ];
   const [size, unit] = units.find(([each]) => ms % each === 0) ?? [1, 'ms'];

@@ -1,5 +1,6 @@
 import type { Credential } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
@@ -12,7 +13,7 @@ const FRESH_MS = 2_000;
 /** Served up to this age while it is read again. 500 ms below the promised 5 s leave room for the read itself. */
 const STALE_MAX_MS = 4_500;
 /** How long keys in memory work while PostgreSQL is away. A revocation that happens meanwhile waits no longer than this. */
-const OUTAGE_AGE_MAX_MS = 24 * 60 * 60 * 1_000;
+const OUTAGE_AGE_MAX_MS = DAY_MS;
 /** After a failed read, entries are served for so long without another read. */
 const OUTAGE_RETRY_MS = 500;
 /** About 40 MB of credentials. */

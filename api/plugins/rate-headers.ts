@@ -1,6 +1,5 @@
+import { DAY_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import type { LimitState, RateState } from '#shared/lanes/redis/admission.ts';
-
-const DAY_MS = 86_400_000;
 
 /** Where a caller stands with the limit that it is nearest to. */
 export function rateHeaders({ perSecond, remaining, resetMs }: RateState): Record<string, string> {
@@ -28,7 +27,7 @@ export function limitHeaders(
 /** A duration as clients of the original expect it: `20ms`, `1.5s`, `6m0s`, `23h59m1s`. */
 function durationText(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.ceil(ms))}ms`;
-  if (ms < 60_000) return `${Math.ceil(ms) / 1_000}s`;
+  if (ms < MINUTE_MS) return `${Math.ceil(ms) / 1_000}s`;
   const seconds = Math.ceil(ms / 1_000);
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes}m${seconds % 60}s`;

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox';
 import { csvLine } from '#shared/kernel/csv.ts';
 import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import {
   DATA_QUALITIES,
   QUANTITY_UNITS,
@@ -22,7 +23,6 @@ import {
 import { json, withExamples } from '#api/docs/operation.ts';
 import { LogIndex, Span, spanOf } from './fields.ts';
 
-const DAY_MS = 86_400_000;
 /** A year and a day: leap years fit. */
 const PERIOD_DAYS_MAX = 366;
 const PERIOD_DAYS_DEFAULT = 30;

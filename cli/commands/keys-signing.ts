@@ -1,4 +1,4 @@
-import { parseTimeOrDay } from '#shared/kernel/time.ts';
+import { MINUTE_MS, parseTimeOrDay } from '#shared/kernel/time.ts';
 import { Argument, type Command } from 'commander';
 import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
 import {
@@ -36,7 +36,7 @@ export function register(program: Command): void {
     keys
       .command('rotate')
       .description(
-        `publish the next key; run again ${PUBLISHED_BEFORE_USE_MS / 60_000} minutes later, put it to use`,
+        `publish the next key; run again ${PUBLISHED_BEFORE_USE_MS / MINUTE_MS} minutes later, put it to use`,
       )
       .addArgument(purpose()),
   ).action(rotate);
@@ -117,7 +117,7 @@ async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
   printFields({ purpose, step, thumbprint, retired: retired ?? null });
   if (step === 'published') {
     process.stdout.write(
-      `It is in did.json now. Run this again after ${PUBLISHED_BEFORE_USE_MS / 60_000} minutes to put it to use.\n`,
+      `It is in did.json now. Run this again after ${PUBLISHED_BEFORE_USE_MS / MINUTE_MS} minutes to put it to use.\n`,
     );
   }
 }

@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readEnvironment } from '#shared/config/config.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { openFiller } from './gateway/fill.ts';
 import { launchGateway } from './gateway/launch.ts';
 import { cpuByProcess, memoryByProcess } from './gateway/processes.ts';
@@ -40,7 +41,6 @@ const LOAD = { connections: 64, streamed: false, seconds: loadSeconds };
 const ASKED = 30;
 /** Receipts that wait when integration is timed. */
 const INTEGRATED = 20_000;
-const DAY_MS = 86_400_000;
 
 const session = await openSession();
 try {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
@@ -17,7 +18,6 @@ const { receipts: RECEIPTS, runs: RUNS } = readNumbers('usage [receipts] [runs]'
   receipts: 1_000_000,
   runs: 5,
 });
-const DAY_MS = 86_400_000;
 /** Spread over the thirty days before this. */
 const END = Date.now();
 const BATCH = 50_000;

@@ -6,6 +6,7 @@ import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
@@ -17,7 +18,6 @@ import { inferenceRecord } from '#test/support/issuing.ts';
 import { until } from '#test/support/until.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
 
-const DAY_MS = 86_400_000;
 const DAYS = 34;
 const BATCH = 200;
 

@@ -1,5 +1,5 @@
 import { inert, named, reasonOf } from '#shared/kernel/plain-text.ts';
-import { dateTime } from '#shared/kernel/time.ts';
+import { dateTime, HOUR_MS } from '#shared/kernel/time.ts';
 import type { Account } from './account.ts';
 
 /** A letter in plain text. */
@@ -45,7 +45,7 @@ export const LETTER_DAYS = 30;
 /** Doubling waits of a day and more together: a mail server that is away longer has lost other letters too. */
 const ATTEMPTS_MAX = 17;
 const BACKOFF_MIN_MS = 30_000;
-const BACKOFF_MAX_MS = 3 * 60 * 60 * 1_000;
+const BACKOFF_MAX_MS = 3 * HOUR_MS;
 
 /** How long a letter waits after its `attempts`th failure, in milliseconds; null when it is given up. */
 export function waitAfterFailure(attempts: number): number | null {

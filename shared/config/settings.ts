@@ -1,5 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { LOCALHOST } from '#shared/kernel/localhost.ts';
+import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { inContainer } from './container.ts';
 import {
   code,
@@ -76,8 +77,8 @@ export const PROVIDER_NAMES = [
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const path = plainText(1_024);
-/** One hour: nothing that a caller or an orchestrator waits for takes longer. */
-const HOUR_MS = 3_600_000;
+/** Nothing that a caller or an orchestrator waits for takes longer. */
+const WAIT_MS_MAX = HOUR_MS;
 
 /** Every address of both families; machines without IPv6 have no `::` to listen on. */
 function allAddresses(): string {
@@ -159,19 +160,19 @@ export const SETTINGS = {
   ),
   upstreamTimeoutMs: setting(
     'UPSTREAM_TIMEOUT_MS',
-    integer(100, HOUR_MS),
+    integer(100, WAIT_MS_MAX),
     '120000',
     'Silence of an upstream that ends the call, where the catalogue names no other.',
   ),
   shutdownMs: setting(
     'SHUTDOWN_MS',
-    integer(0, HOUR_MS),
+    integer(0, WAIT_MS_MAX),
     '25000',
     'Time to finish open work after SIGTERM; below the 30 s after which orchestrators kill.',
   ),
   lameDuckMs: setting(
     'LAME_DUCK_MS',
-    integer(0, HOUR_MS),
+    integer(0, WAIT_MS_MAX),
     '5000',
     'How long an api process goes on serving after SIGTERM, not ready, until balancers send nothing more; at most half of SHUTDOWN_MS.',
   ),
@@ -228,7 +229,7 @@ export const SETTINGS = {
   ),
   statementTimeoutMs: setting(
     'STATEMENT_TIMEOUT_MS',
-    integer(100, HOUR_MS),
+    integer(100, WAIT_MS_MAX),
     '30000',
     'After this a PostgreSQL statement is cancelled.',
   ),
@@ -258,7 +259,7 @@ export const SETTINGS = {
   ),
   meterSettleMs: setting(
     'METER_SETTLE_MS',
-    integer(0, 86_400_000),
+    integer(0, DAY_MS),
     '900000',
     'How long after it metered energy waits for the requests that used it to end and have their receipts.',
   ),

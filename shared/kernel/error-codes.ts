@@ -1,3 +1,5 @@
+import { HOUR_MS } from './time.ts';
+
 /** `error.type` of the specification. */
 export const ERROR_TYPES = [
   'auth_error',
@@ -231,7 +233,7 @@ const STABLE = {
       'Wait until midnight UTC, or ask for a larger budget. Sending it again before then is in vain.',
     message: 'The daily request budget is used up. It resets at midnight UTC.',
     // Admission says how long it is until midnight.
-    retryAfterMs: 3_600_000,
+    retryAfterMs: HOUR_MS,
   }),
   concurrent_streams_exceeded: row('rate_limit_error', 429, true, {
     when: 'Too many streams are open.',

@@ -3,6 +3,10 @@ import { MalformedData } from './malformed-data.ts';
 /** 9999-12-31T23:59:59.999Z: later years have five digits, which `xsd:dateTime` writers and readers disagree on. */
 const TIME_MAX = 253_402_300_799_999;
 
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 let cachedSecond = -1;
 let cachedText = '';
 

@@ -1,12 +1,13 @@
 import type { KeyState } from './credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { KeyRecord } from './record.ts';
 
 /** Specification: revocation is reversible for 90 days, then the hashed record is deleted. */
-export const RESTORE_WINDOW_MS = 90 * 24 * 60 * 60 * 1_000;
+export const RESTORE_WINDOW_MS = 90 * DAY_MS;
 
 /** Specification: rotation is recommended at least once a year. */
-const ROTATION_INTERVAL_MS = 365 * 24 * 60 * 60 * 1_000;
+const ROTATION_INTERVAL_MS = 365 * DAY_MS;
 
 /** Until when a key should be rotated, in epoch milliseconds; null for one that is not active. A recommendation: nothing happens to the key. */
 export function rotationDueAt(
@@ -72,8 +73,6 @@ export function restorableUntil({ expiresAt, revokedAt }: Lifetime, now: number)
 export function purgedUntil(now: number): number {
   return now - RESTORE_WINDOW_MS;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** When the contacts are warned of an expiry: two weeks are enough to rotate, and the last day is for keys that were forgotten. */
 const WARNING_DAYS = [1, 14] as const;

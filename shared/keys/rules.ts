@@ -3,6 +3,7 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
 import { planCovers, type Limits, type Plan, type Rate } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { DEFAULT_SCOPES, isScope, SCOPES, type Scope } from './credential.ts';
 import { requireRotatable } from './lifecycle.ts';
 import type { KeyRecord } from './record.ts';
@@ -20,7 +21,7 @@ const LOWEST_PLAN: Readonly<Record<Scope, Plan>> = {
 /** A name is shown in lists; 100 characters fit a line. */
 const KEY_NAME_LENGTH_MAX = 100;
 /** Ten years: rotation is recommended yearly, and a date further away is a slip of the keyboard. */
-export const EXPIRY_MAX_MS = 3_653 * 24 * 60 * 60 * 1_000;
+export const EXPIRY_MAX_MS = 3_653 * DAY_MS;
 /** Keys that one organisation may have active at once; its limits are shared over them, so more gain nothing. */
 export const ACTIVE_KEYS_MAX = 10_000;
 

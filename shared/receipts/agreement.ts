@@ -1,6 +1,7 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
 import type { WholeMeasurement } from './derivation.ts';
@@ -8,7 +9,7 @@ import type { InputDocument, ReceiptDocument } from './document.ts';
 import { idInAddress } from './reread.ts';
 
 /** The clocks of two machines of a service never differ by more. */
-export const CLOCKS_DIFFER_MS = 3_600_000;
+export const CLOCKS_DIFFER_MS = HOUR_MS;
 
 /** Characters of names that a catalogue can give; a test compares them with its schema. */
 export const CATALOGUE_NAMES = {

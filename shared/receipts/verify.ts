@@ -6,9 +6,10 @@ import type { ProofDocument, ReceiptDocument } from './document.ts';
 import { parseReceipt } from './parse.ts';
 import { isPendingReceipt } from './pending.ts';
 import { MalformedData, type MalformedCode } from '#shared/kernel/malformed-data.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 
 /** Clocks of issuer and verifier may differ by this much before a time counts as lying in the future. */
-export const CLOCK_SKEW_MS = 5 * 60_000;
+export const CLOCK_SKEW_MS = 5 * MINUTE_MS;
 
 /** 64 bytes in base58 are at most 88 digits, after the multibase `z`. */
 const PROOF_VALUE_MAX = 89;

@@ -1,8 +1,9 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { describe, expect, it } from 'vitest';
 import { createAccountCalls } from '#test/support/account-calls.ts';
 import { buildTestApp } from '#test/support/app.ts';
 import { createAccountEdge } from '#test/support/account-edge.ts';
-import { activeAccount, DAY_MS, OPERATOR } from '#test/support/accounts.ts';
+import { activeAccount, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();

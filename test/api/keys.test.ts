@@ -1,7 +1,8 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { describe, expect, it } from 'vitest';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { createAccountCalls, refusalOf } from '#test/support/account-calls.ts';
-import { activeAccount, DAY_MS, OPERATOR } from '#test/support/accounts.ts';
+import { activeAccount, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();

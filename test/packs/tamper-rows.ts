@@ -1,6 +1,7 @@
 /** The tamperings of the matrix, as data: a name, what the forger has, and what is done. */
 import { LINEAGE_CONTEXT_NAME } from '#shared/lineage/context.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import {
   BAG_DECLARATION,
   BAG_INFO,
@@ -821,7 +822,7 @@ const fewerTokens = (receipt: Loose): void => {
 };
 /** Less, in the same form. */
 const lessened = (text: string): string => text.replace(/[1-9]/, '0');
-const dayBefore = (text: string): string => new Date(Date.parse(text) - 86_400_000).toISOString();
+const dayBefore = (text: string): string => new Date(Date.parse(text) - DAY_MS).toISOString();
 
 /** What can be done with the keys of receipts and heads, and whether it can be seen in what is signed. */
 const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] = [
@@ -1224,12 +1225,12 @@ function integrationTimes(): Tampering[] {
   };
   const by = (ms: number) => (time: string) => new Date(Date.parse(time) + ms).toISOString();
   return [
-    { ...sealed, name: 'times of integration: a month before', edit: moved(by(-30 * 86_400_000)) },
-    { ...sealed, name: 'times of integration: a month later', edit: moved(by(30 * 86_400_000)) },
+    { ...sealed, name: 'times of integration: a month before', edit: moved(by(-30 * DAY_MS)) },
+    { ...sealed, name: 'times of integration: a month later', edit: moved(by(30 * DAY_MS)) },
     {
       ...sealed,
       name: 'times of integration: the first a month before',
-      edit: moved((time, i) => (i === 1 ? by(-30 * 86_400_000)(time) : time)),
+      edit: moved((time, i) => (i === 1 ? by(-30 * DAY_MS)(time) : time)),
     },
     {
       ...sealed,
@@ -1271,7 +1272,7 @@ function ofPeriod(): Tampering[] {
     row('with fewer that were pending', (r) => void (r.pending = 77), BESIDE_NOTE),
     row(
       'whose entry in front of it came long before',
-      (r) => void (r.before = moved(r.before, -86_400_000)),
+      (r) => void (r.before = moved(r.before, -DAY_MS)),
       BESIDE_NOTE,
     ),
   ];

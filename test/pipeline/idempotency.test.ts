@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { idempotencyKey, keptKey } from '#shared/lanes/keys.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import type { StartedProcess } from '#test/support/processes.ts';
@@ -450,7 +451,7 @@ describe('an answer after those that Redis has room for', () => {
     { tags: ['idempotency.replay'] },
     async () => {
       const { orgId } = system;
-      const day = Math.floor(Date.now() / 86_400_000);
+      const day = Math.floor(Date.now() / DAY_MS);
       // Midnight may pass.
       const counts = [day, day + 1].map((on) => keptKey(idempotencyKey(0, orgId, 'any'), on));
       for (const count of counts) await redis.set(count, 256 * 1024 * 1024);

@@ -21,7 +21,6 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 export const OPERATOR: Actor = { kind: 'operator', id: 'ada' };
 /** The one who approves beside the first. */
 export const OTHER_OPERATOR: Actor = { kind: 'operator', id: 'bob' };
-export const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** A clock that a test can move. It begins at the present, because the database has its own. */
 export interface MovableClock extends Surroundings {

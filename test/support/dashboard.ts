@@ -14,6 +14,7 @@ import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openResources } from '#api/routes/deps.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { movableClock, OPERATOR } from './accounts.ts';
@@ -119,7 +120,7 @@ export async function openDashboardEdge(
     publicUrl,
     secret: randomBytes(32).toString('hex'),
     supportEmail: 'support@docket.example',
-    closedReadMs: 90 * 86_400_000,
+    closedReadMs: 90 * DAY_MS,
     insideIssuers,
     exampleModel: () => 'a-model',
     index: () => index,

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ExportStore, PackUpload } from '#shared/packs/export-store.ts';
@@ -28,7 +29,7 @@ export interface RunExportDeps {
 const HEARTBEAT_MS = 500;
 
 /** Then the next job goes on, so that the pack which is begun last has most of a job's time. */
-const TURNS_MS = 3_600_000;
+const TURNS_MS = HOUR_MS;
 
 /**
  * Runs exports while any is due: a job says that some wait, and the rows say before each whose turn it is. One that another

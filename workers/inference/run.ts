@@ -9,6 +9,7 @@ import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
 import { setMember } from '#shared/kernel/json-text.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { asked, upstreamBody, withEncodingAsked } from './bodies.ts';
@@ -469,7 +470,7 @@ function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | u
 }
 
 /** A stream that has begun may go on beyond its request's deadline; so long it is known to have begun. */
-const STREAM_MS_MAX = 3_600_000;
+const STREAM_MS_MAX = HOUR_MS;
 
 /** How long a call may take: as the catalogue says, and but for a stream that goes on never beyond the deadline. */
 function timeoutsOf({ timeoutMs, timeouts }: Endpoint, leftMs: number, stream: boolean): Timeouts {

@@ -10,6 +10,7 @@ import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { listenForOwed } from '#shared/ledger/redis/owed-notices.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
@@ -35,7 +36,7 @@ import { type LedgerSteps, runLedger } from './loop.ts';
 /** Logs looked at in one go; the rest follow a quarter of a second later. */
 const LOGS_PER_PUBLICATION = 500;
 /** Signers notice a rotation within a second; the batch that one had just signed may wait for a database that is away. */
-const RETIRE_AFTER_MS = 10 * 60_000;
+const RETIRE_AFTER_MS = 10 * MINUTE_MS;
 /** A portion of a log whose sums are made anew: a tenth of a second, for which integration waits. */
 const ANEW_ENTRIES = 2_000;
 /** One for integration and signing, which take turns, one for the anchor, one for attestations, one for probes. */

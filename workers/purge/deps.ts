@@ -1,13 +1,13 @@
 import { LETTER_DAYS } from '#shared/accounts/letters.ts';
 import { forgetLetters } from '#shared/accounts/postgres/mail.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { forgetMetered } from '#shared/metering/postgres/forget.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
 
 const CONNECTIONS = 2;
-const DAY_MS = 86_400_000;
 /** Records deleted by one run. More are left to the next, so that a run stays short. */
 const PURGED_MAX = 5_000;
 

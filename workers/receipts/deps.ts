@@ -1,4 +1,5 @@
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { createOwedNotices } from '#shared/ledger/redis/owed-notices.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
@@ -20,7 +21,7 @@ import { ReceiptsWorker } from './worker.ts';
 const BATCHES = 2;
 
 /** Receipts of requests that began longer ago are issued with the annual factor, and revised. */
-const HOURS_KEPT_MS = 2 * 86_400_000;
+const HOURS_KEPT_MS = 2 * DAY_MS;
 
 /** Composes a receipts worker: its lanes, the methodology, the signing key, PostgreSQL. */
 export async function receiptsProcess(context: ProcessContext): Promise<ProcessParts> {

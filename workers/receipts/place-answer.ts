@@ -1,3 +1,4 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { STORED_S } from '#shared/lanes/redis/claims.ts';
@@ -13,7 +14,6 @@ import type { StoredAnswer, StoredAnswers } from '#shared/lanes/postgres/stored-
 const KEPT_BYTES_OF_DAY = 256 * 1024 * 1024;
 /** Answers that are moved in one statement; a larger one goes alone. */
 const TOGETHER_BYTES_MAX = 4 * 1024 * 1024;
-const DAY_MS = 86_400_000;
 
 export interface AnswerPlacerOptions {
   client: Pick<RedisClient, 'expire' | 'getBuffer' | 'incrby'>;

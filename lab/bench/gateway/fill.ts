@@ -5,6 +5,7 @@ import { readEnvironment, loadToolConfig } from '#shared/config/config.ts';
 import { loadCatalogue } from '#shared/catalogue/files/load.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
@@ -13,7 +14,6 @@ import { currentReceiptSigner } from '#shared/receipts/signing/files/current-rec
 import { issueReceipt } from '#workers/receipts/issue.ts';
 import type { Gateway } from './launch.ts';
 
-const DAY_MS = 86_400_000;
 /** Receipts are spread over so long before now. */
 const SPREAD_MS = 30 * DAY_MS;
 /** Committed in one statement: more than a worker does, because no caller waits. */

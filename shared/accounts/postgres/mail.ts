@@ -4,6 +4,7 @@ import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { execute, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import type { Account } from '../account.ts';
 import type { Actor } from '../audit/entry.ts';
 import {
@@ -108,7 +109,6 @@ export async function queueExpiryWarning(
   }
 }
 
-const HOUR_MS = 3_600_000;
 /** Letters of one hour to one reader about organisations. Who rotates more keys reads of the rest in the audit log. */
 const ABOUT_ORGANISATIONS_MAX = 20;
 /** Those to one reader about their own sign-in: more than others can ask for in their name, so that none is crowded out. */

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { type Actor, SERVICE_CHAIN } from '../audit/entry.ts';
 import { appendAudit } from './audit.ts';
 
@@ -30,7 +31,7 @@ export interface UnsentLetters {
 }
 
 /** Letters are looked for every five seconds. One that was not tried for so long waits for something else. */
-const UNTRIED_MS = 5 * 60_000;
+const UNTRIED_MS = 5 * MINUTE_MS;
 
 const COLUMNS = [
   'id',

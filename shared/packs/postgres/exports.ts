@@ -10,7 +10,7 @@ import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { timeText } from '#shared/kernel/time.ts';
+import { HOUR_MS, timeText } from '#shared/kernel/time.ts';
 import {
   BYTES_PER_RECEIPT,
   type ExportRecord,
@@ -33,9 +33,9 @@ export interface ExportRequest {
 }
 
 /** Parts of a pack that one caller fetches from one address within an hour are one download. */
-const DOWNLOAD_MS = 3_600_000;
+const DOWNLOAD_MS = HOUR_MS;
 /** A caller whose packs are too many is told to ask again after an hour at the latest: one may be deleted before it expires. */
-const RETRY_MAX_MS = 3_600_000;
+const RETRY_MAX_MS = HOUR_MS;
 const GIB = 1_073_741_824;
 
 export type ExportRegistry = ReturnType<typeof createExportRegistry>;

@@ -11,13 +11,14 @@ import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkPerson } from '../checks.ts';
 import { factorsResetLetter } from '../letters.ts';
 import { forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
 /** How long a person who signed up may take to follow the link of the letter; they can ask for another. */
-const UNCONFIRMED_MS = 7 * 24 * 60 * 60 * 1_000;
+const UNCONFIRMED_MS = 7 * DAY_MS;
 /** Members that a page lists. */
 const MEMBERS_MAX = 1_000;
 

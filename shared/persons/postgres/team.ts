@@ -7,11 +7,12 @@ import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkEmail } from '../checks.ts';
 import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
 
 /** Long enough for a holiday; an invitation that was not taken is not left open for ever. */
-const INVITATION_MS = 14 * 24 * 60 * 60 * 1_000;
+const INVITATION_MS = 14 * DAY_MS;
 
 /** A part in an organisation that waits for a person to take it. */
 export interface Invitation {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import type { GridSignal } from '#shared/methodology/methodology.ts';
 import { readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
 import { newestOfChain, type RevisableReceipt, revisableAmong } from './revisable.ts';
@@ -44,8 +45,6 @@ const PAGE = statement(
    left join ledger_entry e on e.entry_id = tip.id
    order by f.entry_id`,
 );
-
-const HOUR_MS = 3_600_000;
 
 export type HourStore = ReturnType<typeof createHourStore>;
 

@@ -8,6 +8,7 @@ import {
   type UsageFigure,
 } from '#shared/ledger/usage-columns.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { planByIndex } from '#shared/ledger/postgres/append.ts';
 import { USAGE_MOVED } from '#shared/ledger/postgres/usage-sums.ts';
 import {
@@ -24,9 +25,6 @@ import {
   type UsageRange,
   type UsageReport,
 } from '../usage.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export interface UsageRequest {
   orgId: string;

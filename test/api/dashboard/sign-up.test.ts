@@ -1,3 +1,4 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
@@ -7,7 +8,6 @@ import {
   contract,
   createRegistries,
   currentVetting,
-  DAY_MS,
   declaration,
   movableClock,
   newAccount,

@@ -10,11 +10,11 @@ import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import {
   activeAccount,
   contract,
   createRegistries,
-  DAY_MS,
   declaration,
   movableClock,
   newAccount,

@@ -1,3 +1,4 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +21,6 @@ import {
   contract,
   createRegistries,
   currentVetting,
-  DAY_MS,
   declaration,
   movableClock,
   newAccount,

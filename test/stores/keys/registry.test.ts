@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { hashKey } from '#shared/keys/format.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import {
   activeAccount,
   createRegistries,
-  DAY_MS,
   movableClock,
   newAccount,
   OPERATOR,

@@ -4,10 +4,10 @@ import type { AuditAction } from '#shared/accounts/audit/entry.ts';
 import * as accountLetters from '#shared/accounts/letters.ts';
 import { describeFailure, draftOfKeyAct, waitAfterFailure } from '#shared/accounts/letters.ts';
 import { named } from '#shared/kernel/plain-text.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import * as personLetters from '#shared/persons/letters.ts';
 import { runs } from '#test/support/depth.ts';
 
-const HOUR_MS = 3_600_000;
 const REVOKED = {
   name: 'batch',
   display: 'dkt_aaaa…bbbb',

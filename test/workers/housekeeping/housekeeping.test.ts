@@ -1,3 +1,4 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,6 @@ import { runJobs } from '#shared/jobs/redis/job-runner.ts';
 import {
   activeAccount,
   createRegistries,
-  DAY_MS,
   declaration,
   newAccount,
   OPERATOR,

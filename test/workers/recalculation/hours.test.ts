@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { encodeUlid } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import { parseHourlyFactors } from '#shared/methodology/hourly-factors.ts';
 import { readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
@@ -22,7 +23,6 @@ import { revisionDeps, seenEvents } from '#test/support/recalculating.ts';
 const database = await createTestDatabase();
 const directory = mkdtempSync(join(tmpdir(), 'docket-hours-'));
 const lab = new PackLab(database.pool, directory);
-const HOUR_MS = 3_600_000;
 const zone = catalogue.regions.find(({ code }) => code === 'eu-west')!.zone;
 let hours = 0;
 /** The start of an hour of the test's own. */

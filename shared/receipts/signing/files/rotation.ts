@@ -10,9 +10,10 @@ import {
   writeExclusively,
 } from './key-files.ts';
 import { publicKeyFromRaw } from '#shared/kernel/primitives/node.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 
 /** Longer than anyone should keep a did.json: verifiers then know a key before they meet its first signature. */
-export const PUBLISHED_BEFORE_USE_MS = 10 * 60_000;
+export const PUBLISHED_BEFORE_USE_MS = 10 * MINUTE_MS;
 
 export interface Rotation {
   /** published: the next key is in did.json now · activated: it signs from now on. */

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -174,9 +175,9 @@ describe('the credential cache', () => {
     expect(cache.holdsUsable()).toBe(false);
     await cache.lookup(token);
     source.down = true;
-    clock = 24 * 60 * 60 * 1_000;
+    clock = DAY_MS;
     expect(cache.holdsUsable()).toBe(true);
-    clock = 25 * 60 * 60 * 1_000;
+    clock = 25 * HOUR_MS;
     expect(cache.holdsUsable()).toBe(false);
     await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
   });

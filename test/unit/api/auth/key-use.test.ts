@@ -1,7 +1,7 @@
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { KeyUseRecorder } from '#api/auth/key-use.ts';
 
-const HOUR_MS = 3_600_000;
 let recorder: KeyUseRecorder | undefined;
 afterEach(() => recorder?.close());
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { answerKey, idempotencyKey, keptKey } from '#shared/lanes/keys.ts';
@@ -76,9 +77,9 @@ it('another organisation and another day begin anew, and the count is forgotten'
   for (let i = 0; i < 256; i += 1) expect(await place(answer(), MIB - 9, 9)).toBe('redis');
   expect(await place(first, 1, 3_000)).toBe('postgres');
   expect(await place(answer('org_b'), MIB, 9)).toBe('redis');
-  time.now += 86_400_000;
+  time.now += DAY_MS;
   expect(await place(answer(), MIB, 9)).toBe('redis');
-  const days = [NOON, NOON, time.now].map((at) => Math.floor(at / 86_400_000));
+  const days = [NOON, NOON, time.now].map((at) => Math.floor(at / DAY_MS));
   expect(lives).toEqual([
     [keptKey(first.claim, days[0]!), 172_800],
     [keptKey(answer('org_b').claim, days[1]!), 172_800],
