@@ -100,7 +100,7 @@ export function doneOf(
   return Object.hasOwn(words, asked) && stands(asked) ? { done: words[asked]! } : {};
 }
 
-export const DAY_MS = 24 * 60 * 60 * 1_000;
+export { DAY_MS } from '#shared/kernel/time.ts';
 
 /** The beginning of a UTC day, in epoch milliseconds; undefined for what is none. */
 export function askedForDay(text: string): number | undefined {

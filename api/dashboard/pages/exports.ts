@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Page } from '#shared/kernel/page.ts';
-import { day } from '#shared/kernel/time.ts';
+import { day, DAY_MS } from '#shared/kernel/time.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
@@ -119,8 +119,6 @@ function list(frame: Frame, items: readonly ExportRecord[]): Html {
     'stacked',
   );
 }
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 function periodOf({ period, firstIndex, lastIndex }: ExportRecord): string {
   if (period === undefined) return entriesOf(firstIndex, lastIndex);

@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
-import { day } from '#shared/kernel/time.ts';
+import { day, DAY_MS } from '#shared/kernel/time.ts';
 import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { UsageFigures, UsageReport } from '#shared/receipts/usage.ts';
@@ -42,7 +42,6 @@ export interface OverviewParts {
 }
 
 const SHOWN = ['energy', 'gwp', 'water'] as const satisfies readonly QuantityName[];
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** What an organisation has used, and what it took. */
 export function overviewPage(frame: Frame, parts: OverviewParts): Html {

@@ -1,9 +1,5 @@
 import { html, Html } from '#api/html.ts';
-import { dateTime } from '#shared/kernel/time.ts';
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+import { dateTime, DAY_MS, HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 
 /** `22 Nov 2026, 14:05 UTC`, and beside it how long ago that was. */
 export function moment(at: number, now: number): Html {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { usageCsv } from '#api/routes/usage.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { USAGE_GROUPS, type UsageGrouping } from '#shared/receipts/usage.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, askedForDay, DAY_MS } from '../forms.ts';
@@ -9,7 +10,6 @@ import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from '../pages/over
 import { usagePage } from '../pages/usage.ts';
 import { PageError } from '../page-error.ts';
 
-const HOUR_MS = 60 * 60 * 1_000;
 const SESSION = { config: { scope: 'session' } } as const;
 /** A leap year fits. */
 const PERIOD_DAYS_MAX = 366;
