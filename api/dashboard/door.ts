@@ -8,6 +8,7 @@ import { hashPassword, symmetricDecrypt, verifyPassword } from 'better-auth/cryp
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
+import { cookiesOf } from '#api/dashboard/session/cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { stepOfCode } from './app-code.ts';
 import type { Proof } from './forms.ts';
@@ -100,7 +101,7 @@ export function openDoor(options: DoorOptions) {
   const headersOf = ({ cookie, address, userAgent }: Visitor): Headers => {
     const headers = new Headers({ [ADDRESS_HEADER]: address });
     // The library decodes each; one that cannot be decoded costs an exception, and thousands fit into a request.
-    const own = cookie?.split('; ').filter((each) => OWN_COOKIE.test(each)) ?? [];
+    const own = cookiesOf(cookie).filter((each) => OWN_COOKIE.test(each));
     if (own.length > 0) headers.set('cookie', own.slice(0, OWN_COOKIES_MAX).join('; '));
     if (userAgent !== undefined) headers.set('user-agent', userAgent.slice(0, 300));
     return headers;
@@ -263,7 +264,7 @@ export function openDoor(options: DoorOptions) {
     /** Opens the session of somebody whose password was right, by a code of their app or one of their recovery codes. */
     async signInWithCode(code: string, visitor: Visitor): Promise<{ cookies: Cookies } | null> {
       // With a session beside it, the library would look at that one and count nothing.
-      const cookie = visitor.cookie?.split('; ').find((each) => CHALLENGE_COOKIE.test(each));
+      const cookie = cookiesOf(visitor.cookie).find((each) => CHALLENGE_COOKIE.test(each));
       return takeCode(code, headersOf({ ...visitor, cookie }), 'a session');
     },
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
+import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
 import type { MadeAnswer } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
@@ -209,11 +210,12 @@ function foreignForm(): PageError {
 }
 
 /** The cookie that tells visitors apart who have not signed in, so that a form belongs to one of them. */
-const VISIT = /(?:^|; )docket_visit=([\w-]{22})(?:;|$)/;
+const VISIT_COOKIE = 'docket_visit';
+const VISIT = new RegExp(`^${VISIT_COOKIE}=([\\w-]{22})$`);
 
 /** Whose form a page is, of somebody who is not signed in; undefined before their first page. */
 export function visitorSubject({ headers }: FastifyRequest): string | undefined {
-  const id = VISIT.exec(headers.cookie ?? '')?.[1];
+  const id = readCookie(headers.cookie, VISIT);
   return id === undefined ? undefined : `visit ${id}`;
 }
 
@@ -223,14 +225,11 @@ export async function visitorToken(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<string> {
-  let id = VISIT.exec(request.headers.cookie ?? '')?.[1];
+  let id = readCookie(request.headers.cookie, VISIT);
   if (id === undefined) {
     id = randomBytes(16).toString('base64url');
-    const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';
-    void reply.header(
-      'set-cookie',
-      `docket_visit=${id}; Path=/dashboard; HttpOnly; SameSite=Lax${secure}`,
-    );
+    const cookie = { name: VISIT_COOKIE, value: id, path: '/dashboard', sameSite: 'Lax' } as const;
+    void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
   }
   return (await deps.door()).formToken(`visit ${id}`);
 }

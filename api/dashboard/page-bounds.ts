@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
+import { readCookie } from '#api/dashboard/session/cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { type Caller, Places } from '#api/plugins/places.ts';
@@ -102,11 +103,11 @@ export class PageBounds {
   }
 }
 
-const SESSION_COOKIE = /(?:^|; )(?:__Secure-)?docket\.session_token=([^;]+)/;
+const SESSION_COOKIE = /^(?:__Secure-)?docket\.session_token=([^;]+)/;
 
 /** By which a session is remembered, without what would open it. */
 function digestOfCookie({ headers }: FastifyRequest): string | undefined {
-  const cookie = SESSION_COOKIE.exec(headers.cookie ?? '')?.[1];
+  const cookie = readCookie(headers.cookie, SESSION_COOKIE);
   return cookie === undefined ? undefined : hash('sha256', cookie);
 }
 

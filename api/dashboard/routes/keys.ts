@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
@@ -173,7 +174,8 @@ function endOfDay(text: string): number | null {
 
 /** Long enough for a slow page, and gone before anybody else has the browser. */
 const FLASH_S = 300;
-const FLASH = /(?:^|; )docket_issued=([\w-]+)(?:;|$)/;
+const FLASH_COOKIE = 'docket_issued';
+const FLASH = new RegExp(`^${FLASH_COOKIE}=([\\w-]+)$`);
 
 /** The address of the page that shows a new key once. */
 const issuedAddress = (orgId: string, id: string): string =>
@@ -183,13 +185,10 @@ const issuedAddress = (orgId: string, id: string): string =>
 const flashSubject = (request: FastifyRequest, id: string): string =>
   `${request.visit.session.id} ${id}`;
 
-function setFlash(deps: DashboardDeps, reply: FastifyReply, address: string, value: string): void {
-  const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';
-  const age = value === '' ? 0 : FLASH_S;
-  void reply.header(
-    'set-cookie',
-    `docket_issued=${value}; Path=${address}; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`,
-  );
+function setFlash(deps: DashboardDeps, reply: FastifyReply, path: string, value: string): void {
+  const lasting = { sameSite: 'Strict', maxAgeS: FLASH_S } as const;
+  const cookie = { name: FLASH_COOKIE, value, path, ...lasting };
+  void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
 }
 
 /** Sends on to the page of a new key, so that a reload of it issues no other. The key itself goes along, sealed. */
@@ -208,7 +207,7 @@ function issuedRoute(app: FastifyInstance, deps: DashboardDeps): void {
   app.get<OfKey>('/keys/:id/issued', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
     const key = await deps.keys.get(orgId, request.params.id);
-    const sealed = FLASH.exec(request.headers.cookie ?? '')?.[1];
+    const sealed = readCookie(request.headers.cookie, FLASH);
     const plaintext = sealed && deps.flash.open(flashSubject(request, key.id), sealed);
     const address = issuedAddress(orgId, key.id);
     if (!plaintext) return seeOther(reply, `/dashboard/${orgId}/keys/${key.id}?done=issued`);

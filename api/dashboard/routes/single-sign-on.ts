@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
@@ -45,7 +46,7 @@ const BEGUN_BY: Attempts = { burst: 20, intervalMs: 10_000 };
 /** How long somebody may take at the issuer. */
 const ERRAND_MS = 15 * 60_000;
 const ERRAND_COOKIE = 'docket_sso';
-const ERRAND = new RegExp(`(?:^|; )${ERRAND_COOKIE}=([\\w-]{22})(?:;|$)`);
+const ERRAND = new RegExp(`^${ERRAND_COOKIE}=([\\w-]{22})$`);
 
 interface OfOrganisation {
   Params: { org: string };
@@ -96,7 +97,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get<OfOrganisation>('/sso/:org/callback', SESSION, async (request, reply) => {
     const { org } = request.params;
     const state = askedFor(request, 'state');
-    const own = ERRAND.exec(request.headers.cookie ?? '')?.[1];
+    const own = readCookie(request.headers.cookie, ERRAND);
     setErrand(deps, reply, '');
     const text = own === undefined ? undefined : await deps.errands.take(nameOf(own));
     const errand = text === undefined ? undefined : opened(deps, own!, text);
@@ -232,12 +233,9 @@ function opened({ flash }: DashboardDeps, state: string, text: string): KeptErra
 
 /** Empty to have it forgotten. */
 function setErrand({ publicUrl }: DashboardDeps, reply: FastifyReply, state: string): void {
-  const secure = publicUrl.startsWith('https:') ? '; Secure' : '';
-  const maxAge = state === '' ? 0 : ERRAND_MS / 1_000;
-  void reply.header(
-    'set-cookie',
-    `${ERRAND_COOKIE}=${state}; Path=/dashboard/sso; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`,
-  );
+  const lasting = { sameSite: 'Lax', maxAgeS: ERRAND_MS / 1_000 } as const;
+  const cookie = { name: ERRAND_COOKIE, value: state, path: '/dashboard/sso', ...lasting };
+  void reply.header('set-cookie', cookieLine(publicUrl, cookie));
 }
 
 function tooLate(orgId: string): PageError {
