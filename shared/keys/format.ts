@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { crc32, slidingCrc32 } from './crc32.ts';
+import { crc32 } from 'node:zlib';
+import { slidingCrc32 } from './sliding-crc32.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'dkt_';
