@@ -12,7 +12,7 @@ export function readCookie(header: string | undefined, pattern: RegExp): string 
   return undefined;
 }
 
-export interface OwnCookie {
+interface OwnCookie {
   name: string;
   /** Empty to have it forgotten. */
   value: string;
