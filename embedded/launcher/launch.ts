@@ -25,7 +25,7 @@ import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-own
 import { OWN_DIRECTORY_MODE } from '#embedded/stores/unprivileged-user.ts';
 import { Compilation } from './compilation.ts';
 import { type DevFile, removeDevFile, writeDevFile } from './dev-file.ts';
-import { Guard } from './guard.ts';
+import { StoreGuard } from './store-guard.ts';
 import type { Output } from './output.ts';
 import { withOwnSecrets, withoutSecrets } from './own-secrets.ts';
 import { askableHost } from './role-process.ts';
@@ -62,7 +62,7 @@ export class Launcher {
   readonly #options: LaunchOptions;
   readonly #config: ToolConfig;
   readonly #dataDir: string;
-  readonly #guard: Guard;
+  readonly #guard: StoreGuard;
   #compilation: Compilation | undefined;
   #stores: Promise<Stores> | undefined;
   #sandbox: Supervisor | undefined;
@@ -77,7 +77,7 @@ export class Launcher {
     this.#options = options;
     this.#config = loadToolConfig(options.env);
     this.#dataDir = resolve(this.#config.dataDir);
-    this.#guard = new Guard();
+    this.#guard = new StoreGuard();
   }
 
   /**

@@ -6,7 +6,7 @@ import { ensurePassword } from '#embedded/stores/private-file.ts';
 import type { RunningServer } from '#embedded/stores/server-process.ts';
 import { Repetitions } from '#shared/process/repetitions.ts';
 import { Backoff } from './backoff.ts';
-import type { Guard } from './guard.ts';
+import type { StoreGuard } from './store-guard.ts';
 import type { Output } from './output.ts';
 
 /** A database server: one of ours, or one that was there before us (then there is nothing to stop). */
@@ -27,7 +27,7 @@ interface StoresOptions {
   databaseUrl: string | undefined;
   redisUrl: string | undefined;
   output: Output;
-  guard: Guard;
+  guard: StoreGuard;
 }
 
 /** Starts what is not given by URL, both at once. When one fails, the other is stopped again. */
@@ -77,7 +77,7 @@ type Server = RunningServer & { readonly url: string };
 interface KeptStoreOptions {
   name: string;
   output: Output;
-  guard: Guard;
+  guard: StoreGuard;
   /** Tells a line of the server's log from a line of the program that starts it. */
   itsOwnLine: RegExp;
   /** Lines of its log that are shown while it runs; the launcher itself reports starts and stops. */

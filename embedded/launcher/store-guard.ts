@@ -13,7 +13,7 @@ while read -r line; do pids=$line; done
 `;
 
 /** Stops the database servers when the launcher dies without having done so: they have no channel to it. */
-export class Guard {
+export class StoreGuard {
   readonly #shell: ChildProcess;
   readonly #pids = new Map<string, number>();
 
