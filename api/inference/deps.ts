@@ -174,7 +174,7 @@ export function openInference(
     writes: () => server.write(steady, processId),
     /** Rejects when this process must not serve beside the others. */
     agrees: () => peers.check(),
-    /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
+    /** @throws Error when Redis would lose what is promised, unless that is allowed. */
     start: async (): Promise<void> => {
       if (!config.allowVolatileRedis) await checkDurability(steady);
       await Promise.all([liveness.start(), regions.start(), circuits.start(), serving.start()]);

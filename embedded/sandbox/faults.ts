@@ -1,3 +1,5 @@
+import { BadRequest } from './input.ts';
+
 /**
  * The ways in which one call is to go wrong. They are named in the header `x-sandbox-fault` or the body field
  * `sandbox_fault` (a gateway forwards unknown fields, but not unknown headers), as
@@ -48,35 +50,37 @@ export interface SandboxFault {
 
 type Reader = (value: unknown, name: string) => unknown;
 
-/** The fault that was asked for does not exist: answered with 400, so that a typing error is no silent success. */
-export class BadFault extends Error {}
+/** The fault that was asked for does not exist: a typing error must not be a silent success. */
+function badFault(message: string): BadRequest {
+  return new BadRequest(message, 'sandbox_fault');
+}
 
 const number =
   (low: number, high: number): Reader =>
   (value, name) => {
     const read = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
     if (typeof read === 'number' && read >= low && read <= high) return read;
-    throw new BadFault(`${name} must be a number from ${low} to ${high}`);
+    throw badFault(`${name} must be a number from ${low} to ${high}`);
   };
 
 const flag: Reader = (value, name) => {
   if (value === true || value === 'true' || value === '') return true;
   if (value === false || value === 'false') return false;
-  throw new BadFault(`${name} is a flag: leave its value away, or write true or false`);
+  throw badFault(`${name} is a flag: leave its value away, or write true or false`);
 };
 
 const text =
   (charsMax: number): Reader =>
   (value, name) => {
     if (typeof value === 'string' && value.length <= charsMax) return value;
-    throw new BadFault(`${name} must be a text of at most ${charsMax} characters`);
+    throw badFault(`${name} must be a text of at most ${charsMax} characters`);
   };
 
 const oneOf =
   (...choices: string[]): Reader =>
   (value, name) => {
     if (typeof value === 'string' && choices.includes(value)) return value;
-    throw new BadFault(`${name} must be one of ${choices.join(', ')}`);
+    throw badFault(`${name} must be one of ${choices.join(', ')}`);
   };
 
 /** Ten minutes: longer than any time-out under test. */
@@ -121,7 +125,7 @@ function entriesOf(source: string): [string, unknown][] {
     try {
       return Object.entries(JSON.parse(source) as Record<string, unknown>);
     } catch {
-      throw new BadFault('the fault looks like JSON, but is not');
+      throw badFault('the fault looks like JSON, but is not');
     }
   }
   return source
@@ -136,20 +140,20 @@ function entriesOf(source: string): [string, unknown][] {
     });
 }
 
-/** Reads a fault from a header's text, or from a body field (text or object). Throws {@link BadFault}. */
+/** Reads a fault from a header's text, or from a body field (text or object). @throws BadRequest */
 export function parseFault(source: unknown): SandboxFault {
   if (source === undefined || source === null || source === '') return {};
   let entries: [string, unknown][];
   if (typeof source === 'string') entries = entriesOf(source);
   else if (typeof source === 'object' && !Array.isArray(source)) entries = Object.entries(source);
-  else throw new BadFault('a fault is a text or an object');
+  else throw badFault('a fault is a text or an object');
   const fault: Record<string, unknown> = {};
   for (const [name, value] of entries) {
-    if (!Object.hasOwn(READERS, name)) throw new BadFault(`there is no fault named ${name}`);
+    if (!Object.hasOwn(READERS, name)) throw badFault(`there is no fault named ${name}`);
     fault[name] = READERS[name as keyof SandboxFault](value, name);
   }
   if (fault['fail-first'] !== undefined && fault['id'] === undefined) {
-    throw new BadFault('fail-first counts the calls of an id: name one');
+    throw badFault('fail-first counts the calls of an id: name one');
   }
   return fault;
 }

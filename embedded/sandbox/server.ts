@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { answerAdmin } from './admin.ts';
 import { answer, errorBody, ROUTES } from './answer.ts';
 import { CallBook } from './calls.ts';
-import { BadFault, faultOfAttempt, parseFault, type SandboxFault } from './faults.ts';
+import { faultOfAttempt, parseFault, type SandboxFault } from './faults.ts';
 import { BadRequest, Input } from './input.ts';
 import { Reply } from './reply.ts';
 
@@ -147,12 +147,6 @@ async function serve(
 function refuse(error: unknown, response: ServerResponse): void {
   if (error instanceof BadRequest) {
     sendError(response, 400, errorBody(error.message, 'invalid_request_error', error.param, null));
-  } else if (error instanceof BadFault) {
-    sendError(
-      response,
-      400,
-      errorBody(error.message, 'invalid_request_error', 'sandbox_fault', null),
-    );
   } else {
     // A client that left in the middle of its body; or a mistake of ours, which must be seen.
     if (!response.destroyed)

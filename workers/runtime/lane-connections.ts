@@ -95,7 +95,7 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
     });
   }
 
-  /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
+  /** @throws Error when Redis would lose what is promised, unless that is allowed. */
   async start(): Promise<void> {
     if (!this.#context.config.allowVolatileRedis) await checkDurability(this.client);
     await this.#liveness.start();

@@ -29,26 +29,18 @@ export interface LaneKeyFile extends LaneKey {
   sealsFrom: number;
 }
 
-/** Why the lane keys cannot be used, with what to do about it. For operators; holds no key material. */
-class LaneKeyProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'LaneKeyProblem';
-  }
-}
-
 const FILE_NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.key$/;
 /** A rotation is seen within a second; looking costs one listing and a stat per key. */
 const LOOK_MS = 1_000;
 
 /**
  * The keys in `dir`, oldest first.
- * @throws LaneKeyProblem when there is none, or one cannot be used.
+ * @throws Error when there is none, or one cannot be used: with what an operator can do about it, and no key material.
  */
 export function loadLaneKeys(dir: string): LaneKeyFile[] {
   const names = keyNames(dir);
   if (names.length === 0) {
-    throw new LaneKeyProblem(
+    throw new Error(
       `No lane key in ${dir}. Make one and bring it to every host: mkdir -p ${dir} && (umask 077; openssl rand ${LANE_KEY_BYTES} > ${dir}/$(date -u +%Y%m%dT%H%M%SZ).key)`,
     );
   }
@@ -98,7 +90,7 @@ export function sealingAt<Key extends { sealsFrom: number }>(
 /**
  * Seals for this process with the keys in `dir`, which may come and go while it runs. Keys that cannot be read then are
  * reported to `onError`, and those of before stay.
- * @throws LaneKeyProblem when they cannot be read now: a process does not start without its keys.
+ * @throws Error when they cannot be read now: a process does not start without its keys.
  */
 export function openSeals(
   dir: string,
@@ -147,12 +139,12 @@ function versionOf(dir: string): string {
 function readKey(path: string, name: string): LaneKeyFile {
   const { mode, size } = statSync(path);
   if ((mode & 0o077) !== 0) {
-    throw new LaneKeyProblem(
+    throw new Error(
       `${path} can be read by others. Run: chmod 600 ${path} (and rotate it if others were on this machine)`,
     );
   }
   if (size !== LANE_KEY_BYTES) {
-    throw new LaneKeyProblem(`${path} does not hold ${LANE_KEY_BYTES} bytes.`);
+    throw new Error(`${path} does not hold ${LANE_KEY_BYTES} bytes.`);
   }
   const bytes = readFileSync(path);
   return { id: laneKeyId(bytes), bytes, path, sealsFrom: timeOf(name) };

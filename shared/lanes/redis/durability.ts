@@ -1,27 +1,20 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 
-/** Redis would lose or throw away what has been promised. */
-class VolatileRedis extends Error {
-  constructor(problems: readonly string[]) {
-    super(
-      `Redis is not safe to use: ${problems.join('; ')}. ` +
-        'Set appendonly yes and maxmemory-policy noeviction, or ALLOW_VOLATILE_REDIS=1 to go on all the same.',
-    );
-    this.name = 'VolatileRedis';
-  }
-}
-
 /**
  * Checks that what is written to Redis stays there: append-only file on, no eviction. Servers that do not let a client
  * ask (managed ones) are believed.
- * @throws VolatileRedis
+ * @throws Error when Redis would lose or throw away what has been promised
  */
 export async function checkDurability(client: RedisClient): Promise<void> {
   const nodes: Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
   for (const node of nodes) {
     const problems = problemsOf(await node.info('persistence'), await node.info('memory'));
-    if (problems.length > 0) throw new VolatileRedis(problems);
+    if (problems.length === 0) continue;
+    throw new Error(
+      `Redis is not safe to use: ${problems.join('; ')}. ` +
+        'Set appendonly yes and maxmemory-policy noeviction, or ALLOW_VOLATILE_REDIS=1 to go on all the same.',
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import { ed25519Verifier } from '#primitives';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import type { TrustedKey, TrustedKeys } from '../verify.ts';
 import type { SigningKey } from './files/key-files.ts';
 import { keyId, mayAssert } from './publication.ts';
@@ -10,26 +11,23 @@ const DID_BYTES_MAX = 1_048_576;
 const MULTIKEY_MAX = 64;
 const MULTIKEY_BYTES = 34;
 
-/** Why a DID document cannot be trusted from. */
-class TrustProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'TrustProblem';
-  }
-}
-
 /**
  * The keys of a DID document, which the caller has decided to trust. Methods of other kinds than an Ed25519 Multikey
  * are passed over: they cannot have signed a receipt.
- * @throws TrustProblem when it is no DID document, or has none of ours.
+ * @throws MalformedData when it is no DID document, or has none of ours.
  */
 export function trustedKeysOf(didJson: string): TrustedKeys {
-  if (didJson.length > DID_BYTES_MAX) throw new TrustProblem('The DID document is too large.');
+  if (didJson.length > DID_BYTES_MAX)
+    throw new MalformedData('too_large', '', 'The DID document is too large.');
   const did = objectOf(parse(didJson));
   const id = did['id'];
   const methods = did['verificationMethod'];
   if (typeof id !== 'string' || !id.startsWith('did:') || !Array.isArray(methods)) {
-    throw new TrustProblem('This is not a DID document: it needs an id and verificationMethod.');
+    throw new MalformedData(
+      'wrong_value',
+      '',
+      'This is not a DID document: it needs an id and verificationMethod.',
+    );
   }
   const asserting = listOf(did['assertionMethod']).map((entry) =>
     absolute(id, typeof entry === 'string' ? entry : objectOf(entry)['id']),
@@ -41,7 +39,8 @@ export function trustedKeysOf(didJson: string): TrustedKeys {
     const key = trustedKey(method, asserting.includes(kid));
     if (key !== null && kid !== '') keys.set(kid, key);
   }
-  if (keys.size === 0) throw new TrustProblem('The DID document has no Ed25519 Multikey.');
+  if (keys.size === 0)
+    throw new MalformedData('missing_field', '', 'The DID document has no Ed25519 Multikey.');
   return keys;
 }
 
@@ -95,7 +94,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new TrustProblem('The DID document is not JSON.');
+    throw new MalformedData('not_json', '', 'The DID document is not JSON.');
   }
 }
 

@@ -20,7 +20,7 @@ describe('a did.json that is none', () => {
     '{"id":"did:web:a","verificationMethod":[]}',
     '{"id":"did:web:a","verificationMethod":[null,1,{"type":"Multikey"}]}',
   ])('%j is refused', (json) => {
-    expect(() => trustedKeysOf(json)).toThrow(expect.objectContaining({ name: 'TrustProblem' }));
+    expect(() => trustedKeysOf(json)).toThrow(expect.objectContaining({ name: 'MalformedData' }));
   });
 
   it('or any other JSON, without a crash', () => {
@@ -47,7 +47,7 @@ describe('a did.json that is none', () => {
           try {
             trustedKeysOf(JSON.stringify(document));
           } catch (error) {
-            expect(error).toMatchObject({ name: 'TrustProblem' });
+            expect(error).toMatchObject({ name: 'MalformedData' });
           }
         },
       ),
