@@ -34,14 +34,14 @@ import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
-import { AttemptCounter } from './attempts.ts';
-import type { Door } from './door.ts';
+import { AttemptCounter } from './session/attempts.ts';
+import type { Door } from './session/door.ts';
 import { DAY_MS } from './forms.ts';
-import type { Ceremony } from './ceremony.ts';
-import { Flash } from './flash.ts';
-import { PageBounds } from './page-bounds.ts';
+import type { Ceremony } from './session/ceremony.ts';
+import { Flash } from './session/flash.ts';
+import { PageBounds } from './session/page-bounds.ts';
 import type { Operations } from './operations.ts';
-import type { Issuers } from './issuer.ts';
+import type { Issuers } from './session/issuer.ts';
 
 /** What the routes of the API read from, which pages read from too. */
 type Resources = ReturnType<typeof openResources>;
@@ -92,7 +92,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
   const openDoor = async (): Promise<Door> => {
-    const door = await import('./door.ts');
+    const door = await import('./session/door.ts');
     return door.openDoor({
       db: queriesOn(pool),
       publicUrl,
@@ -116,12 +116,12 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   };
   /** Passkeys, at the name that a request was for; undefined where there are none. */
   const ceremony = async (host: string): Promise<Ceremony | undefined> => {
-    const { createCeremony, siteOf } = await import('./ceremony.ts');
+    const { createCeremony, siteOf } = await import('./session/ceremony.ts');
     const site = siteOf(publicUrl, host);
     return site && createCeremony({ passkeys, errands, now: () => surroundings.now() }, site);
   };
   const reachIssuers = async (): Promise<Issuers> => {
-    const { createIssuers } = await import('./issuer.ts');
+    const { createIssuers } = await import('./session/issuer.ts');
     return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
   };
   return {

@@ -8,12 +8,12 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
-import type { Session, SignedIn, Visitor } from './door.ts';
+import type { Session, SignedIn, Visitor } from './session/door.ts';
 import { ASSETS } from '../front/assets.ts';
-import { pageOfEntry } from './entry-error.ts';
+import { pageOfEntry } from './session/entry-error.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
-import { confirmationPage, endedPage, errorPage } from './pages/doorstep.ts';
-import { type Frame, framed, PAGES_OF_CLOSED, type PageParts, unframed } from './pages/layout.ts';
+import { confirmationPage, endedPage, errorPage } from './sign-in/page.ts';
+import { type Frame, framed, PAGES_OF_CLOSED, type PageParts, unframed } from './parts/layout.ts';
 import { notFound, PageError } from './page-error.ts';
 
 declare module 'fastify' {

@@ -11,28 +11,28 @@ import {
   seeOther,
 } from './guard.ts';
 import { notFound } from './page-error.ts';
-import { homeOf, staffHome } from './pages/layout.ts';
-import { accountRoutes, credentialRoutes } from './routes/account.ts';
-import { accountsRoutes } from './routes/accounts.ts';
-import { doorstepRoutes } from './routes/doorstep.ts';
-import { keyRoutes } from './routes/keys.ts';
-import { receiptByAddress, receiptByAnyId, receiptRoutes } from './routes/receipts.ts';
-import { rotationRoutes } from './routes/rotation.ts';
-import { usageRoutes } from './routes/usage.ts';
-import { exportRoutes } from './routes/exports.ts';
-import { ledgerRoutes } from './routes/ledger.ts';
-import { healthRoutes } from './routes/health.ts';
-import { lookUpRoutes } from './routes/look-up.ts';
-import { applyRoutes, onboardingRoutes } from './routes/onboarding.ts';
-import { organisationRoutes } from './routes/organisation.ts';
-import { policyRoutes } from './routes/policy.ts';
-import { queueRoutes } from './routes/queues.ts';
-import { regionRoutes } from './routes/regions.ts';
-import { reviewRoutes } from './routes/reviews.ts';
-import { serviceKeyRoutes } from './routes/service-keys.ts';
-import { settingsRoutes } from './routes/settings.ts';
-import { issuerRoutes, singleSignOnRoutes } from './routes/single-sign-on.ts';
-import { invitationRoutes, teamRoutes } from './routes/team.ts';
+import { homeOf, staffHome } from './parts/layout.ts';
+import { accountRoutes, credentialRoutes } from './account/routes.ts';
+import { accountsRoutes } from './accounts/routes.ts';
+import { signInRoutes } from './sign-in/routes.ts';
+import { keyRoutes } from './keys/routes.ts';
+import { receiptByAddress, receiptByAnyId, receiptRoutes } from './receipts/routes.ts';
+import { rotationRoutes } from './rotation/routes.ts';
+import { usageRoutes } from './usage/routes.ts';
+import { exportRoutes } from './exports/routes.ts';
+import { ledgerRoutes } from './ledger/routes.ts';
+import { healthRoutes } from './health/routes.ts';
+import { lookUpRoutes } from './look-up/routes.ts';
+import { applyRoutes, onboardingRoutes } from './onboarding/routes.ts';
+import { auditRoutes } from './audit/routes.ts';
+import { policyRoutes } from './policy/routes.ts';
+import { queueRoutes } from './queues/routes.ts';
+import { regionRoutes } from './regions/routes.ts';
+import { reviewRoutes } from './reviews/routes.ts';
+import { serviceKeyRoutes } from './service-keys/routes.ts';
+import { settingsRoutes } from './settings/routes.ts';
+import { issuerRoutes, singleSignOnRoutes } from './single-sign-on/routes.ts';
+import { invitationRoutes, teamRoutes } from './team/routes.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -46,7 +46,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
       takeForms(pages);
       guardPages(pages, deps);
       deps.bounds.limit(pages);
-      doorstepRoutes(pages, deps);
+      signInRoutes(pages, deps);
       receiptByAddress(pages, deps);
       receiptByAnyId(pages, deps);
       issuerRoutes(pages, deps);
@@ -103,7 +103,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             exportRoutes(organisation, deps);
             ledgerRoutes(organisation, deps);
             usageRoutes(organisation, deps);
-            organisationRoutes(organisation, deps);
+            auditRoutes(organisation, deps);
             teamRoutes(organisation, deps);
             settingsRoutes(organisation, deps);
             singleSignOnRoutes(organisation, deps);

@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import { estimateCards } from '#api/dashboard/pages/figures.ts';
+import { estimateCards } from '#api/dashboard/parts/figures.ts';
 import { RECEIPT } from '#api/docs/examples/receipts.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 

@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import { documentOf } from '#api/dashboard/pages/layout.ts';
+import { documentOf } from '#api/dashboard/parts/layout.ts';
 import { ASSETS } from './assets.ts';
 
 /** The public pages, as the line on top of each names them. */

@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import { badge, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
+import { badge, moment, note, table, type Tone } from '#api/dashboard/parts/elements.ts';
 import { dateTime } from '#shared/kernel/time.ts';
 import type { RegionStatusLine, RegionWord, ServiceStatus } from './status.ts';
 

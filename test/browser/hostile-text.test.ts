@@ -470,7 +470,7 @@ it(
 
     // Every page as it is, with what came from outside.
     const asked = encodeURIComponent(hostile('asked for'));
-    const doorstep = await walk(visitor, [
+    const signInForms = await walk(visitor, [
       '/dashboard/sign-in',
       `/dashboard/sign-in?to=${asked}&done=${asked}`,
       '/dashboard/sign-in/code',
@@ -506,7 +506,7 @@ it(
     const staffsForms = await walk(operator, staffs);
 
     // Every form; what is asked to confirm comes with all that was filled in.
-    await sendAll(visitor, doorstep);
+    await sendAll(visitor, signInForms);
     await confirmSessions(null);
     const create = ownersForms.find(({ action }) => action === `${org}/keys`)!;
     await owner.goto(create.at);

@@ -98,7 +98,7 @@ it(
     const stranger = browser({ address: '203.0.113.200' });
     const token = formTokenOf((await stranger.get('/dashboard/sign-in')).payload);
     const nobody = { visitor: stranger, token };
-    const doorstep = /sign-in|sign-up|password\/(forgot|reset)|e-mail|contacts\/confirm/;
+    const forNobody = /sign-in|sign-up|password\/(forgot|reset)|e-mail|contacts\/confirm/;
     const before = await written();
     const taken: string[] = [];
     for (const url of forms) {
@@ -106,7 +106,7 @@ it(
         ? reviewer
         : url.includes('/service')
           ? operator
-          : doorstep.test(url)
+          : forNobody.test(url)
             ? nobody
             : owner;
       const address = addressOf(url, ours.id, ourIds);

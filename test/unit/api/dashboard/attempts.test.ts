@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { AttemptCounter } from '#api/dashboard/attempts.ts';
+import { AttemptCounter } from '#api/dashboard/session/attempts.ts';
 
 const RATE = { burst: 2, intervalMs: 30_000 };
 

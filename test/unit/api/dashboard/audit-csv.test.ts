@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { auditCsv } from '#api/dashboard/pages/audit-csv.ts';
+import { auditCsv } from '#api/dashboard/audit/audit-csv.ts';
 
 it(
   'what a person typed is no formula of the spreadsheet that opens an audit log',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { browserName } from '#api/dashboard/pages/browser-name.ts';
+import { browserName } from '#api/dashboard/account/browser-name.ts';
 
 const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)';
 

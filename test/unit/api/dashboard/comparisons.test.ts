@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { comparisons } from '#api/dashboard/pages/comparisons.ts';
+import { comparisons } from '#api/dashboard/usage/comparisons.ts';
 import type { UsageFigures } from '#shared/receipts/usage.ts';
 
 it(

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { HashingQueue, WAITING_MAX } from '#api/dashboard/hashing-queue.ts';
+import { HashingQueue, WAITING_MAX } from '#api/dashboard/session/hashing-queue.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 
 /** A queue whose hashes take until `next` is called; says which addresses were hashed for, and which were refused. */

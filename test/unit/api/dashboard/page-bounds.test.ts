@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { sendError } from '#api/dashboard/guard.ts';
-import { PageBounds } from '#api/dashboard/page-bounds.ts';
+import { PageBounds } from '#api/dashboard/session/page-bounds.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 
 /** Who is let in by which cookie. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readAnswer } from '#api/dashboard/passkey.ts';
+import { readAnswer } from '#api/dashboard/session/passkey.ts';
 
 /** The answer of a browser that says this of where it was asked. */
 function answerOf(said: object): string {

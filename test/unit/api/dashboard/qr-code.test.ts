@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { encode } from 'uqr';
 import { expect, it } from 'vitest';
-import { qrCode } from '#api/dashboard/pages/qr-code.ts';
+import { qrCode } from '#api/dashboard/account/qr-code.ts';
 import { runs } from '#test/support/depth.ts';
 
 it(

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { html } from '#api/html.ts';
-import type { Frame } from '#api/dashboard/pages/layout.ts';
-import { table } from '#api/dashboard/pages/parts.ts';
-import { usagePage } from '#api/dashboard/pages/usage.ts';
+import type { Frame } from '#api/dashboard/parts/layout.ts';
+import { table } from '#api/dashboard/parts/elements.ts';
+import { usagePage } from '#api/dashboard/usage/page.ts';
 import type { UsageFigures } from '#shared/receipts/usage.ts';
 
 it(

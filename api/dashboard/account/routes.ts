@@ -1,0 +1,192 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { html } from '#api/html.ts';
+import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
+import { confirmedForm, mayTryPassword } from '../session/confirmation.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { doneOf } from '../forms.ts';
+import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
+import { isPasswordLength, PASSWORD_LENGTH_MIN, PASSWORD_RULE } from '../session/password-rule.ts';
+import { accountPage, type BegunSecondFactor, secondFactorPage } from './page.ts';
+import { passkeyRoutes } from '../session/passkey-routes.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+
+const DONE: Readonly<Record<string, string>> = {
+  ended: 'The session has ended.',
+  others: 'All other sessions have ended.',
+  on: 'From now on, signing in asks for a code of your app.',
+  passkey: 'The passkey is added. It opens the dashboard from now on.',
+  'no-passkey': 'The passkey is removed, and opens nothing any more.',
+  off: 'Signing in asks for the password alone. Recovery codes are deleted.',
+  password: 'Your password was changed, and all other sessions have ended.',
+};
+
+/** A person's own page, and what a session by an issuer may do there too. */
+export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/account', SESSION, (request, reply) =>
+    showAccount(deps, [request, reply], doneOf(request, DONE)),
+  );
+  app.post('/account/sessions/end', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    await (
+      await deps.door()
+    ).endSession(form.text('session'), visitorOf(request), request.visit.session);
+    return seeOther(reply, '/dashboard/account?done=ended');
+  });
+  app.post('/sign-out', SESSION, async (request, reply) => {
+    await sessionForm(deps, request);
+    const { organisation } = request.visit.session;
+    void reply.header('set-cookie', await (await deps.door()).signOut(visitorOf(request)));
+    return seeOther(
+      reply,
+      organisation === null
+        ? '/dashboard/sign-in?done=out'
+        : `/dashboard/sso/${organisation}?done=out`,
+    );
+  });
+}
+
+async function showAccount(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  told: { problem?: string; done?: string },
+  status = 200,
+): Promise<FastifyReply> {
+  const { visit } = request;
+  const [sessions, passkeys] = await Promise.all([
+    (await deps.door()).sessions(visitorOf(request), visit.session),
+    deps.passkeys.of(visit.person.id),
+  ]);
+  const parts = {
+    sessions,
+    passkeys,
+    current: visit.session,
+    passwordLengthMin: PASSWORD_LENGTH_MIN,
+    hasSecondFactor: visit.hasSecondFactor,
+    ...told,
+  };
+  return sendFramed(deps, [request, reply], {
+    title: 'Your account',
+    status,
+    body: (frame) => accountPage(frame, parts),
+  });
+}
+
+/** What opens the door: for sessions of the person's own, and not for those that an issuer has opened. */
+export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const show: Show = (request, reply, told, status) =>
+    showAccount(deps, [request, reply], told, status);
+  app.post('/account/sessions/end-others', SESSION, async (request, reply) => {
+    await sessionForm(deps, request);
+    await (await deps.door()).endOtherSessions(visitorOf(request));
+    return seeOther(reply, '/dashboard/account?done=others');
+  });
+  app.post('/account/password', SESSION, async (request, reply) => {
+    const form = await confirmedForm(deps, request);
+    const { person } = request.visit;
+    if (!(await mayTryPassword(deps, person.id))) {
+      return show(request, reply, { problem: TOO_MANY }, 429);
+    }
+    const password = form.exact('password');
+    const changed = await (
+      await deps.door()
+    ).changePassword(form.exact('current'), password, visitorOf(request));
+    if (changed === null) {
+      const why = isPasswordLength(password) ? 'The current password is wrong.' : PASSWORD_RULE;
+      return show(request, reply, { problem: `${why} Nothing was changed.` }, 400);
+    }
+    await deps.persons.sendLetter(passwordLetter(person));
+    void reply.header('set-cookie', changed.cookies);
+    return seeOther(reply, '/dashboard/account?done=password');
+  });
+  secondFactorRoutes(app, deps, show);
+  passkeyRoutes(app, deps, show);
+}
+
+/** Draws the account's page again, with what was refused. */
+type Show = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  told: { problem?: string },
+  status: number,
+) => Promise<FastifyReply>;
+
+const TOO_MANY = 'Too many attempts. Wait a minute.';
+
+/** A code of an app at sign-in: begun with the password, on when one code has come, off with both. */
+function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Show): void {
+  const draw = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    parts: Parameters<typeof secondFactorPage>[1],
+    status = 200,
+  ): Promise<FastifyReply> =>
+    sendFramed(deps, [request, reply], {
+      title: 'Second factor',
+      status,
+      body: (frame) => secondFactorPage(frame, parts),
+    });
+  const subjectOf = ({ visit }: FastifyRequest): string => `second factor ${visit.session.id}`;
+  const shownBefore = (sealed: string, request: FastifyRequest) => {
+    const text = deps.flash.open(subjectOf(request), sealed);
+    return text === null ? {} : { begun: JSON.parse(text) as BegunSecondFactor, sealed };
+  };
+  app.post('/account/second-factor/begin', SESSION, async (request, reply) => {
+    const form = await confirmedForm(deps, request);
+    const { person } = request.visit;
+    if (!(await mayTryPassword(deps, person.id))) {
+      return show(request, reply, { problem: TOO_MANY }, 429);
+    }
+    const door = await deps.door();
+    const begun = await door.beginSecondFactor(form.exact('current'), visitorOf(request));
+    if (begun === null) {
+      const problem = 'The password is wrong, or there is a second factor already.';
+      return show(request, reply, { problem }, 400);
+    }
+    return draw(request, reply, {
+      begun,
+      sealed: deps.flash.seal(subjectOf(request), JSON.stringify(begun)),
+    });
+  });
+  app.post('/account/second-factor/confirm', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const { person, hasSecondFactor } = request.visit;
+    if (hasSecondFactor) return seeOther(reply, '/dashboard/account');
+    // A slip of the keyboard takes neither the QR code nor the recovery codes away.
+    const shown = shownBefore(form.exact('begun'), request);
+    if (!(await mayTryPassword(deps, person.id))) {
+      return draw(request, reply, { ...shown, problem: TOO_MANY }, 429);
+    }
+    const door = await deps.door();
+    const on = await door.confirmSecondFactor(form.text('code'), visitorOf(request));
+    if (on === null) {
+      const problem = html`The code is wrong. Enter the one that the app shows now, or
+        <a href="/dashboard/account">begin again</a> with another key.`;
+      return draw(request, reply, { ...shown, problem }, 400);
+    }
+    await deps.persons.sendLetter(secondFactorLetter(person, true));
+    void reply.header('set-cookie', on.cookies);
+    return seeOther(reply, '/dashboard/account?done=on');
+  });
+  app.post('/account/second-factor/end', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const { person, hasSecondFactor } = request.visit;
+    if (!hasSecondFactor) return seeOther(reply, '/dashboard/account');
+    if (!(await mayTryPassword(deps, person.id))) {
+      return show(request, reply, { problem: TOO_MANY }, 429);
+    }
+    const door = await deps.door();
+    const visitor = visitorOf(request);
+    const isTheirs =
+      (await door.isPassword(form.exact('current'), visitor)) &&
+      (await door.isCode(form.text('code'), visitor));
+    const off = isTheirs ? await door.endSecondFactor(form.exact('current'), visitor) : null;
+    if (off === null) {
+      const problem = 'The password or the code is wrong. Nothing was changed.';
+      return show(request, reply, { problem }, 400);
+    }
+    await deps.persons.sendLetter(secondFactorLetter(person, false));
+    void reply.header('set-cookie', off.cookies);
+    return seeOther(reply, '/dashboard/account?done=off');
+  });
+}

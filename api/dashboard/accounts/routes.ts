@@ -1,0 +1,187 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { ACCOUNT_STATES } from '#shared/accounts/account.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
+import { holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
+import { confirmedForm } from '../session/confirmation.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { askedAfter, askedFor, askedForDay, DAY_MS, type Form } from '../forms.ts';
+import {
+  type Exchange,
+  seeOther,
+  sendFramed,
+  sessionForm,
+  staffActorOf,
+  whyNot,
+} from '../guard.ts';
+import { PageError } from '../page-error.ts';
+import { accountPage, type AccountParts, accountsPage } from './page.ts';
+import { WHOLE_KEY_ADDRESS } from '../look-up/routes.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+const PAGE_LENGTH = 50;
+const HISTORY_LENGTH = 25;
+const KEYS_SHOWN = 25;
+
+type OfAccount = { Params: { id: string } };
+type OfAct = { Params: { id: string; act: string } };
+
+/** An act of an operator on an account, with the fields of its form. */
+type Perform = (deps: DashboardDeps, id: string, actor: Actor, form: Form) => Promise<unknown>;
+
+/** Each act by the last part of its address, and what is said when it is done. */
+const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
+  suspend: [
+    ({ accounts }, id, actor, form) => accounts.suspend(id, actor, reasonFrom(form, 'suspend')),
+    'The account is suspended: its keys are refused within a second.',
+  ],
+  reinstate: [
+    ({ accounts }, id, actor, form) => accounts.reinstate(id, actor, reasonFrom(form, 'reinstate')),
+    'The account is active again.',
+  ],
+  close: [
+    ({ accounts }, id, actor, form) => accounts.close(id, actor, reasonFrom(form, 'close')),
+    'The account is closed, and its keys are revoked.',
+  ],
+  sign: [
+    ({ accounts }, id, actor, form) =>
+      accounts.sign(
+        id,
+        {
+          kind: form.text('kind') === 'pilot' ? 'pilot' : 'service',
+          documentSha256: form.text('digest').toLowerCase(),
+          signatory: form.text('signatory'),
+          // A time that no rule takes, for what is no day.
+          signedAt: askedForDay(form.text('signed')) ?? Number.NaN,
+        },
+        actor,
+      ),
+    'The contract is on record. The signatory is being screened; then the account can be activated.',
+  ],
+  activate: [
+    ({ accounts }, id, actor) => accounts.activate(id, actor),
+    'The account is active: keys can be issued.',
+  ],
+  domain: [
+    ({ singleSignOn }, orgId, actor, form) =>
+      singleSignOn.confirmDomain({ orgId, actor }, form.text('domain')),
+    'The domain is confirmed: who has an address of it and is let in by the organisation’s issuer becomes a member.',
+  ],
+  plan: [
+    ({ accounts }, id, actor, form) => {
+      const plan = PLANS.find((known) => known === form.text('plan'));
+      if (plan === undefined) throw invalidParam('plan', 'There is no such plan.');
+      return accounts.setPlan(id, plan, actor);
+    },
+    'The plan is changed.',
+  ],
+  limits: [
+    ({ accounts }, id, actor, form) => {
+      const numbers = ['rps', 'burst', 'day', 'streams'].map((name) => form.text(name));
+      if (numbers.every((text) => text === '')) return accounts.setLimits(id, null, actor);
+      const [requestsPerSecond, burst, requestsPerDay, concurrentStreams] = numbers.map((text) =>
+        text === '' ? Number.NaN : Number(text),
+      ) as [number, number, number, number];
+      const limits = { requestsPerSecond, burst, requestsPerDay, concurrentStreams };
+      return accounts.setLimits(id, limits, actor);
+    },
+    'The limits are set.',
+  ],
+};
+
+/** They cannot wait for a password. */
+const TAKING_AWAY: ReadonlySet<string> = new Set(['suspend', 'close']);
+
+/** Organisations, as operators see them, and what they do about them. */
+export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/accounts', SESSION, async (request, reply) => {
+    const search = withoutKeys(askedFor(request, 'search')).slice(0, 200);
+    const after = askedAfter(request, 'org');
+    const state = ACCOUNT_STATES.find((known) => known === askedFor(request, 'state'));
+    const page = await deps.accounts.list({
+      limit: PAGE_LENGTH,
+      order: 'desc',
+      ...(after === undefined ? {} : { after }),
+      ...(state === undefined ? {} : { state }),
+      ...(search === '' ? {} : { search }),
+    });
+    return sendFramed(deps, [request, reply], {
+      title: 'Accounts',
+      section: 'accounts',
+      body: (frame) => accountsPage(frame, { page, state, search, after }),
+    });
+  });
+  // A form that is sent into an address keeps what was typed in histories and logs, a whole key too.
+  app.post('/accounts', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const typed = form.text('search');
+    if (holdsWholeKey(typed)) return seeOther(reply, WHOLE_KEY_ADDRESS);
+    const asked = { search: withoutKeys(typed).slice(0, 200), state: form.text('state') };
+    const filters = Object.entries(asked).filter(([, text]) => text !== '');
+    const query = new URLSearchParams(filters).toString();
+    return seeOther(reply, `/dashboard/service/accounts${query === '' ? '' : `?${query}`}`);
+  });
+  app.get<OfAccount>('/accounts/:id', SESSION, (request, reply) => {
+    const done = ACTS[askedFor(request, 'done')]?.[1];
+    return showAccount(deps, [request, reply], done === undefined ? {} : { done });
+  });
+  app.post<OfAct>('/accounts/:id/:act', SESSION, async (request, reply) => {
+    const { id, act } = request.params;
+    const form = await sessionForm(deps, request);
+    const perform = Object.hasOwn(ACTS, act) ? ACTS[act]![0] : undefined;
+    if (perform === undefined) throw new Fault('organisation_not_found');
+    const mayNot = whyNot(request, id);
+    if (mayNot !== undefined) throw new PageError(403, 'You cannot do this here', mayNot);
+    if (!TAKING_AWAY.has(act)) await confirmedForm(deps, request);
+    try {
+      await perform(deps, id, staffActorOf(request), form);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
+      const problem = `Nothing was done. ${error.message}`;
+      return showAccount(deps, [request, reply], { open: act, problem }, error.status);
+    }
+    return seeOther(reply, `/dashboard/service/accounts/${id}?done=${act}`);
+  });
+}
+
+async function showAccount(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  told: Pick<AccountParts, 'open' | 'problem' | 'done'>,
+  status = 200,
+): Promise<FastifyReply> {
+  const { id: orgId } = request.params as OfAccount['Params'];
+  const account = await deps.accounts.get(orgId);
+  const [members, domains, keys, review, history] = await Promise.all([
+    deps.persons.members(orgId),
+    deps.singleSignOn.domains(orgId),
+    deps.keys.list({ orgId, limit: KEYS_SHOWN, order: 'desc' }),
+    deps.vettings.openReview(orgId),
+    deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc' }),
+  ]);
+  const names = await deps.persons.names(history.items.map(({ actorId }) => actorId));
+  const mayNot = whyNot(request, orgId);
+  const parts = {
+    account,
+    members,
+    domains,
+    keys,
+    review,
+    history: history.items,
+    names,
+    mayNot,
+    closedReadDays: deps.closedReadMs / DAY_MS,
+    ...told,
+  };
+  return sendFramed(deps, [request, reply], {
+    title: account.name,
+    section: 'accounts',
+    status,
+    body: (frame) => accountPage(frame, parts),
+  });
+}
+
+function reasonFrom(form: Form, act: string): string {
+  return form.text(`${act}-reason`).slice(0, 500);
+}

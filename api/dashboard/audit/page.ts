@@ -1,0 +1,200 @@
+import { html, type Html } from '#api/html.ts';
+import {
+  AUDIT_ACTIONS,
+  type AuditAction,
+  type AuditDetails,
+  type AuditEntry,
+} from '#shared/accounts/audit/entry.ts';
+import type { Page } from '#shared/kernel/page.ts';
+import type { Frame } from '../parts/layout.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
+import type { SignedHead } from '../parts/signed-head.ts';
+import { dayFields, field, moment, pager, shortId, table } from '../parts/elements.ts';
+
+/** What the log was asked for; an empty text asks for nothing. */
+export interface AuditFilters {
+  action: AuditAction | '';
+  /** Days, both included. */
+  from: string;
+  to: string;
+  /** The id of a person or a key. */
+  actor: string;
+  subject: string;
+}
+
+export interface AuditParts {
+  page: Page<AuditEntry>;
+  /** Names of persons by id. */
+  names: ReadonlyMap<string, string>;
+  members: readonly { id: string; name: string }[];
+  filters: AuditFilters;
+  after: string | undefined;
+  /** The newest signed head of the log; undefined before the first. */
+  head: SignedHead | undefined;
+  /** How much of the log is anchored, and since when (epoch milliseconds); null for nothing yet. */
+  anchored: { size: number; at: number } | null;
+}
+
+/** Who did what: the append-only log of an organisation, newest first. */
+export function auditPage(frame: Frame, parts: AuditParts): Html {
+  const { page, names, filters, after } = parts;
+  const asked = new URLSearchParams(Object.entries(filters).filter(([, text]) => text !== ''));
+  const address = `/dashboard/${frame.membership!.orgId}/audit-log`;
+  const next = page.hasMore ? page.items.at(-1)!.id : undefined;
+  return html`<div class="head">
+      <h1>Audit log</h1>
+      ${
+        parts.head === undefined
+          ? undefined
+          : html`<div class="acts">
+              <a class="button" href="/verify#${address}">Verify</a>
+              <a class="button" href="${address}.json" download>Download log</a>
+            </div>`
+      }
+    </div>
+    ${signedHead(frame, address, parts)}
+    <form class="row end" method="get" action="${address}">
+      <div class="field">
+        <label for="action">Action</label>
+        <select id="action" name="action">
+          <option value="">All</option>
+          ${AUDIT_ACTIONS.map(
+            (one) =>
+              html`<option ${one === filters.action ? html`selected` : undefined}>${one}</option>`,
+          )}
+        </select>
+      </div>
+      ${whoField(parts)} ${dayFields(filters)}
+      ${field({ name: 'subject', label: 'What, by id', value: filters.subject, max: '200' })}
+      <button type="submit">Show</button>
+      ${asked.size === 0 ? undefined : html`<a href="${address}">Show all</a>`}
+      <a class="button" href="${address}.csv?${asked.toString()}" download>Download CSV</a>
+    </form>
+    ${
+      page.items.length === 0
+        ? html`<div class="empty">
+            <h2>Nothing here</h2>
+            <p class="prose">
+              Acts on keys, members and the account stand here, with who did them and when.
+              ${asked.size === 0 ? 'None was done yet.' : 'None is as was asked for.'}
+            </p>
+          </div>`
+        : table(
+            'Acts',
+            ['When', 'Who', 'Action', 'What', 'Reason', 'From'],
+            page.items.map(
+              (entry) =>
+                html`<tr>
+                  <td class="nowrap">${moment(entry.at, frame.now)}</td>
+                  <td class="clip name" title="${entry.actorKind} ${entry.actorId}">
+                    <a href="${address}?${new URLSearchParams({ actor: entry.actorId }).toString()}"
+                      >${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}</a
+                    >
+                  </td>
+                  <td class="nowrap"><code>${entry.action}</code></td>
+                  ${whatOf(frame, entry)}
+                  <td class="clip name" title="${reasonWords(entry)}">${reasonWords(entry)}</td>
+                  <td class="nowrap soft">${entry.address ?? ''}</td>
+                </tr>`,
+            ),
+            'stacked',
+          )
+    }
+    ${pager('acts', { address, filters: { ...filters }, after, next })}`;
+}
+
+/** The members, and who was asked for otherwise: a key, an operator, or somebody who has left. */
+function whoField({ members, names, filters: { actor } }: AuditParts): Html {
+  const others = actor === '' || members.some(({ id }) => id === actor) ? [] : [actor];
+  const persons = [
+    ...members.map(({ id, name }) => ({ id, name })),
+    ...others.map((id) => ({ id, name: names.get(id) ?? id })),
+  ];
+  return html`<div class="field">
+    <label for="actor">Who</label>
+    <select id="actor" name="actor">
+      <option value="">All</option>
+      ${persons.map(
+        ({ id, name }) =>
+          html`<option value="${id}" ${id === actor ? html`selected` : undefined}>${name}</option>`,
+      )}
+    </select>
+  </div>`;
+}
+
+/** The pages of things, by the prefixes of their ids. */
+const PAGES_OF: Readonly<Record<string, string>> = {
+  key: 'keys',
+  exp: 'exports',
+  rcpt: 'receipts',
+};
+
+/** A thing leads to its page; what has none to all that was done to it. */
+function subjectLink({ membership }: Frame, subject: string): Html {
+  const page = PAGES_OF[subject.split('_', 1)[0]!];
+  // A closed organisation has no page of keys any more.
+  const place = page === 'keys' && membership!.orgState === 'closed' ? undefined : page;
+  const query = new URLSearchParams({ subject }).toString();
+  const path = place === undefined ? `audit-log?${query}` : `${place}/${subject}`;
+  return html`<a href="/dashboard/${membership!.orgId}/${path}">${shortId(subject)}</a>`;
+}
+
+/** Why it was done. That a key leaked is a detail of the act, also where its reason is empty. */
+export function reasonWords({ reason, details }: Pick<AuditEntry, 'reason' | 'details'>): string {
+  const { leaked } = JSON.parse(details) as AuditDetails;
+  return [leaked === true ? 'leaked' : '', reason ?? ''].filter((text) => text !== '').join(': ');
+}
+
+/** The thing acted upon; of an invitation, which has no id, whom it is for. */
+function whatOf(frame: Frame, { subject, details }: AuditEntry): Html {
+  if (subject !== null) return html`<td data-head="What">${subjectLink(frame, subject)}</td>`;
+  const { email } = JSON.parse(details) as { email?: unknown };
+  if (typeof email !== 'string') return html`<td></td>`;
+  return html`<td class="clip" data-head="What" title="${email}">${email}</td>`;
+}
+
+/** What fixes the log from outside: who keeps a signed head sees whether anything before it was changed. */
+function signedHead(frame: Frame, address: string, { head, anchored }: AuditParts): Html {
+  if (head === undefined) {
+    return html`<p class="soft">
+      The head of this log is signed within half a minute of the first act.
+    </p>`;
+  }
+  return html`<details class="act">
+    <summary>
+      Signed head: ${counted(head.size, 'act')},
+      ${anchored === null ? 'not anchored yet' : `${count(anchored.size)} anchored`}
+    </summary>
+    <div class="stack tight">
+      <p class="prose">
+        Each act holds the hash of the one before it. Keep a signed head, and none of the acts
+        before it can be changed, removed or slipped in without your seeing it;
+        <code>docket audit verify-file</code> compares a log that you fetched.
+      </p>
+      <dl class="facts">
+        <dt>Log</dt>
+        <dd><code>${head.origin}</code></dd>
+        <dt>Hash of the last act</dt>
+        <dd><code>${head.root}</code></dd>
+        <dt>Anchored</dt>
+        <dd>
+          ${
+            anchored === null
+              ? html`<span class="soft">not yet</span>`
+              : html`${counted(anchored.size, 'act')}, ${moment(anchored.at, frame.now)}`
+          }
+        </dd>
+      </dl>
+      <p class="row">
+        <a class="button" href="${address}/checkpoint.txt" download>Download signed head</a>
+        ${
+          anchored === null
+            ? undefined
+            : html`<a class="button" href="${address}/anchor.json" download
+                >Download anchor proof</a
+              >`
+        }
+      </p>
+    </div>
+  </details>`;
+}

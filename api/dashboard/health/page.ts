@@ -1,0 +1,241 @@
+import { html, type Html } from '#api/html.ts';
+import type { UnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
+import { LETTER_DAYS } from '#shared/accounts/letters.ts';
+import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
+import type { HaltedLog, QuarantinedReceipt } from '#shared/ledger/postgres/attention.ts';
+import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { card } from '../parts/figures.ts';
+import { type Frame, token } from '../parts/layout.ts';
+import { publishedWords } from '../reviews/page.ts';
+import { ACT, badge, note, shortId, shortMoment, table, told } from '../parts/elements.ts';
+
+export interface HealthParts {
+  backlog: LedgerBacklog;
+  halted: readonly HaltedLog[];
+  quarantined: readonly QuarantinedReceipt[];
+  parked: readonly WaitingRecalculation[];
+  unsent: UnsentLetters;
+  /** Every version that was imported, newest first. */
+  lists: readonly ImportedList[];
+  /** Accounts that wait to be compared with the current lists; at most `dueMax` are counted. */
+  due: number;
+  dueMax: number;
+  problem?: string;
+  done?: string;
+}
+
+/** What waits for a person, and how old the lists are that applicants are compared with. */
+export function healthPage(frame: Frame, parts: HealthParts): Html {
+  return html`<div class="head"><h1>Health</h1></div>
+    ${told(parts)} ${ledger(frame, parts)} ${recalculations(frame, parts)} ${letters(frame, parts)}
+    ${sanctions(frame, parts)}`;
+}
+
+const accountLink = (orgId: string): Html =>
+  orgId.startsWith('org_')
+    ? html`<a href="/dashboard/service/accounts/${orgId}">${shortId(orgId)}</a>`
+    : html`<code>${orgId}</code>`;
+
+/** The button of what is given another try: where it is sent, with what, and its name for who does not see the row. */
+function tryAgain(
+  frame: Frame,
+  act: 'retry' | 'letters',
+  fields: Readonly<Record<string, string>>,
+  what: string,
+): Html {
+  return html`<form method="post" action="/dashboard/service/health/${act}">
+    ${token(frame)}
+    ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    <button type="submit">Try again<span class="hidden-words"> ${what}</span></button>
+  </form>`;
+}
+
+function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Html {
+  const noneOrSome = (number: number): Html =>
+    number === 0 ? badge('good', 'none') : badge('bad', 'look at them');
+  return html`<section class="stack">
+    <h2>Ledger</h2>
+    <dl class="figures">
+      ${card('Receipts that wait', count(backlog.pending))}
+      ${card(
+        'Oldest of them',
+        backlog.pending === 0 ? 'none' : `${count(Math.round(backlog.oldestMs / 1_000))} s`,
+      )}
+      ${card('Halted logs', count(backlog.haltedLogs), noneOrSome(backlog.haltedLogs))}
+      ${card('In quarantine', count(backlog.quarantined), noneOrSome(backlog.quarantined))}
+    </dl>
+    ${
+      halted.length === 0
+        ? undefined
+        : html`<section class="stack tight">
+            <h3>Halted logs</h3>
+            <p class="help">
+              Nothing is appended to them. <code>docket ledger fsck --org ID</code> says what is
+              wrong, <code>docket ledger resume</code> lets one go on that is sound.
+            </p>
+            ${table(
+              'Halted logs',
+              ['Log', 'Halted', 'Why'],
+              halted.map(
+                ({ orgId, haltedAt, reason }) =>
+                  html`<tr>
+                    <th scope="row">${accountLink(orgId)}</th>
+                    <td data-head="Halted">${shortMoment(haltedAt, frame.now)}</td>
+                    <td class="wrap">${reason ?? undefined}</td>
+                  </tr>`,
+              ),
+              'stacked',
+            )}
+          </section>`
+    }
+    ${
+      quarantined.length === 0
+        ? undefined
+        : html`<section class="stack tight">
+            <h3>Receipts in quarantine</h3>
+            <p class="help">
+              They could not be integrated. When the cause is gone,
+              <code>docket ledger requeue ID</code> gives one another try.
+            </p>
+            ${table(
+              'Receipts in quarantine',
+              ['Receipt', 'Organisation', 'Since', 'Why'],
+              quarantined.map(
+                ({ receiptId, orgId, quarantinedAt, reason }) =>
+                  html`<tr>
+                    <th scope="row">${shortId(receiptId)}</th>
+                    <td data-head="Organisation">${accountLink(orgId)}</td>
+                    <td data-head="Since">${shortMoment(quarantinedAt, frame.now)}</td>
+                    <td class="wrap"><code>${reason}</code></td>
+                  </tr>`,
+              ),
+              'stacked',
+            )}
+          </section>`
+    }
+  </section>`;
+}
+
+function recalculations(frame: Frame, { parked }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Parked recalculations</h2>
+    ${
+      parked.length === 0
+        ? html`<p class="soft">
+            None: what failed is tried again by itself, and nothing has been given up.
+          </p>`
+        : table(
+            'Parked recalculations',
+            ['Receipt', 'Organisation', 'Attempts', 'Failed', 'At', 'Code', ACT],
+            parked.map(
+              (each) =>
+                html`<tr>
+                  <th scope="row">${shortId(each.receiptId)}</th>
+                  <td data-head="Organisation">${accountLink(each.orgId)}</td>
+                  <td class="num" data-head="Attempts">${count(each.attempts)}</td>
+                  <td data-head="Failed">
+                    ${each.failedAt === null ? undefined : shortMoment(each.failedAt, frame.now)}
+                  </td>
+                  <td data-head="At">${each.stage ?? undefined}</td>
+                  <td data-head="Code"><code>${each.code ?? undefined}</code></td>
+                  <td class="num">
+                    ${tryAgain(frame, 'retry', { org: each.orgId, receipt: each.receiptId }, each.receiptId)}
+                  </td>
+                </tr>`,
+            ),
+            'stacked',
+          )
+    }
+  </section>`;
+}
+
+function letters(frame: Frame, { unsent }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Letters that could not be sent</h2>
+    ${
+      unsent.letters.length === 0
+        ? html`<p class="soft">None has failed, and none has waited for more than five minutes.</p>`
+        : html`<p class="help">
+              Waiting, and tried again for a day: ${count(unsent.waiting)}. Given up in the last
+              ${LETTER_DAYS} days: ${count(unsent.givenUp)}. <code>docket doctor</code> asks the
+              mail server what is wrong. A link of a letter to a person is over by then: they ask
+              for a new one.
+            </p>
+            ${table(
+              'Letters that could not be sent',
+              ['To', 'Subject', 'Organisation', 'Written', 'Attempts', 'Next attempt', 'Why', ACT],
+              unsent.letters.map(
+                ({ id, orgId, to, subject, writtenAt, attempts, nextAttemptAt, failure }) =>
+                  html`<tr>
+                    <th scope="row" class="wrap">${to}</th>
+                    <td class="wrap">${subject}</td>
+                    <td data-head="Organisation">
+                      ${orgId === null ? undefined : accountLink(orgId)}
+                    </td>
+                    <td data-head="Written">${shortMoment(writtenAt, frame.now)}</td>
+                    <td class="num" data-head="Attempts">${attempts}</td>
+                    <td data-head="Next attempt">
+                      ${nextAttemptAt === null ? badge('bad', 'given up') : shortMoment(nextAttemptAt, frame.now)}
+                    </td>
+                    <td class="wrap">${failure ?? 'not tried yet'}</td>
+                    <td class="num">
+                      ${nextAttemptAt === null ? tryAgain(frame, 'letters', { letter: id }, `the letter to ${to}`) : undefined}
+                    </td>
+                  </tr>`,
+              ),
+              'stacked',
+            )}`
+    }
+  </section>`;
+}
+
+function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Sanctions lists</h2>
+    ${
+      lists.length === 0
+        ? note(
+            'warn',
+            html`<p>
+              No list was imported: every applicant goes to review.
+              <code>docket sanctions import FILE</code> takes one.
+            </p>`,
+          )
+        : table(
+            'Sanctions lists',
+            [
+              'List',
+              'Version',
+              'State',
+              'Published',
+              'Imported',
+              'By',
+              html`<span class="num">Parties</span>`,
+              html`<span class="num">Names</span>`,
+            ],
+            lists.map(
+              (list) =>
+                html`<tr>
+                  <th scope="row">${list.source}</th>
+                  <td data-head="Version">
+                    <code title="${list.version}">${list.version.slice(0, 12)}</code>
+                  </td>
+                  <td>${list.current ? badge('good', 'current') : badge('plain', 'superseded')}</td>
+                  <td class="nowrap" data-head="Published">${publishedWords(list)}</td>
+                  <td data-head="Imported">${shortMoment(list.importedAt, frame.now)}</td>
+                  <td class="clip short" data-head="By">${list.importedBy}</td>
+                  <td class="num" data-head="Parties">${count(list.entities)}</td>
+                  <td class="num" data-head="Names">${count(list.names)}</td>
+                </tr>`,
+            ),
+            'stacked',
+          )
+    }
+    <p class="soft">
+      Accounts that wait to be compared with the current lists:
+      ${count(due)}${due === dueMax ? ' or more' : ''}.
+    </p>
+  </section>`;
+}

@@ -1,0 +1,272 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { isId } from '#shared/kernel/ids.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import { confirmedForm } from '../session/confirmation.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { askedAfter, askedFor, askedForDay, DAY_MS, doneOf } from '../forms.ts';
+import {
+  actorOf,
+  demandRight,
+  type Exchange,
+  type FramedPage,
+  sendFramed,
+  seeOther,
+  sessionForm,
+} from '../guard.ts';
+import {
+  issuedPage,
+  keyPage,
+  type KeyParts,
+  keysPage,
+  newKeyPage,
+  type NewKeyParts,
+  REASONS,
+  standsFor,
+} from './page.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+const PAGE_LENGTH = 50;
+
+const DONE: Readonly<Record<string, string>> = {
+  issued:
+    'The key was shown once, and is not kept. If it was not stored, rotate it or create another.',
+  revoked: 'The key is revoked: requests with it are refused everywhere within a second.',
+  leaked:
+    'The key is marked as leaked, and refused everywhere within a second. Only support can restore it.',
+  restored: 'The key is restored and works again.',
+};
+
+/** A request below an organisation's address, and below a key's. */
+type OfKey = { Params: { org: string; id: string } };
+
+/** Keys of an organisation: read, create, rotate, revoke, restore. */
+export function keyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  readingRoutes(app, deps);
+  creatingRoutes(app, deps);
+  issuedRoute(app, deps);
+  stateRoutes(app, deps);
+}
+
+function send(
+  deps: DashboardDeps,
+  exchange: Exchange,
+  title: string,
+  body: FramedPage['body'],
+  status = 200,
+): Promise<FastifyReply> {
+  return sendFramed(deps, exchange, { title, section: 'keys', body, status });
+}
+
+function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/keys', SESSION, async (request, reply) => {
+    const { orgId } = request.membership;
+    const after = askedAfter(request, 'key');
+    const page = await deps.keys.list({
+      orgId,
+      limit: PAGE_LENGTH,
+      order: 'desc',
+      ...(after === undefined ? {} : { after }),
+    });
+    return send(deps, [request, reply], 'Keys', (frame) => keysPage(frame, page, after));
+  });
+  app.get<OfKey>('/keys/:id', SESSION, (request, reply) => {
+    const open = askedFor(request, 'do');
+    return showKey(deps, [request, reply], { open });
+  });
+}
+
+/** Draws the page of the key in the address. A key of another organisation is as none. */
+async function showKey(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  parts: Pick<KeyParts, 'open' | 'problem'>,
+  status = 200,
+): Promise<FastifyReply> {
+  const { orgId } = request.membership;
+  const key = await deps.keys.get(orgId, (request.params as OfKey['Params']).id);
+  const [predecessor, successor] = await Promise.all([
+    predecessorOf(deps, key),
+    deps.keys.successor(orgId, key.id),
+  ]);
+  const done = doneOf(request, DONE, standsFor(key, deps.now()));
+  return send(
+    deps,
+    [request, reply],
+    key.name,
+    (frame) => keyPage(frame, { key, predecessor, successor, ...done, ...parts }),
+    status,
+  );
+}
+
+/** Undefined when there is none, and when its record was purged. */
+async function predecessorOf(
+  deps: DashboardDeps,
+  { orgId, predecessorId }: KeyRecord,
+): Promise<KeyRecord | undefined> {
+  if (predecessorId === null) return undefined;
+  return deps.keys.get(orgId, predecessorId).catch((error: unknown) => {
+    if (error instanceof Fault && error.code === 'key_not_found') return undefined;
+    throw error;
+  });
+}
+
+function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const form = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    parts: Omit<NewKeyParts, 'account'>,
+    status = 200,
+  ): Promise<FastifyReply> => {
+    const account = await deps.accounts.get(request.membership.orgId);
+    const body: FramedPage['body'] = (frame) => newKeyPage(frame, { account, ...parts });
+    return send(deps, [request, reply], 'Create a key', body, status);
+  };
+  app.get('/keys/new', SESSION, (request, reply) => {
+    demandRight(request.membership, 'issue keys');
+    return form(request, reply, {});
+  });
+  app.post('/keys', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'issue keys');
+    const fields = await confirmedForm(deps, request);
+    const { orgId } = request.membership;
+    const [name, expires, scopes] = [
+      fields.text('name'),
+      fields.text('expires'),
+      fields.all('scope'),
+    ];
+    try {
+      const grant = { name, scopes, expiresAt: endOfDay(expires) };
+      const issued = await deps.keys.issue(orgId, grant, actorOf(request));
+      return showIssued(deps, [request, reply], issued);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.status >= 500) throw error;
+      const problem = { field: FIELD_OF[error.code] ?? null, message: error.message };
+      return form(request, reply, { name, expires, scopes, problem }, error.status);
+    }
+  });
+  app.post<OfKey>('/keys/:id/rotate', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'issue keys');
+    await confirmedForm(deps, request);
+    const { orgId } = request.membership;
+    try {
+      const issued = await deps.keys.rotate(orgId, request.params.id, {}, actorOf(request));
+      return showIssued(deps, [request, reply], issued);
+    } catch (error) {
+      return refused(deps, [request, reply], 'rotate', error);
+    }
+  });
+}
+
+/** The field of the form that a refusal is about. */
+const FIELD_OF: Readonly<Record<string, string>> = {
+  invalid_name: 'name',
+  invalid_scope: 'scope',
+  invalid_expiry: 'expires',
+};
+
+/** The end of a UTC day, null when none is named, and a time that no rule takes when it is not a day. */
+function endOfDay(text: string): number | null {
+  if (text === '') return null;
+  return (askedForDay(text) ?? Number.NaN) + DAY_MS;
+}
+
+/** Long enough for a slow page, and gone before anybody else has the browser. */
+const FLASH_S = 300;
+const FLASH_COOKIE = 'docket_issued';
+const FLASH = new RegExp(`^${FLASH_COOKIE}=([\\w-]+)$`);
+
+/** The address of the page that shows a new key once. */
+const issuedAddress = (orgId: string, id: string): string =>
+  `/dashboard/${orgId}/keys/${id}/issued`;
+
+/** The flash is for this session's page of this key, and for no other. */
+const flashSubject = (request: FastifyRequest, id: string): string =>
+  `${request.visit.session.id} ${id}`;
+
+function setFlash(deps: DashboardDeps, reply: FastifyReply, path: string, value: string): void {
+  const lasting = { sameSite: 'Strict', maxAgeS: FLASH_S } as const;
+  const cookie = { name: FLASH_COOKIE, value, path, ...lasting };
+  void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
+}
+
+/** Sends on to the page of a new key, so that a reload of it issues no other. The key itself goes along, sealed. */
+function showIssued(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  { key, plaintext }: { key: KeyRecord; plaintext: string },
+): FastifyReply {
+  const address = issuedAddress(key.orgId, key.id);
+  setFlash(deps, reply, address, deps.flash.seal(flashSubject(request, key.id), plaintext));
+  return seeOther(reply, address);
+}
+
+/** The page that shows a new key. The second time it has nothing to show, and leads to the key. */
+function issuedRoute(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get<OfKey>('/keys/:id/issued', SESSION, async (request, reply) => {
+    const { orgId } = request.membership;
+    const key = await deps.keys.get(orgId, request.params.id);
+    const sealed = readCookie(request.headers.cookie, FLASH);
+    const plaintext = sealed && deps.flash.open(flashSubject(request, key.id), sealed);
+    const address = issuedAddress(orgId, key.id);
+    if (!plaintext) return seeOther(reply, `/dashboard/${orgId}/keys/${key.id}?done=issued`);
+    setFlash(deps, reply, address, '');
+    const predecessor = await predecessorOf(deps, key);
+    const parts = {
+      key,
+      plaintext,
+      ...(predecessor === undefined ? {} : { predecessor }),
+      baseUrl: `${new URL(deps.publicUrl).origin}/v1`,
+      model: deps.exampleModel(),
+    };
+    return send(deps, [request, reply], key.name, (frame) => issuedPage(frame, parts));
+  });
+}
+
+function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.post<OfKey>('/keys/:id/revoke', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'revoke keys');
+    const fields = await sessionForm(deps, request);
+    const { orgId } = request.membership;
+    const { id } = request.params;
+    const [chosen] = REASONS.find(([value]) => value === fields.text('why')) ?? REASONS[0]!;
+    const leaked = fields.text('leaked') === 'yes';
+    const said = leaked ? '' : chosen;
+    const note = fields.note('note');
+    try {
+      const reason = [said, note].filter((text) => text !== '').join(': ') || undefined;
+      await deps.keys.revoke(orgId, id, actorOf(request), { reason, leaked });
+    } catch (error) {
+      return refused(deps, [request, reply], 'revoke', error);
+    }
+    // Of a rotation, back to where it stands; at another key's address there is none.
+    const rotated = fields.text('rotation');
+    const page = isId('key', rotated) ? `${rotated}/rotation` : id;
+    const done = leaked ? 'leaked' : 'revoked';
+    return seeOther(reply, `/dashboard/${orgId}/keys/${page}?done=${done}`);
+  });
+  app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'issue keys');
+    await confirmedForm(deps, request);
+    const { orgId } = request.membership;
+    const { id } = request.params;
+    try {
+      await deps.keys.restore(orgId, id, actorOf(request));
+    } catch (error) {
+      return refused(deps, [request, reply], 'restore', error);
+    }
+    return seeOther(reply, `/dashboard/${orgId}/keys/${id}?done=restored`);
+  });
+}
+
+/** Shows the key's page with why an act was refused. What is no refusal, or about another's key, is thrown on. */
+function refused(
+  deps: DashboardDeps,
+  exchange: Exchange,
+  act: string,
+  error: unknown,
+): Promise<FastifyReply> {
+  if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
+  return showKey(deps, exchange, { open: act, problem: error.message }, error.status);
+}

@@ -1,0 +1,128 @@
+import { html, type Html } from '#api/html.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
+import { keysTable } from '../accounts/page.ts';
+import { type Frame, token } from '../parts/layout.ts';
+import { field, moment, note, told } from '../parts/elements.ts';
+
+const ADDRESS = '/dashboard/service/look-up';
+
+export interface LookUpParts {
+  asked: string;
+  /** What is on record of a request; null for none. */
+  request?: RequestFacts | null;
+  keys?: readonly KeyRecord[];
+  /** Names of organisations by id. */
+  organisations?: ReadonlyMap<string, string>;
+  problem?: string;
+  done?: Html;
+}
+
+/** What support is asked: what became of a request, whose key this is, and what to do when one has leaked. */
+export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
+  return html`<div class="head"><h1>Look up</h1></div>
+    ${told(parts)}
+    <section class="stack tight">
+      <h2>A request, or a key</h2>
+      <form class="row end" method="post" action="${ADDRESS}">
+        ${token(frame)}
+        <div class="field grow">
+          <label for="q"
+            >Id of a request, receipt or answer, a receipt’s address, or the first characters of a
+            key</label
+          >
+          <input
+            id="q"
+            name="q"
+            value="${parts.asked}"
+            maxlength="512"
+            placeholder="req_…, chatcmpl-… or dkt_AbCd"
+            autocomplete="off"
+          />
+        </div>
+        <button class="primary" type="submit">Look up</button>
+      </form>
+      ${answer(frame, parts)}
+    </section>
+    <section class="stack tight">
+      <h2>A key has leaked</h2>
+      <p class="prose">
+        Paste the key, or its SHA-256 in hexadecimal. If it is one of ours it is revoked at once,
+        and refused everywhere within a second; its organisation gets a letter and cannot restore it
+        by itself. The key is not kept, logged or shown again.
+      </p>
+      <form class="form" method="post" action="${ADDRESS}/leaked" autocomplete="off">
+        ${token(frame)}
+        ${field({ name: 'leaked', label: 'Key or SHA-256', type: 'password', autocomplete: 'off', required: true, max: '128' })}
+        ${field({ name: 'note', label: 'Where it was found (optional)', max: String(NOTE_LENGTH_MAX) })}
+        <div><button class="danger" type="submit">Revoke this key</button></div>
+      </form>
+    </section>`;
+}
+
+function answer(
+  frame: Frame,
+  { asked, request, keys, organisations }: LookUpParts,
+): Html | undefined {
+  if (request !== undefined) {
+    return request === null
+      ? note(
+          'plain',
+          'No receipt has this id: the request was refused before it ran, is not over, or never was. Requests that an account may not make leave no receipt.',
+        )
+      : requestFacts(frame, request);
+  }
+  if (keys === undefined) return undefined;
+  if (keys.length === 0) {
+    return note(
+      'plain',
+      html`<p>
+        No key begins with <code>${asked}</code>. Give at least its first five characters, as in
+        dkt_A; only the first eight are kept. A key whose record was deleted, 90 days after its
+        revocation, is not found. Organisations are found under
+        <a href="/dashboard/service/accounts">Accounts</a>.
+      </p>`,
+    );
+  }
+  return keysTable(frame, keys, organisations ?? new Map());
+}
+
+function requestFacts(frame: Frame, facts: RequestFacts): Html {
+  const counts = (number: number | null): string | null => (number === null ? null : count(number));
+  const rows: readonly (readonly [string, Html | string | null])[] = [
+    ['Request', html`<code>${facts.requestId}</code>`],
+    ['Receipt', html`<code>${facts.receiptId}</code>`],
+    [
+      'Organisation',
+      html`<a href="/dashboard/service/accounts/${facts.orgId}"
+        >${facts.organisationName ?? facts.orgId}</a
+      >`,
+    ],
+    ['Key', facts.keyId === null ? null : html`<code>${facts.keyId}</code>`],
+    ['Receipt issued', facts.issuedAt === null ? null : moment(facts.issuedAt, frame.now)],
+    ['Outcome', facts.outcome],
+    ['Kind of receipt', facts.kind],
+    ['Refused by rule', facts.refusalRule],
+    ['Model', facts.model],
+    ['Region', facts.region],
+    ['Route', facts.route],
+    ['Tier', facts.tier],
+    ['Tokens in', counts(facts.inputTokens)],
+    ['Tokens out', counts(facts.outputTokens)],
+    ['Place in the ledger', counts(facts.ledgerIndex) ?? 'not integrated yet'],
+    ['Revised by', facts.revisedBy === null ? null : html`<code>${facts.revisedBy}</code>`],
+  ];
+  return html`<dl class="facts">
+      ${rows.flatMap(([name, value]) =>
+        value === null
+          ? []
+          : [
+              html`<dt>${name}</dt>
+                <dd>${value}</dd>`,
+            ],
+      )}
+    </dl>
+    <p class="help">What was asked and answered is not kept, and cannot be looked up.</p>`;
+}

@@ -1,0 +1,235 @@
+import { html, type Html } from '#api/html.ts';
+import type { Membership, Person, StaffRole } from '#shared/persons/roles.ts';
+import { may } from '#shared/persons/roles.ts';
+import { moment, note } from './elements.ts';
+
+/** Changes with every version of the files, which browsers keep. */
+export interface Assets {
+  css: string;
+  /** The picture of the tab. */
+  icon: string;
+  script: string;
+}
+
+/** What every page of a signed-in person is drawn with. */
+export interface Frame {
+  assets: Assets;
+  person: Person;
+  /** What each form of the page brings back. */
+  formToken: string;
+  memberships: readonly Membership[];
+  /** Their work for the service itself. */
+  staff: readonly StaffRole[];
+  /** The organisation that the page is about. */
+  membership: Membership | undefined;
+  /** Whom to write to. */
+  supportEmail: string;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+export interface PageParts {
+  title: string;
+  /** The address of the menu's entry that the page belongs to, below the organisation's. */
+  section?: string;
+  body: Html;
+}
+
+/** A page of somebody who is signed in. */
+export function framed(frame: Frame, { title, section, body }: PageParts): Html {
+  const { membership, person } = frame;
+  return documentOf(
+    frame.assets,
+    `${title} · ${membership?.orgName ?? 'Docket'}`,
+    html`<div class="frame">
+      <aside class="side">
+        <a class="brand" href="/dashboard">Docket</a>
+        ${organisations(frame)}
+        ${membership === undefined ? (staffMenu(frame, section) ?? organisationMenu(frame)) : menu(membership, section)}
+        <div class="who">
+          <strong>${person.name}</strong>
+          <span class="soft small">${person.email}</span>
+          <span class="row">
+            <a href="/dashboard/account">Your account</a>
+            <form class="inline" method="post" action="/dashboard/sign-out">
+              ${token(frame)}<button class="plain" type="submit">Sign out</button>
+            </form>
+          </span>
+        </div>
+      </aside>
+      <main id="content">${standing(frame)} ${body}</main>
+    </div>`,
+  );
+}
+
+/** A page of one column, for those who are not signed in. */
+export function unframed(assets: Assets, title: string, body: Html): Html {
+  return documentOf(
+    assets,
+    `${title} · Docket`,
+    html`<div class="door">
+      <div>
+        <header><a class="brand" href="/">Docket</a></header>
+        <main id="content">${body}</main>
+      </div>
+    </div>`,
+  );
+}
+
+/**
+ * A whole document, with our stylesheet and script. The stylesheet shows nothing before `#end` has arrived: what a slow line
+ * brings later would move what stands there already.
+ */
+export function documentOf(assets: Assets, title: string, body: Html): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <link rel="icon" type="image/svg+xml" href="${assets.icon}" />
+        <link rel="stylesheet" href="${assets.css}" />
+        <script src="${assets.script}" defer></script>
+      </head>
+      <body>
+        <a class="skip" href="#content">Skip to the content</a>
+        ${body}
+        <template id="end"></template>
+      </body>
+    </html> `;
+}
+
+/** On every page of an organisation that is suspended or closed: since when, what that means, whom to write to. */
+function standing({ membership, supportEmail, now }: Frame): Html | undefined {
+  if (membership === undefined) return undefined;
+  const { orgState, orgStateSince, readableUntil } = membership;
+  const support = html`<a href="mailto:${supportEmail}">${supportEmail}</a>`;
+  if (orgState === 'suspended') {
+    return note(
+      'warn',
+      html`<p>
+        <strong>This organisation is suspended pending review</strong>, since
+        ${moment(orgStateSince, now)}. Requests with its keys are refused with
+        <code>customer_suspended</code>, and no key is issued or restored. Write to ${support}.
+      </p>`,
+    );
+  }
+  if (readableUntil === null) return undefined;
+  return note(
+    'plain',
+    html`<p>
+      <strong>This organisation is closed</strong>, since ${moment(orgStateSince, now)}. Its owners
+      can read receipts, packs, the ledger and the audit log until ${moment(readableUntil, now)};
+      make a pack before then. Receipts stay verifiable. Write to ${support}.
+    </p>`,
+  );
+}
+
+/** Where one is, and where else one could be. */
+function organisations({ membership, memberships, staff }: Frame): Html | undefined {
+  if (membership === undefined && staff.length === 0) return undefined;
+  const others = memberships.filter(({ orgId }) => orgId !== membership?.orgId);
+  const name = html`<strong>${membership?.orgName ?? 'The service'}</strong>`;
+  const role = html`<span class="soft small">${membership?.role ?? staff.join(', ')}</span>`;
+  const isElsewhere = membership !== undefined && staff.length > 0;
+  if (others.length === 0 && !isElsewhere) return html`<div class="org">${name}<br />${role}</div>`;
+  return html`<details class="org">
+    <summary>${name} ${role}</summary>
+    <ul>
+      ${others.map((other) => html`<li><a href="${homeOf(other)}">${other.orgName}</a></li>`)}
+      ${isElsewhere ? html`<li><a href="${staffHome(staff)}">The service</a></li>` : undefined}
+    </ul>
+  </details>`;
+}
+
+/** The page that an organisation begins with: until it is active, where its application stands. */
+export function homeOf({ orgId, orgState }: Membership): string {
+  if (orgState === 'closed') return `/dashboard/${orgId}/receipts`;
+  const isIn = orgState === 'active' || orgState === 'suspended';
+  return `/dashboard/${orgId}/${isIn ? 'overview' : 'onboarding'}`;
+}
+
+/** Pages of those who work for the service, and whose they are. */
+const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] = [
+  ['reviews', 'Reviews', ['reviewer', 'operator']],
+  ['accounts', 'Accounts', ['operator']],
+  ['look-up', 'Look up', ['operator']],
+  ['regions', 'Regions', ['operator']],
+  ['queues', 'Queues', ['operator']],
+  ['policy', 'Policy hits', ['operator']],
+  ['health', 'Health', ['operator']],
+];
+
+/** The page that somebody's work for the service begins with. */
+export function staffHome(staff: readonly StaffRole[]): string {
+  const first = STAFF_PAGES.find(([, , roles]) => roles.some((role) => staff.includes(role)));
+  return `/dashboard/service/${first![0]}`;
+}
+
+function staffMenu({ staff }: Frame, section: string | undefined): Html | undefined {
+  const entries = STAFF_PAGES.filter(([, , roles]) => roles.some((role) => staff.includes(role)));
+  if (entries.length === 0) return undefined;
+  return menuOf('The service', '/dashboard/service', entries, section);
+}
+
+/** The way back from the pages of a person who is in organisations alone. */
+function organisationMenu({ memberships }: Frame): Html | undefined {
+  if (memberships.length === 0) return undefined;
+  const entries = memberships.map((each) => [homeOf(each).slice(1), each.orgName] as const);
+  return menuOf('Your organisations', '', entries, undefined);
+}
+
+/** The pages of a closed organisation. */
+export const PAGES_OF_CLOSED = [
+  ['receipts', 'Receipts'],
+  ['exports', 'Exports'],
+  ['ledger', 'Ledger'],
+  ['audit-log', 'Audit log'],
+] as const;
+
+function menu(membership: Membership, section: string | undefined): Html {
+  const base = `/dashboard/${membership.orgId}`;
+  if (membership.orgState === 'closed') {
+    return menuOf(membership.orgName, base, PAGES_OF_CLOSED, section);
+  }
+  const isIn = membership.orgState === 'active' || membership.orgState === 'suspended';
+  const entries: (readonly [string, string])[] = [
+    ['overview', 'Overview'],
+    ...(isIn ? [] : [['onboarding', 'Onboarding'] as const]),
+    ['keys', 'Keys'],
+    ['receipts', 'Receipts'],
+    ['exports', 'Exports'],
+    ['ledger', 'Ledger'],
+    ['usage', 'Usage'],
+    ...(may(membership, 'read the audit log') ? [['audit-log', 'Audit log'] as const] : []),
+    ['team', 'Team'],
+    ['settings', 'Settings'],
+  ];
+  return menuOf(membership.orgName, base, entries, section);
+}
+
+function menuOf(
+  name: string,
+  base: string,
+  entries: readonly (readonly [path: string, label: string, ...rest: unknown[]])[],
+  section: string | undefined,
+): Html {
+  return html`<nav aria-label="${name}">
+    <ul>
+      ${entries.map(
+        ([path, label]) =>
+          html`<li>
+            <a href="${base}/${path}" ${path === section ? CURRENT : undefined}>${label}</a>
+          </li>`,
+      )}
+    </ul>
+  </nav>`;
+}
+
+const CURRENT = html`aria-current="page"`;
+
+/** The hidden field without which no form is taken. */
+export function token({ formToken }: Pick<Frame, 'formToken'>): Html {
+  return html`<input type="hidden" name="form" value="${formToken}" />`;
+}

@@ -1,0 +1,185 @@
+import { html, type Html } from '#api/html.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
+import type { Page } from '#shared/kernel/page.ts';
+import { count, QUANTITY_TITLES, type Scale, scaleFor } from '#shared/methodology/readable.ts';
+import type { QuantityName } from '#shared/methodology/measurement.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { inScale } from '../parts/figures.ts';
+import type { Frame } from '../parts/layout.ts';
+import { badge, field, pager, shortId, shortMoment, table } from '../parts/elements.ts';
+
+/** A receipt of the list. */
+export interface ListedReceipt {
+  id: string;
+  document: ReceiptDocument;
+}
+
+/** What the list was asked for, as it was typed. */
+interface ReceiptSearch {
+  /** An id of any kind. */
+  find: string;
+  model: string;
+  region: string;
+  /** `2026-11-22`, UTC. */
+  day: string;
+  /** `degraded`, or empty for all. */
+  tier: string;
+}
+
+export interface ReceiptsParts {
+  page: Page<ListedReceipt>;
+  search: ReceiptSearch;
+  after: string | undefined;
+  /** Nothing has the id that was typed. */
+  notFound: boolean;
+}
+
+const SHOWN = ['energy', 'gwp'] as const satisfies readonly QuantityName[];
+
+/** Receipts of an organisation, newest first. */
+export function receiptsPage(frame: Frame, { page, search, after, notFound }: ReceiptsParts): Html {
+  const address = `/dashboard/${frame.membership!.orgId}/receipts`;
+  const { find: _find, ...filters } = search;
+  const next = page.hasMore ? page.items.at(-1)!.id : undefined;
+  const isFiltered = Object.values(filters).some((text) => text !== '');
+  return html`<div class="head"><h1>Receipts</h1></div>
+    <form class="row end" method="get" action="${address}" role="search">
+      <div class="field grow">
+        <label for="find">Id</label>
+        <input
+          id="find"
+          name="find"
+          value="${search.find}"
+          placeholder="rcpt_…, req_… or chatcmpl-…"
+          ${notFound ? html`aria-invalid="true" aria-describedby="find-error"` : undefined}
+        />
+      </div>
+      <button type="submit">Find</button>
+    </form>
+    ${
+      notFound
+        ? html`<p class="error" id="find-error" role="alert">
+            No receipt of this organisation has the id <code>${search.find}</code>. A receipt is
+            there a moment after its answer; one that was deleted after its retention is not.
+          </p>`
+        : undefined
+    }
+    <form class="row end" method="get" action="${address}">
+      ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
+      ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
+      ${field({ name: 'day', label: 'Day, UTC', type: 'date', value: search.day })}
+      <div class="field">
+        <label for="tier">Estimate</label>
+        <select id="tier" name="tier">
+          <option value="">all</option>
+          <option value="degraded" ${search.tier === 'degraded' ? html`selected` : undefined}>
+            issued without one
+          </option>
+        </select>
+      </div>
+      <button type="submit">Show</button>
+      ${isFiltered ? html`<a href="${address}">Show all</a>` : undefined}
+    </form>
+    ${page.items.length === 0 ? nothing(frame, isFiltered || after !== undefined) : list(frame, page.items)}
+    ${pager('receipts', { address, filters, after, next })}`;
+}
+
+function nothing(frame: Frame, isFiltered: boolean): Html {
+  const { orgId, orgState } = frame.membership!;
+  if (orgState === 'closed' && !isFiltered) {
+    return html`<div class="empty">
+      <h2>No receipts</h2>
+      <p class="prose">The organisation has none, and is closed: none will come.</p>
+    </div>`;
+  }
+  const keysLink = html`<p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>`;
+  return isFiltered
+    ? html`<div class="empty">
+        <h2>No receipt fits</h2>
+        <p class="prose">Look at another day, or leave out the model or the region.</p>
+      </div>`
+    : html`<div class="empty">
+        <h2>No receipts yet</h2>
+        <p class="prose">
+          Every answer to a request with one of your keys leaves a receipt here, within a moment.
+          The page of a new key has a request that you can paste.
+        </p>
+        ${keysLink}
+      </div>`;
+}
+
+function list(frame: Frame, items: readonly ListedReceipt[]): Html {
+  const scales = Object.fromEntries(
+    SHOWN.map((quantity) => [quantity, scaleFor(quantity, largestOf(items, quantity))]),
+  ) as Record<(typeof SHOWN)[number], Scale>;
+  return table(
+    'Receipts',
+    [
+      'Asked',
+      'Receipt',
+      'Model',
+      'Region',
+      html`<span class="num">Tokens in</span>`,
+      html`<span class="num">Tokens out</span>`,
+      ...SHOWN.map(
+        (quantity) =>
+          html`<span class="num">${QUANTITY_TITLES[quantity]}, ${scales[quantity].unit}</span>`,
+      ),
+      'State',
+    ],
+    items.map(({ id, document }) => {
+      const { model, region, inputTokens, outputTokens } = document.credentialSubject;
+      return html`<tr>
+        <td>${shortMoment(timeOfId(id), frame.now)}</td>
+        <th scope="row">
+          <a href="/dashboard/${frame.membership!.orgId}/receipts/${id}">${shortId(id)}</a>
+        </th>
+        <td class="clip short" title="${model}">${model}</td>
+        <td class="nowrap">${region}</td>
+        <td class="num" data-head="Tokens in">${tokens(inputTokens)}</td>
+        <td class="num" data-head="Tokens out">${tokens(outputTokens)}</td>
+        ${SHOWN.map((quantity) => {
+          const found = document.measurement?.result.find((one) => one.quantityKind === quantity);
+          const head = `${QUANTITY_TITLES[quantity]}, ${scales[quantity].unit}`;
+          return html`<td class="num" data-head="${head}">
+            ${
+              found === undefined
+                ? html`<span class="soft">not estimated</span>`
+                : inScale(found, scales[quantity])
+            }
+          </td>`;
+        })}
+        <td>${stateBadge(document)}</td>
+      </tr>`;
+    }),
+    'stacked',
+  );
+}
+
+function largestOf(items: readonly ListedReceipt[], quantity: QuantityName): number {
+  const values = items.flatMap(({ document }) =>
+    (document.measurement?.result ?? [])
+      .filter(({ quantityKind }) => quantityKind === quantity)
+      .map(({ value }) => Number(value)),
+  );
+  return Math.max(0, ...values);
+}
+
+/** Missing is not zero. */
+function tokens(number: number | undefined): Html | string {
+  return number === undefined ? html`<span class="soft">not known</span>` : count(number);
+}
+
+const OUTCOMES = {
+  complete: ['good', 'complete'],
+  partial: ['warn', 'partial'],
+  truncated: ['warn', 'truncated'],
+  refused: ['plain', 'refused'],
+} as const;
+
+/** What became of the request; and whether its footprint is known. */
+export function stateBadge({ tier, credentialSubject }: ReceiptDocument): Html {
+  if (tier === 'degraded') return badge('warn', 'degraded');
+  const [tone, word] = OUTCOMES[credentialSubject.outcome];
+  return badge(tone, word);
+}

@@ -1,0 +1,291 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { receiptDoor } from '#api/front/receipt-door.ts';
+import { recordedFacts } from '#api/routes/lineage.ts';
+import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { planCovers } from '#shared/kernel/plan.ts';
+import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import { wholeMeasurement } from '#shared/receipts/derivation.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { statedInputs } from '#shared/receipts/reread.ts';
+import { verifyReceipt } from '#shared/receipts/verify.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { askedAfter, askedFor, askedForDay, DAY_MS, doneOf } from '../forms.ts';
+import {
+  actorOf,
+  demandRight,
+  membershipsOf,
+  type Exchange,
+  sendFile,
+  sendFramed,
+  sendPage,
+  seeOther,
+  sessionForm,
+  visitorOf,
+  waitsForIssuer,
+} from '../guard.ts';
+import { notFound, PageError } from '../page-error.ts';
+import { type Explained, receiptPage, type ReceiptParts } from './receipt.ts';
+import { type ListedReceipt, receiptsPage } from './page.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+/** Each row is a whole receipt that is read. */
+const PAGE_LENGTH = 25;
+/** Addresses may be long. */
+const NAME_LENGTH_MAX = 512;
+
+const DONE: Readonly<Record<string, string>> = {
+  flagged:
+    'The receipt is flagged: it is estimated again within a minute. A success appears among its revisions.',
+};
+
+type OfReceipt = { Params: { org: string; id: string } };
+
+/** Receipts of an organisation: searched, read, downloaded, flagged. */
+export function receiptRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/receipts', SESSION, (request, reply) => list(deps, request, reply));
+  app.get<OfReceipt>('/receipts/:id', SESSION, (request, reply) => {
+    const { id: name } = request.params;
+    const id = receiptIdNamed(name);
+    return id === undefined || id === name
+      ? show(deps, [request, reply], doneOf(request, DONE))
+      : seeOther(reply, `/dashboard/${request.membership.orgId}/receipts/${id}`);
+  });
+  downloads(app, deps);
+  app.post<OfReceipt>('/receipts/:id/flag', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'flag receipts');
+    const form = await sessionForm(deps, request);
+    const { orgId } = request.membership;
+    const { id } = request.params;
+    // It goes onto a signed document: one line, and no half characters.
+    const reason = form
+      .text('reason')
+      .replaceAll(/[\p{Cc}\p{Cs}]+/gu, ' ')
+      .slice(0, REASON_LENGTH_MAX);
+    const outcome = await deps.recalculations.flag(orgId, id, {
+      actor: actorOf(request),
+      ...(reason === '' ? {} : { reason }),
+    });
+    if (outcome === 'unknown') throw notFound();
+    if (outcome === 'flagged')
+      return seeOther(reply, `/dashboard/${orgId}/receipts/${id}?done=flagged`);
+    const problem =
+      outcome === 'pending'
+        ? 'It was flagged before, and has not been tried since. Look again in a minute.'
+        : 'There is nothing to estimate again: the receipt has an estimate, was revised, or its tokens are not known.';
+    return show(deps, [request, reply], { problem }, 409);
+  });
+}
+
+/**
+ * The page of a receipt for those who have its address alone, which does not say whose it is. Without a session it is the
+ * page of the ways to it, and 401.
+ */
+export function receiptByAddress(app: FastifyInstance, deps: DashboardDeps): void {
+  const { origin } = new URL(deps.publicUrl);
+  app.get<{ Params: { id: string } }>('/receipts/:id', SESSION, async (request, reply) => {
+    const id = receiptIdNamed(request.params.id);
+    if (id === undefined) throw notFound();
+    const signedIn = await (await deps.door()).session(visitorOf(request));
+    if (signedIn === null) {
+      return sendPage(reply, receiptDoor({ id, origin, hasDashboard: true }), 401);
+    }
+    for (const { orgId } of await membershipsOf(deps, signedIn)) {
+      if ((await deps.ledger.receipt(orgId, id)) === null) continue;
+      return seeOther(reply, `/dashboard/${orgId}/receipts/${id}`);
+    }
+    throw notFound();
+  });
+}
+
+/** The exact bytes of a receipt by any id that a person may have of it, for the verifier's page. */
+export function receiptByAnyId(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get<{ Params: { id: string } }>(
+    '/receipts/:id/receipt.json',
+    SESSION,
+    async (request, reply) => {
+      const signedIn = await (await deps.door()).session(visitorOf(request));
+      if (signedIn === null) {
+        throw new PageError(
+          401,
+          'Sign in first',
+          'Receipts are for the members of an organisation.',
+        );
+      }
+      const id = receiptIdNamed(request.params.id);
+      for (const membership of await membershipsOf(deps, signedIn)) {
+        if (id === undefined || waitsForIssuer(membership, signedIn.session)) continue;
+        const stored = await deps.ledger.receipt(membership.orgId, id);
+        if (stored !== null) return sendReceipt(reply, id, stored);
+      }
+      throw notFound();
+    },
+  );
+}
+
+function sendReceipt(reply: FastifyReply, id: string, stored: { body: Uint8Array }): FastifyReply {
+  const content = Buffer.from(stored.body);
+  return sendFile(reply, { name: `${id}.json`, type: 'application/json', content });
+}
+
+/** The list; or, where an id was typed, the receipt that has it. */
+async function list(
+  deps: DashboardDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { orgId } = request.membership;
+  const find = askedFor(request, 'find').slice(0, NAME_LENGTH_MAX);
+  const found = find === '' ? null : await idOf(deps, orgId, find);
+  if (found !== null) return seeOther(reply, `/dashboard/${orgId}/receipts/${found}`);
+  const search = {
+    find,
+    model: askedFor(request, 'model'),
+    region: askedFor(request, 'region'),
+    day: askedFor(request, 'day'),
+    tier: askedFor(request, 'tier') === 'degraded' ? 'degraded' : '',
+  };
+  const asked = askedAfter(request, 'rcpt');
+  const isReceipt = asked !== undefined && (await deps.ledger.receipt(orgId, asked)) !== null;
+  const after = isReceipt ? asked : undefined;
+  const from = askedForDay(search.day);
+  const page = await deps.ledger.listReceipts({
+    orgId,
+    limit: PAGE_LENGTH,
+    order: 'desc',
+    ...(search.model === '' ? {} : { model: search.model }),
+    ...(search.region === '' ? {} : { region: search.region }),
+    ...(search.tier === '' ? {} : { tier: search.tier }),
+    ...(from === undefined ? {} : { from, to: from + DAY_MS }),
+    ...(after === undefined ? {} : { after }),
+  });
+  const items = page.items.map(({ id, body }): ListedReceipt => ({
+    id,
+    document: documentIn(body),
+  }));
+  const parts = { page: { ...page, items }, search, after, notFound: find !== '' };
+  return sendFramed(deps, [request, reply], {
+    title: 'Receipts',
+    section: 'receipts',
+    body: (frame) => receiptsPage(frame, parts),
+  });
+}
+
+/** A stored receipt: its form was checked when it was signed. */
+function documentIn(body: Uint8Array): ReceiptDocument {
+  return JSON.parse(Buffer.from(body).toString()) as ReceiptDocument;
+}
+
+/** The receipt of this organisation that an id leads to: its own, its request's, its answer's, or its address. */
+async function idOf(deps: DashboardDeps, orgId: string, name: string): Promise<string | null> {
+  const id = receiptIdNamed(name);
+  if (id === undefined) return null;
+  return (await deps.ledger.receipt(orgId, id)) === null ? null : id;
+}
+
+type Told = Pick<ReceiptParts, 'problem' | 'done'>;
+
+async function show(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  told: Told,
+  status = 200,
+): Promise<FastifyReply> {
+  const { orgId } = request.membership;
+  const { id } = request.params as OfReceipt['Params'];
+  const stored = await deps.ledger.receipt(orgId, id);
+  if (stored === null) throw notFound();
+  const text = Buffer.from(stored.body).toString();
+  const document = documentIn(stored.body);
+  const parts = {
+    id,
+    document,
+    text,
+    verdict: verifyReceipt(text, deps.trustedKeys(), deps.now()),
+    entry: await deps.ledger.entry(orgId, id),
+    revisions: await deps.ledger.revisions(orgId, id),
+    key: stored.keyId === null ? undefined : await keyOf(deps, orgId, stored.keyId),
+    explained: await explain(deps, orgId, document),
+    ...told,
+  };
+  return sendFramed(deps, [request, reply], {
+    title: `Receipt ${id}`,
+    section: 'receipts',
+    status,
+    body: (frame) => receiptPage(frame, parts),
+  });
+}
+
+/** Undefined for a key whose record was purged. */
+async function keyOf(
+  deps: DashboardDeps,
+  orgId: string,
+  keyId: string,
+): Promise<ReceiptParts['key']> {
+  return deps.keys.get(orgId, keyId).catch((error: unknown) => {
+    if (error instanceof Fault && error.code === 'key_not_found') return undefined;
+    throw error;
+  });
+}
+
+/** Computes the receipt's numbers again, with every step. */
+async function explain(
+  deps: DashboardDeps,
+  orgId: string,
+  document: ReceiptDocument,
+): Promise<Explained> {
+  const { measurement } = document;
+  if (measurement === undefined) return 'not estimated';
+  if (!planCovers((await deps.accounts.get(orgId)).plan, 'audit_plus')) return 'not on the plan';
+  try {
+    const whole = wholeMeasurement(measurement, await deps.derivationsOf([document]));
+    const { name, version } = whole.hadPlan;
+    const methodology = deps.methodologies.methodology(name, version);
+    return methodology?.explain(rebuildInput(statedInputs(whole))) ?? 'not readable';
+  } catch (error) {
+    // What is missing or cannot be computed any more takes nothing from the receipt.
+    if (!(error instanceof MalformedData || error instanceof MethodologyFailure)) throw error;
+    deps.onError(error);
+    return 'not readable';
+  }
+}
+
+/** Files are the exact bytes, for programs. */
+function downloads(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get<OfReceipt>('/receipts/:id/receipt.json', SESSION, async (request, reply) => {
+    const { id } = request.params;
+    const stored = await deps.ledger.receipt(request.membership.orgId, id);
+    if (stored === null) throw notFound();
+    return sendReceipt(reply, id, stored);
+  });
+  app.get<OfReceipt>('/receipts/:id/proof.txt', SESSION, async (request, reply) => {
+    const { id } = request.params;
+    const proof = await deps.ledger.proof(request.membership.orgId, id);
+    if (proof === null) throw notFound();
+    return sendFile(reply, {
+      name: `${id}.tlog-proof`,
+      type: 'text/plain; charset=utf-8',
+      content: proof,
+    });
+  });
+  app.get<OfReceipt>('/receipts/:id/lineage.json', SESSION, async (request, reply) => {
+    const { orgId } = request.membership;
+    const { id } = request.params;
+    const stored = await deps.ledger.receipt(orgId, id);
+    if (stored === null || !planCovers((await deps.accounts.get(orgId)).plan, 'audit_plus')) {
+      throw notFound();
+    }
+    const bytes = Buffer.from(stored.body);
+    const facts = await recordedFacts(deps, orgId, id);
+    const derivation = await deps.derivationsOf([documentIn(bytes)]);
+    const { methodologies } = deps;
+    const methodology = (...asked: Parameters<typeof methodologies.methodology>) =>
+      methodologies.methodology(...asked);
+    const lineage = lineageOf({ methodology, derivation }, bytes, facts);
+    return sendFile(reply, { name: `${id}.lineage.jsonld`, type: LINEAGE_TYPE, content: lineage });
+  });
+}

@@ -1,0 +1,176 @@
+import { html, type Html } from '#api/html.ts';
+import { REGION_WORDS } from '#api/front/status-page.ts';
+import type { RegionStatusLine } from '#api/front/status.ts';
+import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { REGION_STATUSES, type Region, type RegionStatus } from '#shared/catalogue/catalogue.ts';
+import { REGION_NOTE_LENGTH_MAX } from '#shared/catalogue/region-note.ts';
+import type { Serving } from '#shared/lanes/room.ts';
+import { count } from '#shared/methodology/readable.ts';
+import { type Frame, token } from '../parts/layout.ts';
+import {
+  badge,
+  field,
+  moment,
+  shortMoment,
+  table,
+  textArea,
+  told,
+  type Told,
+} from '../parts/elements.ts';
+
+/** A region as an operator sees it. */
+export interface OperatedRegion {
+  region: Region;
+  line: RegionStatusLine;
+  /** Set at run time; undefined where the catalogue's status holds. */
+  override: RegionStatus | undefined;
+  /** Undefined where no worker serves it. */
+  serving: Serving | undefined;
+}
+
+export interface RegionsParts extends Told {
+  regions: readonly OperatedRegion[];
+  history: readonly AuditEntry[];
+  /** Names of persons by id. */
+  names: ReadonlyMap<string, string>;
+  /** The form that was not taken, and what was typed. */
+  typed?: { code: string; note: string; reason: string };
+}
+
+const STATUS_WORDS: Readonly<Record<RegionStatus, string>> = {
+  normal: 'normal: takes requests',
+  degraded: 'degraded: refuses pinned requests, others go elsewhere; an incident',
+  decommissioned: 'decommissioned: closed, takes no requests',
+};
+
+/** Every region: how it is, what was set, and what everybody is told of it. */
+export function regionsPage(frame: Frame, parts: RegionsParts): Html {
+  const { regions, history } = parts;
+  return html`<div class="head"><h1>Regions</h1></div>
+    ${told(parts)}
+    ${
+      regions.length === 0
+        ? html`<div class="empty">
+            <h2>No regions</h2>
+            <p class="prose">The catalogue has none: no request can be run.</p>
+          </div>`
+        : table(
+            'Regions',
+            [
+              'Region',
+              'State',
+              'Set to',
+              'Models',
+              html`<span class="num">Slots</span>`,
+              html`<span class="num">Finished a second</span>`,
+              'Told at /status',
+            ],
+            regions.map((each) => row(frame, each)),
+            'stacked',
+          )
+    }
+    <section class="stack tight">
+      <h2>Set a region</h2>
+      <p class="prose">
+        Takes effect in all processes within a second or so, and holds until it is set again.
+        Running requests go on.
+      </p>
+      ${regions.map((each) => form(frame, each, parts))}
+    </section>
+    <section class="stack tight">
+      <h2>What was set</h2>
+      ${history.length === 0 ? html`<p class="soft">Nothing yet.</p>` : setTable(frame, parts)}
+    </section>`;
+}
+
+function row(frame: Frame, { region, line, override, serving }: OperatedRegion): Html {
+  const [tone, word] = REGION_WORDS[line.word];
+  return html`<tr>
+    <th scope="row">
+      ${region.name} <code class="soft nowrap">${region.code}</code>
+      ${region.organisations === undefined ? undefined : badge('plain', 'dedicated')}
+    </th>
+    <td>${badge(tone, word)}</td>
+    <td data-head="Set to">
+      ${override ?? html`<span class="soft">as the catalogue: ${region.status}</span>`}
+    </td>
+    <td class="nowrap" data-head="Models">${line.available} of ${line.offered}</td>
+    <td class="num" data-head="Slots">
+      ${serving === undefined ? html`<span class="soft">no worker</span>` : count(serving.slots)}
+    </td>
+    <td class="num" data-head="Finished a second">
+      ${serving === undefined ? html`<span class="soft">none</span>` : serving.perSecond.toFixed(1)}
+    </td>
+    <td class="wrap" data-head="Told at /status">
+      ${
+        region.organisations !== undefined
+          ? html`<span class="soft">nothing: it is dedicated</span>`
+          : line.note === undefined
+            ? html`<span class="soft">nothing</span>`
+            : html`<span>${line.note.text}<br />${moment(line.note.at, frame.now)}</span>`
+      }
+    </td>
+  </tr>`;
+}
+
+function form(
+  frame: Frame,
+  { region, line, override }: OperatedRegion,
+  { typed }: RegionsParts,
+): Html {
+  const { code, name } = region;
+  const was = typed?.code === code ? typed : undefined;
+  return html`<details class="act" ${was === undefined ? undefined : html`open`}>
+    <summary>${name} <code class="soft">${code}</code></summary>
+    <form class="form" method="post" action="/dashboard/service/regions">
+      ${token(frame)}<input type="hidden" name="region" value="${code}" />
+      <div class="field">
+        <label for="status-${code}">State</label>
+        <select id="status-${code}" name="status">
+          <option value="catalogue">as the catalogue says: ${region.status}</option>
+          ${REGION_STATUSES.map(
+            (status) =>
+              html`<option value="${status}" ${status === override ? html`selected` : undefined}>
+                ${STATUS_WORDS[status]}
+              </option>`,
+          )}
+        </select>
+      </div>
+      ${region.organisations === undefined ? toldAtStatus(code, was?.note ?? line.note?.text ?? '') : undefined}
+      ${field({ name: 'reason', id: `reason-${code}`, label: 'Reason for the audit log', value: was?.reason ?? '', max: '500', required: true })}
+      <div><button class="primary" type="submit">Set ${name}</button></div>
+    </form>
+  </details>`;
+}
+
+/** Of regions that are open to everybody; /status has no others. */
+const toldAtStatus = (code: string, value: string): Html =>
+  textArea({
+    name: 'note',
+    id: `note-${code}`,
+    label: 'What everybody is told at /status (optional)',
+    value,
+    max: String(REGION_NOTE_LENGTH_MAX),
+    required: false,
+    help: 'What is wrong, since when, when it is expected to end. Empty takes it away, and so does opening the region, unless the note is changed.',
+  });
+
+/** What was set of each region, newest first. */
+function setTable(frame: Frame, { history, names }: RegionsParts): Html {
+  return table(
+    'What was set',
+    ['When', 'Who', 'Region', 'Set to', 'Reason', 'Note'],
+    history.map(({ at, actorId, actorKind, subject, reason, details }) => {
+      const { status, note } = JSON.parse(details) as { status?: string; note?: string | null };
+      return html`<tr>
+        <td>${shortMoment(at, frame.now)}</td>
+        <th scope="row" class="clip name">${names.get(actorId) ?? `${actorKind} ${actorId}`}</th>
+        <td data-head="Region"><code>${subject ?? undefined}</code></td>
+        <td data-head="Set to">${status}</td>
+        <td class="wrap" data-head="Reason">${reason ?? undefined}</td>
+        <td class="clip" title="${note ?? ''}" data-head="Note">${note ?? undefined}</td>
+      </tr>`;
+    }),
+    'stacked',
+  );
+}

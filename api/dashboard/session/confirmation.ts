@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify';
+import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import type { DashboardDeps } from '../deps.ts';
+import {
+  CONFIRMING_FIELD,
+  ConfirmationNeeded,
+  type Form,
+  PASSKEY_FIELD,
+  type Proof,
+} from '../forms.ts';
+import { sessionForm, visitorOf } from '../guard.ts';
+
+/** For so long after its person has shown that it is they, a session creates, grants and restores: a few acts in a row, and no lunch. */
+const CONFIRMED_MS = 10 * 60_000;
+
+/** An open session must not be a way to try out passwords. */
+const PASSWORDS: Attempts = { burst: 8, intervalMs: 60_000 };
+
+/** Counts that somebody who is signed in tries a password; false when they have tried too many. */
+export async function mayTryPassword(deps: DashboardDeps, personId: string): Promise<boolean> {
+  return (await deps.takeAttempt(`password of ${personId}`, PASSWORDS)) === 0;
+}
+
+/**
+ * Takes a form that creates, grants or restores, or changes what its person signs in with: they have just shown the strongest
+ * proof that they have (a passkey or a code; a password where they have neither), or are asked for it first. What takes away
+ * from others never asks: whoever finds a key leaked has no time.
+ * @throws ConfirmationNeeded when the proof is to be asked for
+ */
+export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
+  const form = await sessionForm(deps, request);
+  const { person, session, hasSecondFactor } = request.visit;
+  if (session.confirmedAt !== null && deps.now() - session.confirmedAt < CONFIRMED_MS) return form;
+  const isOwn = session.organisation === null;
+  const hasPasskey = isOwn && (await deps.passkeys.of(person.id)).length > 0;
+  const asks = asksFor(isOwn, hasSecondFactor, hasPasskey);
+  const ask = (problem?: string) => new ConfirmationNeeded(form, asks, hasPasskey, problem);
+  // A form that has a field for the password anyway is not followed by another one.
+  const inForm = asks === 'password' ? form.exact('current') : '';
+  const [shown, passkey] = [form.exact(CONFIRMING_FIELD) || inForm, form.exact(PASSKEY_FIELD)];
+  if (shown === '' && passkey === '') throw ask();
+  if (!isOwn) throw ask('You have not confirmed it there yet.');
+  if (!(await mayTryPassword(deps, person.id))) throw ask('Too many attempts. Wait a minute.');
+  const door = await deps.door();
+  if (passkey !== '') {
+    const ceremony = await deps.ceremony(request.host);
+    if ((await ceremony?.shown(`session ${session.id}`, passkey)) !== person.id) {
+      throw ask('The passkey is not yours here, or came too late. Nothing was done.');
+    }
+    await door.confirm(session.id, 'passkey');
+    return form;
+  }
+  if (asks === 'passkey') throw ask('Your password does not do. Nothing was done.');
+  const isRight =
+    asks === 'code'
+      ? await door.isCode(shown, visitorOf(request))
+      : await door.isPassword(shown, visitorOf(request));
+  if (!isRight) {
+    const problem = asks === 'code' ? 'The code is wrong, or was used' : 'The password is wrong';
+    throw ask(`${problem}. Nothing was done.`);
+  }
+  await door.confirm(session.id, asks);
+  return form;
+}
+
+function asksFor(isOwn: boolean, hasSecondFactor: boolean, hasPasskey: boolean): Proof {
+  // An issuer lets somebody in again without asking them anything; when it has asked, it says so.
+  if (!isOwn) return 'single sign-on';
+  if (hasSecondFactor) return 'code';
+  return hasPasskey ? 'passkey' : 'password';
+}

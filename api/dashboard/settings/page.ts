@@ -1,0 +1,268 @@
+import { html, type Html } from '#api/html.ts';
+import type { Account, Allowed, Contact, ServiceContract } from '#shared/accounts/account.ts';
+import { limitsOf } from '#shared/accounts/account.ts';
+import { day } from '#shared/kernel/time.ts';
+import { counted } from '#shared/methodology/readable.ts';
+import { may } from '#shared/persons/roles.ts';
+import { NOTE_LENGTH_MAX } from '../forms.ts';
+import { limitWords } from '../parts/figures.ts';
+import { type Frame, token } from '../parts/layout.ts';
+import { badge, field, note, textArea, told, type Told } from '../parts/elements.ts';
+
+/** A region or a model that is open to the organisation, or that it has chosen once. */
+export interface Choice {
+  /** The code of a region, the id of a model. */
+  id: string;
+  name: string;
+  /** What there is to know of it in few words. */
+  help?: string;
+  /** Why it is of no use now. */
+  warning?: string | undefined;
+}
+
+/** The forms of the page, by the last part of their address. */
+export type SettingsForm = 'names' | 'contacts' | 'use' | 'close';
+
+export interface SettingsParts extends Told {
+  account: Account;
+  /** Addresses of contacts that have not confirmed that they want letters. */
+  unconfirmed: readonly string[];
+  /** Days in which owners of a closed organisation still read what is left of it. */
+  closedReadDays: number;
+  contract: ServiceContract | null;
+  regions: readonly Choice[];
+  models: readonly Choice[];
+  /** The form whose fields were not taken, and what was typed. */
+  typed?: { form: SettingsForm; name: (field: string) => string; allowed?: Allowed };
+}
+
+/** What an organisation decides itself, and what was agreed with it. */
+export function settingsPage(frame: Frame, parts: SettingsParts): Html {
+  const changes = may(frame.membership!, 'change settings');
+  return html`<div class="head"><h1>Settings</h1></div>
+    ${told(parts)} ${use(frame, parts, changes)} ${names(frame, parts, changes)}
+    ${contacts(frame, parts, changes)} ${terms(parts)} ${closing(frame, parts)}
+    ${
+      changes
+        ? undefined
+        : html`<p class="soft">Owners and admins of the organisation change these settings.</p>`
+    }`;
+}
+
+function form(frame: Frame, name: SettingsForm, button: string, fields: Html): Html {
+  return html`<form
+    class="form wide"
+    method="post"
+    action="/dashboard/${frame.membership!.orgId}/settings/${name}"
+  >
+    ${token(frame)} ${fields}
+    <div><button class="primary" type="submit">${button}</button></div>
+  </form>`;
+}
+
+function use(frame: Frame, parts: SettingsParts, changes: boolean): Html {
+  const { account, regions, models, typed } = parts;
+  const { allowedRegions, allowedModels } = typed?.allowed ?? account;
+  return html`<section class="stack tight" id="use">
+    <h2>Regions and models</h2>
+    <p class="prose">
+      Requests of every key stay within these. Another region or model is refused with
+      <code>invalid_region</code> or <code>invalid_model</code>, within a second of the change;
+      requests that are running are not touched.
+    </p>
+    ${
+      changes
+        ? form(
+            frame,
+            'use',
+            'Save regions and models',
+            html`${chooser('regions', 'Regions', allowedRegions, regions)}
+            ${chooser('models', 'Models', allowedModels, models)}`,
+          )
+        : html`<dl class="facts">
+            <dt>Regions</dt>
+            <dd>${chosen(account.allowedRegions)}</dd>
+            <dt>Models</dt>
+            <dd>${chosen(account.allowedModels)}</dd>
+          </dl>`
+    }
+  </section>`;
+}
+
+const chosen = (ids: readonly string[] | null): Html =>
+  ids === null
+    ? html`every one that is offered`
+    : html`${ids.map((id) => html`<div><code>${id}</code></div>`)}`;
+
+function chooser(
+  name: 'regions' | 'models',
+  label: string,
+  allowed: readonly string[] | null,
+  choices: readonly Choice[],
+): Html {
+  const which = (value: 'all' | 'some', isChosen: boolean, text: string): Html =>
+    html`<label
+      ><input
+        type="radio"
+        name="${name}-which"
+        value="${value}"
+        ${isChosen ? html`checked` : undefined}
+      /><span>${text}</span></label
+    >`;
+  return html`<fieldset>
+    <legend>${label}</legend>
+    <div class="choices">
+      ${which('all', allowed === null, `Every one that is offered, also those that come later`)}
+      ${which('some', allowed !== null, 'Only those that are ticked below')}
+    </div>
+    <div class="choices">
+      ${choices.map(
+        ({ id, name: title, help, warning }) =>
+          html`<label
+            ><input
+              type="checkbox"
+              name="${name}"
+              value="${id}"
+              ${allowed?.includes(id) === true ? html`checked` : undefined}
+            /><span
+              >${title} ${title === id ? undefined : html`<code class="soft">${id}</code>`}
+              ${warning === undefined ? undefined : badge('warn', warning)}
+              ${help === undefined ? undefined : html`<span class="help">${help}</span>`}</span
+            ></label
+          >`,
+      )}
+    </div>
+  </fieldset>`;
+}
+
+function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean): Html {
+  const was = typed?.form === 'names' ? typed.name : undefined;
+  return html`<section class="stack tight" id="names">
+    <h2>Name in evidence packs</h2>
+    <p class="prose">
+      The report of a pack names your organisation like this. Packs that were made before keep what
+      they say.
+    </p>
+    ${
+      changes
+        ? form(
+            frame,
+            'names',
+            'Save the name',
+            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, as the first one was. Contacts get a letter.' })}
+            ${field({ name: 'identifier', label: 'Identifier (optional)', value: was?.('identifier') ?? account.identifier ?? '', max: '200', help: 'With what it is: "LEI 529900T8BM49AURSDO55", "HRB 12345, Amtsgericht Köln".' })}`,
+          )
+        : html`<dl class="facts">
+            <dt>Legal name</dt>
+            <dd>${account.name}</dd>
+            <dt>Identifier</dt>
+            <dd>${account.identifier ?? html`<span class="soft">none</span>`}</dd>
+          </dl>`
+    }
+  </section>`;
+}
+
+function contacts(
+  frame: Frame,
+  { account, typed, unconfirmed }: SettingsParts,
+  changes: boolean,
+): Html {
+  const was = typed?.form === 'contacts' ? typed.name : undefined;
+  const fields = (kind: 'billing' | 'technical', legend: string, help: string): Html =>
+    html`<fieldset class="stack tight">
+      <legend>${legend}</legend>
+      <p class="help">${help}</p>
+      ${field({ name: `${kind}-name`, label: 'Name', value: was?.(`${kind}-name`) ?? account[kind].name, required: true, max: '200' })}
+      ${field({ name: `${kind}-email`, label: 'E-mail', type: 'email', value: was?.(`${kind}-email`) ?? account[kind].email, required: true, max: '254' })}
+    </fieldset>`;
+  const fact = ({ name, email }: Contact): Html => html`<dd>${name}<br />${email}</dd>`;
+  return html`<section class="stack tight" id="contacts">
+    <h2>Notifications</h2>
+    ${[...new Set(unconfirmed)].map((email) =>
+      note(
+        'warn',
+        `${email} has not confirmed that letters may come to it. It is asked by one letter, not before the organisation is approved; owners get what it would have meanwhile.`,
+      ),
+    )}
+    ${
+      changes
+        ? form(
+            frame,
+            'contacts',
+            'Save the contacts',
+            html`${fields('billing', 'Billing contact', 'Gets letters about the account: approval, suspension, closure.')}
+              ${fields('technical', 'Technical contact', 'Gets those as well, and letters about keys: issued, rotated, revoked, about to expire.')}
+              <p class="help">
+                A change is told to the addresses from before. A new address is asked by one letter,
+                and gets others when it has confirmed. Names of contacts are screened.
+              </p>`,
+          )
+        : html`<dl class="facts">
+            <dt>Billing contact</dt>
+            ${fact(account.billing)}
+            <dt>Technical contact</dt>
+            ${fact(account.technical)}
+          </dl>`
+    }
+  </section>`;
+}
+
+function terms({ account, contract }: SettingsParts): Html {
+  return html`<section class="stack tight">
+    <h2>Plan and contract</h2>
+    <dl class="facts">
+      <dt>Plan</dt>
+      <dd>${account.plan.replace('_', ' ')}</dd>
+      <dt>Limits</dt>
+      <dd>
+        ${limitWords(limitsOf(account))}
+        ${account.negotiatedLimits === null ? undefined : html`<span class="soft">(negotiated)</span>`}
+      </dd>
+      <dt>Contract</dt>
+      <dd>
+        ${
+          contract === null
+            ? html`<span class="soft">none on record yet</span>`
+            : html`${contract.kind === 'pilot' ? 'Pilot' : 'Service contract'}, signed by
+                ${contract.signatory} on ${day(contract.signedAt)}<br /><span class="soft small"
+                  >SHA-256 of the document: <code>${contract.documentSha256}</code></span
+                >`
+        }
+      </dd>
+      <dt>Organisation id</dt>
+      <dd><code>${account.id}</code></dd>
+    </dl>
+    <p class="help">Plan, limits and contract are changed by support.</p>
+  </section>`;
+}
+
+/** The end of it, for which an owner asks and which support brings. */
+function closing(
+  frame: Frame,
+  { account, closedReadDays, typed }: SettingsParts,
+): Html | undefined {
+  if (!may(frame.membership!, 'ask for closing') || account.state === 'rejected') return undefined;
+  const was = typed?.form === 'close' ? typed.name('reason') : undefined;
+  return html`<section class="stack tight" id="close">
+    <h2>Close the organisation</h2>
+    <details class="act" ${was === undefined ? undefined : html`open`}>
+      <summary>Ask for closing…</summary>
+      <p class="prose">
+        Support closes the organisation after it has read this. Its keys are revoked then, which
+        cannot be undone. Owners read its receipts, packs and audit log for
+        ${counted(closedReadDays, 'day')} more; receipts stay verifiable for good.
+      </p>
+      ${form(
+        frame,
+        'close',
+        'Ask support to close it',
+        textArea({
+          name: 'reason',
+          label: 'Reason',
+          value: was ?? '',
+          max: String(NOTE_LENGTH_MAX),
+        }),
+      )}
+    </details>
+  </section>`;
+}

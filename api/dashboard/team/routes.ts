@@ -1,0 +1,130 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Fault } from '#shared/kernel/errors.ts';
+import { teamInvitationLetter } from '#shared/persons/letters.ts';
+import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
+import { confirmedForm } from '../session/confirmation.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { doneOf, type Form } from '../forms.ts';
+import {
+  actorOf,
+  demandRight,
+  type Exchange,
+  seeOther,
+  sendFramed,
+  sessionForm,
+} from '../guard.ts';
+import { PageError } from '../page-error.ts';
+import { invitationsPage, teamPage, type TeamParts } from './page.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+
+/** Letters that one person has sent to others: a team at once, and then some more. */
+const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * 60_000 };
+/** Letters to one address, whoever sends them. */
+const INVITED: Attempts = { burst: 3, intervalMs: 60 * 60_000 };
+
+const DONE: Readonly<Record<string, string>> = {
+  invited: 'The invitation is on its way. It is open for fourteen days.',
+  withdrawn: 'The invitation is withdrawn.',
+  role: 'The role is changed, with the next page that they open.',
+  removed: 'They are no longer in the team, and see nothing of it with the next page.',
+};
+
+/** What is done by acts that give somebody a part. */
+const GRANTING: ReadonlySet<string> = new Set(['invited', 'role']);
+
+/** The members of an organisation, and those whom it has invited. */
+export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/team', SESSION, (request, reply) =>
+    show(deps, [request, reply], doneOf(request, DONE)),
+  );
+  const act = (
+    path: string,
+    done: string,
+    perform: (by: ReturnType<typeof actOf>, form: Form) => Promise<void>,
+  ): void => {
+    app.post(path, SESSION, async (request, reply) => {
+      const form = await sessionForm(deps, request);
+      const isLeaving = done === 'removed' && form.text('member') === request.visit.person.id;
+      if (!isLeaving) demandRight(request.membership, 'manage the team');
+      if (GRANTING.has(done)) await confirmedForm(deps, request);
+      try {
+        await perform(actOf(request), form);
+      } catch (error) {
+        if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
+        const problem = `Nothing was done. ${error.message}`;
+        const email = form.text('email');
+        return show(deps, [request, reply], { problem, email }, error.status);
+      }
+      const address = `/dashboard/${request.membership.orgId}/team`;
+      return seeOther(reply, isLeaving ? '/dashboard' : `${address}?done=${done}`);
+    });
+  };
+  act('/team/invite', 'invited', async (by, form) => {
+    const email = form.text('email');
+    const isTooMuch =
+      (await deps.takeAttempt(`invitations by ${by.actor.id}`, INVITED_BY)) > 0 ||
+      (await deps.takeAttempt(`invitations to ${email.toLowerCase().slice(0, 254)}`, INVITED)) > 0;
+    if (isTooMuch) {
+      throw new PageError(429, 'Too many invitations', 'Nothing was sent. Wait some minutes.');
+    }
+    const { name: inviter = 'Somebody' } = by.actor;
+    const link = `${new URL(deps.publicUrl).origin}/dashboard/invitations`;
+    await deps.teams.invite(by, email, roleFrom(form), (to) =>
+      teamInvitationLetter(to, { inviter, orgName: by.orgName, link }),
+    );
+  });
+  act('/team/withdraw', 'withdrawn', (by, form) => deps.teams.withdraw(by, form.text('email')));
+  act('/team/role', 'role', (by, form) =>
+    deps.teams.setRole(by, form.text('member'), roleFrom(form)),
+  );
+  act('/team/remove', 'removed', (by, form) => deps.teams.remove(by, form.text('member')));
+}
+
+/** What waits for a person themself. */
+export function invitationRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/invitations', SESSION, async (request, reply) => {
+    const invitations = await deps.teams.invitationsFor(request.visit.person);
+    return sendFramed(deps, [request, reply], {
+      title: 'Invitations',
+      body: (frame) => invitationsPage(frame, invitations),
+    });
+  });
+  app.post('/invitations', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const isTaken = form.text('answer') === 'accept';
+    const orgId = form.text('org');
+    await deps.teams.answer(orgId, request.visit.person, actorOf(request), isTaken);
+    return seeOther(reply, isTaken ? `/dashboard/${orgId}/team` : '/dashboard/invitations');
+  });
+}
+
+function actOf(request: FastifyRequest) {
+  const { orgId, orgName, role } = request.membership;
+  return { orgId, orgName, actor: actorOf(request), by: role };
+}
+
+/** What is none gives the least. */
+function roleFrom(form: Form): OrganisationRole {
+  return ORGANISATION_ROLES.find((role) => role === form.text('role')) ?? 'auditor';
+}
+
+async function show(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  told: Pick<TeamParts, 'problem' | 'done' | 'email'>,
+  status = 200,
+): Promise<FastifyReply> {
+  const { orgId } = request.membership;
+  const [members, invitations] = await Promise.all([
+    deps.persons.members(orgId),
+    deps.teams.invitations(orgId),
+  ]);
+  return sendFramed(deps, [request, reply], {
+    title: 'Team',
+    section: 'team',
+    status,
+    body: (frame) => teamPage(frame, { members, invitations, ...told }),
+  });
+}

@@ -1,0 +1,327 @@
+import { html, type Html } from '#api/html.ts';
+import type { Limits } from '#shared/kernel/plan.ts';
+import { day, DAY_MS } from '#shared/kernel/time.ts';
+import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
+import type { QuantityName } from '#shared/methodology/measurement.ts';
+import type { UsageFigures, UsageReport } from '#shared/receipts/usage.ts';
+import { bandChart, countChart } from './chart.ts';
+import { comparisons } from './comparisons.ts';
+import {
+  card,
+  estimateCards,
+  inScale,
+  limitWords,
+  percent,
+  shareBar,
+  threeDigits,
+} from '../parts/figures.ts';
+import type { Frame } from '../parts/layout.ts';
+import { table } from '../parts/elements.ts';
+
+/** Periods to choose from, in days that end with today. */
+export const PERIODS = [7, 30, 90] as const;
+/** What the table is by, and how a reader calls it. */
+export const BREAKDOWNS = { model: 'Model', region: 'Region', key: 'Key' } as const;
+export type Breakdown = keyof typeof BREAKDOWNS;
+
+export interface OverviewParts {
+  days: (typeof PERIODS)[number];
+  by: Breakdown;
+  /** Epoch milliseconds of the period, whole UTC days. */
+  from: number;
+  to: number;
+  byDay: UsageReport;
+  byName: UsageReport;
+  /** Names of keys by id. */
+  keyNames: ReadonlyMap<string, string>;
+  limits: Limits;
+  /** Requests since midnight, UTC. */
+  today: number;
+  /** Requests of the busiest of the last twenty-four hours. */
+  busiestHour: number;
+}
+
+const SHOWN = ['energy', 'gwp', 'water'] as const satisfies readonly QuantityName[];
+
+/** What an organisation has used, and what it took. */
+export function overviewPage(frame: Frame, parts: OverviewParts): Html {
+  const { total } = parts.byDay;
+  const base = `/dashboard/${frame.membership!.orgId}`;
+  return html`<div class="head">
+      <h1>Overview</h1>
+      ${chooser(base, parts)}
+    </div>
+    ${total.requests === 0 ? empty(base, parts) : filled(base, parts, total)}`;
+}
+
+function chooser(base: string, { days, by }: OverviewParts): Html {
+  const option = (value: string, label: string, chosen: boolean): Html =>
+    html`<option value="${value}" ${chosen ? html`selected` : undefined}>${label}</option>`;
+  return html`<form class="row acts" method="get" action="${base}/overview">
+    <label class="hidden-words" for="days">Period</label>
+    <select id="days" name="days">
+      ${PERIODS.map((each) => option(String(each), `Last ${each} days`, each === days))}
+    </select>
+    <label class="hidden-words" for="by">Broken down by</label>
+    <select id="by" name="by">
+      ${Object.keys(BREAKDOWNS).map((each) => option(each, `by ${each}`, each === by))}
+    </select>
+    <button type="submit">Show</button>
+  </form>`;
+}
+
+function empty(base: string, { days, limits }: OverviewParts): Html {
+  return html`<div class="empty">
+    <h2>No requests in the last ${days} days</h2>
+    <p class="prose">
+      Requests, tokens, energy, greenhouse gas and water of your organisation stand here a moment
+      after each answer. The plan allows ${count(limits.requestsPerDay)} requests a day.
+    </p>
+    <p class="row">
+      <a class="button primary" href="${base}/keys">See the keys</a>
+      <a class="button" href="/docs">Read the documentation</a>
+    </p>
+  </div>`;
+}
+
+function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
+  const ran = total.covered + total.uncovered;
+  return html`${estimateCards(
+      SHOWN.map((name) => [name, total.covered === 0 ? undefined : total.amounts[name]] as const),
+      card(
+        'Requests',
+        count(total.requests),
+        `${counted(total.tokens.input, 'token')} in, ${count(total.tokens.output)} out`,
+      ),
+      card(
+        'Covered',
+        ran === 0 ? 'none ran' : percent(total.covered / ran),
+        total.uncovered === 0
+          ? 'all have an estimate'
+          : html`<a href="${base}/receipts?tier=degraded"
+              >${count(total.uncovered)} of ${count(ran)} not estimated</a
+            >`,
+      ),
+    )}
+    <section class="charts">
+      ${requestsChart(parts)} ${tokensChart(parts)}
+      ${SHOWN.map((quantity) => quantityChart(parts, quantity))}
+    </section>
+    <p class="soft small">
+      Days are UTC. Band: 5–95 %, added up as if all receipts erred alike. Sums are of the current
+      receipt of each request, with a ledger of size ${count(parts.byDay.ledgerSize)}. Dashed:
+      requests without an estimate; a shaded day has nothing else.
+    </p>
+    ${dayTable(parts)} ${breakdown(base, parts)}
+    <div class="sides">
+      ${headroom(parts)} ${total.covered === 0 ? undefined : comparisons(total.amounts)}
+    </div>`;
+}
+
+/** Of requests a second: less is one every two minutes. */
+const PACE_SHOWN_MIN = 0.01;
+
+function headroom({ limits, today, busiestHour }: OverviewParts): Html {
+  const share = today / limits.requestsPerDay;
+  const pace = busiestHour / 3_600;
+  return html`<section class="stack tight">
+    <h2>Today</h2>
+    <dl class="facts">
+      <dt>Requests of the day’s budget</dt>
+      <dd>
+        ${count(today)} of ${count(limits.requestsPerDay)}, ${percent(share)}
+        <span class="soft">until 00:00 UTC</span> ${shareBar(share)}
+      </dd>
+      <dt>Busiest of the last 24 hours</dt>
+      <dd>
+        ${counted(busiestHour, 'request')} in an hour,
+        ${pace > 0 && pace < PACE_SHOWN_MIN ? `less than ${PACE_SHOWN_MIN}` : threeDigits(pace)} a
+        second: ${percent(pace / limits.requestsPerSecond)} of ${count(limits.requestsPerSecond)}
+        ${shareBar(pace / limits.requestsPerSecond)}
+      </dd>
+      <dt>Limits of the plan</dt>
+      <dd>${limitWords(limits)}</dd>
+    </dl>
+  </section>`;
+}
+
+/** Every day of the period, those without a request too. */
+function daysOf({
+  from,
+  to,
+  byDay,
+}: OverviewParts): { name: string; figures: UsageFigures | undefined }[] {
+  const known = new Map((byDay.groups ?? []).map((group) => [group.names[0]!, group]));
+  return Array.from({ length: Math.round((to - from) / DAY_MS) }, (_, i) => {
+    const at = from + i * DAY_MS;
+    return { name: day(at), figures: known.get(new Date(at).toISOString().slice(0, 10)) };
+  });
+}
+
+function requestsChart(parts: OverviewParts): Html {
+  const days = daysOf(parts);
+  const largest = Math.max(...days.map(({ figures }) => figures?.requests ?? 0));
+  return countChart(
+    'Requests per day',
+    count(largest),
+    days.map(({ name, figures }) => {
+      const uncovered = figures?.uncovered ?? 0;
+      const all = figures?.requests ?? 0;
+      const missing = uncovered === 0 ? '' : `, ${count(uncovered)} not estimated`;
+      return {
+        name,
+        covered: all - uncovered,
+        uncovered,
+        words: `${name}: ${counted(all, 'request')}${missing}`,
+      };
+    }),
+  );
+}
+
+function tokensChart(parts: OverviewParts): Html {
+  const days = daysOf(parts).map(({ name, figures }) => {
+    const all = figures?.tokens.output ?? 0;
+    const uncovered = figures?.uncoveredTokens.output ?? 0;
+    return {
+      name,
+      covered: all - uncovered,
+      uncovered,
+      words: `${name}: ${counted(all, 'token')}`,
+    };
+  });
+  const largest = Math.max(...days.map(({ covered, uncovered }) => covered + uncovered));
+  return countChart('Tokens out per day', count(largest), days);
+}
+
+function quantityChart(parts: OverviewParts, quantity: QuantityName): Html {
+  const days = daysOf(parts);
+  const uppers = days.map(({ figures }) => Number(figures?.amounts[quantity].upper ?? 0));
+  const scale = scaleFor(quantity, Math.max(...uppers));
+  return bandChart(
+    `${QUANTITY_TITLES[quantity]} per day, ${scale.unit}`,
+    scale.text(Math.max(...uppers)),
+    days.map(({ name, figures }) => {
+      // A day without requests took nothing; one whose requests have no estimate is a gap.
+      if (figures === undefined) {
+        return { name, value: { value: 0, lower: 0, upper: 0 }, words: `${name}: no requests` };
+      }
+      if (figures.covered === 0) return { name, value: undefined, words: `${name}: not estimated` };
+      const { value, lower, upper } = figures.amounts[quantity];
+      return {
+        name,
+        value: { value: Number(value), lower: Number(lower), upper: Number(upper) },
+        words: `${name}: ${scale.text(value)} ${scale.unit} [${scale.text(lower)}–${scale.text(upper)}]`,
+      };
+    }),
+  );
+}
+
+function dayTable(parts: OverviewParts): Html {
+  const days = daysOf(parts)
+    .filter(({ figures }) => figures !== undefined)
+    .toReversed();
+  return html`<details class="act">
+    <summary>The figures of each day</summary>
+    ${figuresTable(
+      'Figures of each day',
+      ['Day'],
+      days.map(({ name, figures }) => ({ names: [name], figures: figures! })),
+    )}
+  </details>`;
+}
+
+function breakdown(base: string, { by, byName, keyNames, from, to }: OverviewParts): Html {
+  const rows = (byName.groups ?? [])
+    .map((group) => {
+      const name = group.names[0] === '' ? 'not stated' : group.names[0]!;
+      return { names: [by === 'key' ? (keyNames.get(name) ?? name) : name], figures: group };
+    })
+    .toSorted((a, b) => gas(b.figures) - gas(a.figures));
+  const lastDay = new Date(to - DAY_MS).toISOString().slice(0, 10);
+  const firstDay = new Date(from).toISOString().slice(0, 10);
+  return html`<section class="stack tight">
+    <h2>By ${by}</h2>
+    ${
+      byName.groups === null
+        ? html`<p class="soft">There are too many to show. Look at a shorter period.</p>`
+        : figuresTable(`By ${by}`, [BREAKDOWNS[by]], rows.slice(0, ROWS_MAX), gas(byName.total))
+    }
+    ${
+      rows.length > ROWS_MAX
+        ? html`<p class="soft">And ${count(rows.length - ROWS_MAX)} more with less.</p>`
+        : undefined
+    }
+    <p>
+      <a href="${base}/usage?from=${firstDay}&amp;to=${lastDay}&amp;by=${by}"
+        >All figures, by two things at once, and as CSV</a
+      >
+    </p>
+  </section>`;
+}
+
+/** More rows are on the page of usage. */
+const ROWS_MAX = 20;
+
+const gas = ({ amounts }: UsageFigures): number => Number(amounts.gwp.value);
+
+/** Figures, and what they are of: a name for each column of names. */
+export interface NamedFigures {
+  names: readonly string[];
+  figures: UsageFigures;
+}
+
+/** On a phone each row of a stacked table is as high as half of the screen. */
+const STACKED_ROWS_MAX = 40;
+
+/** Figures by name; with their share of the whole greenhouse gas where that is given. */
+export function figuresTable(
+  label: string,
+  named: readonly string[],
+  rows: readonly NamedFigures[],
+  whole?: number,
+): Html {
+  const scales = SHOWN.map((quantity) => {
+    const largest = Math.max(
+      0,
+      ...rows.map(({ figures }) => Number(figures.amounts[quantity].value)),
+    );
+    return [quantity, scaleFor(quantity, largest)] as const;
+  });
+  const heads = [
+    ...(['Requests', 'Not estimated', 'Tokens in', 'Tokens out'] as const),
+    ...scales.map(([quantity, scale]) => `${QUANTITY_TITLES[quantity]}, ${scale.unit}`),
+    ...(whole === undefined ? [] : ['Share of gas']),
+  ];
+  return table(
+    label,
+    [...named, ...heads.map((text) => html`<span class="num">${text}</span>`)],
+    rows.map(({ names, figures }) => {
+      const [name = '', ...more] = names;
+      const { requests, uncovered, covered, tokens } = figures;
+      const cells = [
+        count(requests),
+        count(uncovered),
+        count(tokens.input),
+        count(tokens.output),
+        ...scales.map(([quantity, scale]) =>
+          covered === 0 && uncovered > 0
+            ? html`<span class="soft">not estimated</span>`
+            : inScale(figures.amounts[quantity], scale),
+        ),
+        ...(whole === undefined
+          ? []
+          : [
+              whole === 0 || covered === 0
+                ? ''
+                : html`${percent(gas(figures) / whole)} ${shareBar(gas(figures) / whole)}`,
+            ]),
+      ];
+      return html`<tr>
+        <th scope="row" class="clip name" title="${name}">${name}</th>
+        ${more.map((each) => html`<td class="clip name" title="${each}">${each}</td>`)}
+        ${cells.map((cell, i) => html`<td class="num" data-head="${heads[i]}">${cell}</td>`)}
+      </tr>`;
+    }),
+    rows.length > STACKED_ROWS_MAX ? 'scrolls' : 'stacked',
+  );
+}

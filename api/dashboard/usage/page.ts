@@ -1,0 +1,108 @@
+import { html, type Html } from '#api/html.ts';
+import { day } from '#shared/kernel/time.ts';
+import { count } from '#shared/methodology/readable.ts';
+import {
+  USAGE_GROUPS,
+  USAGE_ROWS_MAX,
+  type UsageGrouping,
+  type UsageReport,
+} from '#shared/receipts/usage.ts';
+import type { Frame } from '../parts/layout.ts';
+import { figuresTable } from './overview.ts';
+import { dayFields, note } from '../parts/elements.ts';
+
+export interface UsageParts {
+  /** Days as the address names them, both included. */
+  from: string;
+  to: string;
+  groupBy: readonly UsageGrouping[];
+  report: UsageReport | undefined;
+  problem: string | undefined;
+  keyNames: ReadonlyMap<string, string>;
+}
+
+/** A page shows so many rows, of a kilobyte each, within its budget of bytes; the CSV has all. */
+const ROWS_MAX = 130;
+
+/** Usage of a period by one or two things, as a table and as CSV. */
+export function usagePage(frame: Frame, parts: UsageParts): Html {
+  const { from, to, groupBy, report, problem } = parts;
+  const address = `/dashboard/${frame.membership!.orgId}/usage`;
+  const [by, and] = groupBy;
+  const query = new URLSearchParams({ from, to, by: by!, ...(and !== undefined && { and }) });
+  const options = (chosen: string | undefined): Html[] =>
+    USAGE_GROUPS.map(
+      (each) =>
+        html`<option value="${each}" ${each === chosen ? html`selected` : undefined}>
+          ${each}
+        </option>`,
+    );
+  return html`<div class="head">
+      <h1>Usage</h1>
+      ${
+        report?.groups == null || report.groups.length === 0
+          ? undefined
+          : html`<div class="acts">
+              <a class="button" href="${address}.csv?${query.toString()}" download>Download CSV</a>
+            </div>`
+      }
+    </div>
+    <form class="row end" method="get" action="${address}">
+      ${dayFields({ from, to })}
+      <div class="field">
+        <label for="by">By</label>
+        <select id="by" name="by">
+          ${options(by)}
+        </select>
+      </div>
+      <div class="field">
+        <label for="and">and by</label>
+        <select id="and" name="and">
+          <option value="">nothing else</option>
+          ${options(and)}
+        </select>
+      </div>
+      <button type="submit">Show</button>
+    </form>
+    ${problem === undefined ? undefined : note('bad', problem)}
+    ${report === undefined ? undefined : rows(parts, report)}`;
+}
+
+function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
+  if (report.groups === null) {
+    return note(
+      'warn',
+      `There are more than ${count(USAGE_ROWS_MAX)} rows. Choose a shorter period, or one thing to look by.`,
+    );
+  }
+  if (report.groups.length === 0) {
+    return html`<div class="empty">
+      <h2>No requests in this period</h2>
+      <p class="prose">
+        Each request counts on the UTC day on which it was asked. Choose other days.
+      </p>
+    </div>`;
+  }
+  const shown = report.groups.slice(0, ROWS_MAX).map((group) => ({
+    names: group.names.map((name, i) => {
+      if (groupBy[i] === 'day') return day(Date.parse(name));
+      return (groupBy[i] === 'key' ? keyNames.get(name) : undefined) ?? (name || 'not stated');
+    }),
+    figures: group,
+  }));
+  return html`${figuresTable('Usage', groupBy.map(capital), [
+      { names: groupBy.map((_, i) => (i === 0 ? 'Total' : '')), figures: report.total },
+      ...shown,
+    ])}
+    <p class="soft small">
+      ${
+        report.groups.length > ROWS_MAX
+          ? `The first ${count(ROWS_MAX)} of ${count(report.groups.length)} rows; the CSV has all. `
+          : undefined
+      }Brackets
+      are 5–95 % intervals, added up as if all receipts erred alike; requests that are not estimated
+      are in no amount. The CSV has exact figures of all five quantities.
+    </p>`;
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,118 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { usageCsv } from '#api/routes/usage.ts';
+import { limitsOf } from '#shared/accounts/account.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
+import { USAGE_GROUPS, type UsageGrouping } from '#shared/receipts/usage.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { askedFor, askedForDay, DAY_MS } from '../forms.ts';
+import { sendFile, sendFramed } from '../guard.ts';
+import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from './overview.ts';
+import { usagePage } from './page.ts';
+import { PageError } from '../page-error.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+/** A leap year fits. */
+const PERIOD_DAYS_MAX = 366;
+/** Keys whose names are shown; an organisation with more sees ids of the older ones. */
+const KEY_NAMES_MAX = 100;
+
+/** What an organisation used: an overview, and a table to ask of. */
+export function usageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/overview', SESSION, async (request, reply) => {
+    const { orgId } = request.membership;
+    const days = PERIODS.find((each) => String(each) === askedFor(request, 'days')) ?? 30;
+    const asked = askedFor(request, 'by');
+    const by: Breakdown = Object.hasOwn(BREAKDOWNS, asked) ? (asked as Breakdown) : 'model';
+    const today = startOfDay(deps.now());
+    const range = { from: today - (days - 1) * DAY_MS, to: today + DAY_MS };
+    // Whole hours, the present one included, are read from their sums.
+    const end = Math.ceil(deps.now() / HOUR_MS) * HOUR_MS;
+    const lately = { from: end - DAY_MS, to: end };
+    const [byDay, byName, byHour] = await Promise.all([
+      deps.usage.usage({ orgId, range, groupBy: ['day'] }),
+      deps.usage.usage({ orgId, range, groupBy: [by] }),
+      deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] }),
+    ]);
+    const parts = {
+      days,
+      by,
+      ...range,
+      byDay,
+      byName,
+      keyNames: by === 'key' ? await keyNames(deps, orgId) : new Map(),
+      limits: limitsOf(await deps.accounts.get(orgId)),
+      busiestHour: Math.max(0, ...(byHour.groups ?? []).map(({ requests }) => requests)),
+      today: byDay.groups?.find(({ names }) => names[0] === dayText(today))?.requests ?? 0,
+    };
+    return sendFramed(deps, [request, reply], {
+      title: 'Overview',
+      section: 'overview',
+      body: (frame) => overviewPage(frame, parts),
+    });
+  });
+  app.get('/usage', SESSION, async (request, reply) => {
+    const { orgId } = request.membership;
+    const { from, to, groupBy, range, problem } = askedUsage(request, deps.now());
+    const report = range && (await deps.usage.usage({ orgId, range, groupBy }));
+    const parts = {
+      from,
+      to,
+      groupBy,
+      report,
+      problem,
+      keyNames: groupBy.includes('key') ? await keyNames(deps, orgId) : new Map(),
+    };
+    return sendFramed(deps, [request, reply], {
+      title: 'Usage',
+      section: 'usage',
+      status: problem === undefined ? 200 : 400,
+      body: (frame) => usagePage(frame, parts),
+    });
+  });
+  app.get('/usage.csv', SESSION, async (request, reply) => {
+    const { orgId } = request.membership;
+    const { from, to, groupBy, range, problem } = askedUsage(request, deps.now());
+    const report = range && (await deps.usage.usage({ orgId, range, groupBy }));
+    if (report?.groups == null) {
+      throw new PageError(400, 'There is no such table', problem ?? 'Choose a shorter period.');
+    }
+    return sendFile(reply, {
+      name: `usage-${from}-${to}.csv`,
+      type: 'text/csv; charset=utf-8',
+      content: usageCsv(groupBy, report.groups),
+    });
+  });
+}
+
+/** What the address asks for: the last thirty days by day and model, unless it says otherwise. */
+function askedUsage(request: FastifyRequest, now: number) {
+  const grouping = (name: string): UsageGrouping | undefined =>
+    USAGE_GROUPS.find((each) => each === askedFor(request, name));
+  const isAsked = askedFor(request, 'by') !== '';
+  const by = grouping('by') ?? 'day';
+  const and = isAsked ? grouping('and') : 'model';
+  const groupBy = and === undefined || and === by ? [by] : [by, and];
+  const today = startOfDay(now);
+  const from = askedFor(request, 'from') || dayText(today - 29 * DAY_MS);
+  const to = askedFor(request, 'to') || dayText(today);
+  const [first, last] = [askedForDay(from), askedForDay(to)];
+  const asked = { from: from.slice(0, 10), to: to.slice(0, 10), groupBy };
+  const problem = problemOf(first, last);
+  if (problem !== undefined) return { ...asked, range: undefined, problem };
+  return { ...asked, range: { from: first!, to: last! + DAY_MS }, problem: undefined };
+}
+
+function problemOf(first: number | undefined, last: number | undefined): string | undefined {
+  if (first === undefined || last === undefined) return 'Name both days, like 2026-11-22.';
+  if (last < first) return 'The last day lies before the first.';
+  return last - first >= PERIOD_DAYS_MAX * DAY_MS ? 'A period is at most a year.' : undefined;
+}
+
+const startOfDay = (at: number): number => Math.floor(at / DAY_MS) * DAY_MS;
+const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
+/** How keys are named, by their ids. After a rotation two have one name: what they begin with tells them apart. */
+async function keyNames(deps: DashboardDeps, orgId: string): Promise<ReadonlyMap<string, string>> {
+  const { items } = await deps.keys.list({ orgId, limit: KEY_NAMES_MAX, order: 'desc' });
+  return new Map(items.map(({ id, name, display }) => [id, `${display.head}… ${name}`]));
+}
