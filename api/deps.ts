@@ -129,7 +129,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     start: async () => {
       await inference.start();
       // It holds the event loop for a third of a second, so before a caller waits.
-      await dashboard?.door();
+      await dashboard?.signIn();
       return { port: await listen(app, departure, config) };
     },
     drain: async () => {

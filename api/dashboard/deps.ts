@@ -35,7 +35,7 @@ import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import { AttemptCounter } from './session/attempts.ts';
-import type { Door } from './session/door.ts';
+import type { SignIn } from './session/sign-in.ts';
 import { DAY_MS } from './forms.ts';
 import type { Ceremony } from './session/ceremony.ts';
 import { Flash } from './session/flash.ts';
@@ -75,7 +75,7 @@ export interface DashboardOptions {
 
 export type DashboardDeps = ReturnType<typeof openDashboard>;
 
-/** Dependencies of the dashboard: PostgreSQL, and the door, whose library takes a moment to load. */
+/** Dependencies of the dashboard: PostgreSQL, and the sign-in, whose library takes a moment to load. */
 export function openDashboard(pool: Pool, options: DashboardOptions) {
   const {
     publicUrl,
@@ -91,9 +91,9 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   const attempts = new AttemptCounter((name, rate) => takeAttempt(pool, name, rate));
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
-  const openDoor = async (): Promise<Door> => {
-    const door = await import('./session/door.ts');
-    return door.openDoor({
+  const openSignIn = async (): Promise<SignIn> => {
+    const signIn = await import('./session/sign-in.ts');
+    return signIn.openSignIn({
       db: queriesOn(pool),
       publicUrl,
       secret,
@@ -125,7 +125,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
   };
   return {
-    door: madeOnce(openDoor),
+    signIn: madeOnce(openSignIn),
     persons,
     teams: createTeams(pool, surroundings),
     singleSignOn: createSingleSignOns(pool, surroundings),

@@ -8,7 +8,7 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
-import type { Session, SignedIn, Visitor } from './session/door.ts';
+import type { Session, SignedIn, Visitor } from './session/sign-in.ts';
 import { ASSETS } from '../front/assets.ts';
 import { pageOfEntry } from './session/entry-error.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
@@ -231,7 +231,7 @@ export async function visitorToken(
     const cookie = { name: VISIT_COOKIE, value: id, path: '/dashboard', sameSite: 'Lax' } as const;
     void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
   }
-  return (await deps.door()).formToken(`visit ${id}`);
+  return (await deps.signIn()).formToken(`visit ${id}`);
 }
 
 /** Takes the form of somebody who is not signed in, if it is theirs. */
@@ -250,8 +250,9 @@ async function ownForm(
   subject: string | undefined,
 ): Promise<Form> {
   const form = body instanceof Form ? body : new Form();
-  const door = await deps.door();
-  if (subject === undefined || !door.isFormToken(subject, form.exact('form'))) throw foreignForm();
+  const signIn = await deps.signIn();
+  if (subject === undefined || !signIn.isFormToken(subject, form.exact('form')))
+    throw foreignForm();
   return form;
 }
 
@@ -272,10 +273,10 @@ export async function membershipsOf(
 export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
   app.decorateRequest('visit', null as never);
   app.addHook('preHandler', async (request, reply) => {
-    const door = await deps.door();
-    const signedIn = await door.session(visitorOf(request));
+    const signIn = await deps.signIn();
+    const signedIn = await signIn.session(visitorOf(request));
     if (signedIn === null) {
-      return sendToSignIn([request, reply], await door.wasOpened(visitorOf(request)));
+      return sendToSignIn([request, reply], await signIn.wasOpened(visitorOf(request)));
     }
     const { person, session } = signedIn;
     const [memberships, staff] = await Promise.all([
@@ -436,7 +437,7 @@ function isOfOrganisation(request: { membership?: Membership | null }): boolean 
 /** What a page of somebody who is signed in is drawn with. */
 async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Frame> {
   const { visit } = request;
-  const { formToken } = await deps.door();
+  const { formToken } = await deps.signIn();
   return {
     assets: ASSETS.addresses,
     person: visit.person,

@@ -118,7 +118,7 @@ function commandOf(
 }
 
 /** Loaded by the api process as it starts, and by nothing that its main file imports. */
-const DASHBOARD_ENTRY = 'api/dashboard/session/door.ts';
+const DASHBOARD_ENTRY = 'api/dashboard/session/sign-in.ts';
 
 /** Everything that the processes of a Procfile, and the sandbox, load at their start. */
 export function startEntries(root: URL): URL[] {

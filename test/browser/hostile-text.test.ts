@@ -215,8 +215,8 @@ async function furnishSignIn({ id, email }: Person): Promise<void> {
      values ('x', $1, $2, 'x', 0, '{}', now())`,
     [id, outside('passkey')],
   );
-  const door = await dashboard.door();
-  await door.open(
+  const signIn = await dashboard.signIn();
+  await signIn.open(
     { personId: id, organisation: null, confirmedAt: null },
     {
       cookie: undefined,

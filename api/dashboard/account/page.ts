@@ -1,6 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Passkey } from '#shared/persons/postgres/passkeys.ts';
-import type { Session } from '../session/door.ts';
+import type { Session } from '../session/sign-in.ts';
 import { browserName } from './browser-name.ts';
 import { passkeyButton } from '../sign-in/page.ts';
 import { qrCode } from './qr-code.ts';
@@ -95,7 +95,7 @@ const OPENED_BY_ISSUER = note(
   'You are signed in by single sign-on, which opens this one organisation. For your password, your second factor and other organisations sign in with your password.',
 );
 
-/** What the person opens the door with. */
+/** What the person signs in with. */
 function credentials(frame: Frame, parts: AccountParts): Html {
   return html`<section class="stack">
       <h2>Password</h2>

@@ -29,14 +29,14 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.post('/account/sessions/end', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     await (
-      await deps.door()
+      await deps.signIn()
     ).endSession(form.text('session'), visitorOf(request), request.visit.session);
     return seeOther(reply, '/dashboard/account?done=ended');
   });
   app.post('/sign-out', SESSION, async (request, reply) => {
     await sessionForm(deps, request);
     const { organisation } = request.visit.session;
-    void reply.header('set-cookie', await (await deps.door()).signOut(visitorOf(request)));
+    void reply.header('set-cookie', await (await deps.signIn()).signOut(visitorOf(request)));
     return seeOther(
       reply,
       organisation === null
@@ -54,7 +54,7 @@ async function showAccount(
 ): Promise<FastifyReply> {
   const { visit } = request;
   const [sessions, passkeys] = await Promise.all([
-    (await deps.door()).sessions(visitorOf(request), visit.session),
+    (await deps.signIn()).sessions(visitorOf(request), visit.session),
     deps.passkeys.of(visit.person.id),
   ]);
   const parts = {
@@ -72,13 +72,13 @@ async function showAccount(
   });
 }
 
-/** What opens the door: for sessions of the person's own, and not for those that an issuer has opened. */
+/** What a person signs in with: for sessions of the person's own, and not for those that an issuer has opened. */
 export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const show: Show = (request, reply, told, status) =>
     showAccount(deps, [request, reply], told, status);
   app.post('/account/sessions/end-others', SESSION, async (request, reply) => {
     await sessionForm(deps, request);
-    await (await deps.door()).endOtherSessions(visitorOf(request));
+    await (await deps.signIn()).endOtherSessions(visitorOf(request));
     return seeOther(reply, '/dashboard/account?done=others');
   });
   app.post('/account/password', SESSION, async (request, reply) => {
@@ -89,7 +89,7 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     }
     const password = form.exact('password');
     const changed = await (
-      await deps.door()
+      await deps.signIn()
     ).changePassword(form.exact('current'), password, visitorOf(request));
     if (changed === null) {
       const why = isPasswordLength(password) ? 'The current password is wrong.' : PASSWORD_RULE;
@@ -137,8 +137,8 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     if (!(await mayTryPassword(deps, person.id))) {
       return show(request, reply, { problem: TOO_MANY }, 429);
     }
-    const door = await deps.door();
-    const begun = await door.beginSecondFactor(form.exact('current'), visitorOf(request));
+    const signIn = await deps.signIn();
+    const begun = await signIn.beginSecondFactor(form.exact('current'), visitorOf(request));
     if (begun === null) {
       const problem = 'The password is wrong, or there is a second factor already.';
       return show(request, reply, { problem }, 400);
@@ -157,8 +157,8 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     if (!(await mayTryPassword(deps, person.id))) {
       return draw(request, reply, { ...shown, problem: TOO_MANY }, 429);
     }
-    const door = await deps.door();
-    const on = await door.confirmSecondFactor(form.text('code'), visitorOf(request));
+    const signIn = await deps.signIn();
+    const on = await signIn.confirmSecondFactor(form.text('code'), visitorOf(request));
     if (on === null) {
       const problem = html`The code is wrong. Enter the one that the app shows now, or
         <a href="/dashboard/account">begin again</a> with another key.`;
@@ -175,12 +175,12 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     if (!(await mayTryPassword(deps, person.id))) {
       return show(request, reply, { problem: TOO_MANY }, 429);
     }
-    const door = await deps.door();
+    const signIn = await deps.signIn();
     const visitor = visitorOf(request);
     const isTheirs =
-      (await door.isPassword(form.exact('current'), visitor)) &&
-      (await door.isCode(form.text('code'), visitor));
-    const off = isTheirs ? await door.endSecondFactor(form.exact('current'), visitor) : null;
+      (await signIn.isPassword(form.exact('current'), visitor)) &&
+      (await signIn.isCode(form.text('code'), visitor));
+    const off = isTheirs ? await signIn.endSecondFactor(form.exact('current'), visitor) : null;
     if (off === null) {
       const problem = 'The password or the code is wrong. Nothing was changed.';
       return show(request, reply, { problem }, 400);

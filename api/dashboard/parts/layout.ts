@@ -67,7 +67,7 @@ export function unframed(assets: Assets, title: string, body: Html): Html {
   return documentOf(
     assets,
     `${title} · Docket`,
-    html`<div class="door">
+    html`<div class="unframed">
       <div>
         <header><a class="brand" href="/">Docket</a></header>
         <main id="content">${body}</main>

@@ -90,7 +90,7 @@ export function receiptByAddress(app: FastifyInstance, deps: DashboardDeps): voi
   app.get<{ Params: { id: string } }>('/receipts/:id', SESSION, async (request, reply) => {
     const id = receiptIdNamed(request.params.id);
     if (id === undefined) throw notFound();
-    const signedIn = await (await deps.door()).session(visitorOf(request));
+    const signedIn = await (await deps.signIn()).session(visitorOf(request));
     if (signedIn === null) {
       return sendPage(reply, receiptDoor({ id, origin, hasDashboard: true }), 401);
     }
@@ -108,7 +108,7 @@ export function receiptByAnyId(app: FastifyInstance, deps: DashboardDeps): void 
     '/receipts/:id/receipt.json',
     SESSION,
     async (request, reply) => {
-      const signedIn = await (await deps.door()).session(visitorOf(request));
+      const signedIn = await (await deps.signIn()).session(visitorOf(request));
       if (signedIn === null) {
         throw new PageError(
           401,

@@ -41,25 +41,25 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
   if (shown === '' && passkey === '') throw ask();
   if (!isOwn) throw ask('You have not confirmed it there yet.');
   if (!(await mayTryPassword(deps, person.id))) throw ask('Too many attempts. Wait a minute.');
-  const door = await deps.door();
+  const signIn = await deps.signIn();
   if (passkey !== '') {
     const ceremony = await deps.ceremony(request.host);
     if ((await ceremony?.shown(`session ${session.id}`, passkey)) !== person.id) {
       throw ask('The passkey is not yours here, or came too late. Nothing was done.');
     }
-    await door.confirm(session.id, 'passkey');
+    await signIn.confirm(session.id, 'passkey');
     return form;
   }
   if (asks === 'passkey') throw ask('Your password does not do. Nothing was done.');
   const isRight =
     asks === 'code'
-      ? await door.isCode(shown, visitorOf(request))
-      : await door.isPassword(shown, visitorOf(request));
+      ? await signIn.isCode(shown, visitorOf(request))
+      : await signIn.isPassword(shown, visitorOf(request));
   if (!isRight) {
     const problem = asks === 'code' ? 'The code is wrong, or was used' : 'The password is wrong';
     throw ask(`${problem}. Nothing was done.`);
   }
-  await door.confirm(session.id, asks);
+  await signIn.confirm(session.id, asks);
   return form;
 }
 

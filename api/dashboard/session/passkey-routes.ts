@@ -47,7 +47,7 @@ export function passkeySignIn(app: FastifyInstance, deps: DashboardDeps): void {
       );
     }
     const opened = { personId, organisation: null, confirmedAt: deps.now() };
-    const { cookies } = await (await deps.door()).open(opened, visitorOf(request));
+    const { cookies } = await (await deps.signIn()).open(opened, visitorOf(request));
     void reply.header('set-cookie', cookies);
     return seeOther(reply, placeToGo(form.text('to')));
   });

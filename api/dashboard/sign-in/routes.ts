@@ -46,7 +46,7 @@ const SESSION = { config: { scope: 'session' } } as const;
 
 /** Pages of those who are not signed in: the way in, and what letters lead to. */
 export function signInRoutes(app: FastifyInstance, deps: DashboardDeps): void {
-  signIn(app, deps);
+  passwordSignIn(app, deps);
   passkeySignIn(app, deps);
   signUp(app, deps);
   passwords(app, deps);
@@ -72,11 +72,11 @@ function nameOf(...parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts));
 }
 
-function signIn(app: FastifyInstance, deps: DashboardDeps): void {
+function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
   const title = 'Sign in';
   app.get('/sign-in', SESSION, async (request, reply) => {
     const to = placeToGo(askedFor(request, 'to'));
-    const signedIn = (await (await deps.door()).session(visitorOf(request)))?.person;
+    const signedIn = (await (await deps.signIn()).session(visitorOf(request)))?.person;
     // Who came by a letter is told what it did, and the session that is open here may be somebody else's.
     if (signedIn !== undefined && !LETTERS_DO.has(askedFor(request, 'done')))
       return seeOther(reply, to);
@@ -97,7 +97,7 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
       return again('Too many attempts. Wait a minute, or choose a new password.', 429);
     }
     const opened = await (
-      await deps.door()
+      await deps.signIn()
     ).signIn(email, form.exact('password'), visitorOf(request));
     if (opened === 'refused') return again('The e-mail address or the password is wrong.', 401);
     if (opened === 'unconfirmed') {
@@ -122,7 +122,9 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     if ((await deps.takeAttempt(nameOf('code', callerNetwork(request.ip)), OF_ADDRESS)) > 0) {
       return again('Too many attempts. Wait a minute.', 429);
     }
-    const opened = await (await deps.door()).signInWithCode(form.text('code'), visitorOf(request));
+    const opened = await (
+      await deps.signIn()
+    ).signInWithCode(form.text('code'), visitorOf(request));
     if (opened === null) {
       return again('The code is wrong, was used before, or comes too late: then begin again.', 401);
     }
@@ -156,15 +158,15 @@ function signUp(app: FastifyInstance, deps: DashboardDeps): void {
 
 async function welcome(deps: DashboardDeps, who: Pick<Person, 'name' | 'email'>): Promise<void> {
   await deps.persons.signUp(who);
-  await (await deps.door()).sendReset(who.email);
+  await (await deps.signIn()).sendReset(who.email);
 }
 
 /** A link to whoever can sign in with this address; who is invited and has not signed up is told how. */
 async function letIn(
-  { door, persons, teams, publicUrl }: DashboardDeps,
+  { signIn, persons, teams, publicUrl }: DashboardDeps,
   email: string,
 ): Promise<void> {
-  if ((await persons.find(email)) !== undefined) return (await door()).sendReset(email);
+  if ((await persons.find(email)) !== undefined) return (await signIn()).sendReset(email);
   if ((await teams.invitationsFor({ email })).length === 0) return;
   const link = `${new URL(publicUrl).origin}/dashboard/sign-up`;
   await persons.sendLetter(invitedLetter(email, link));
@@ -218,8 +220,8 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const form = await visitorForm(deps, request);
     const token = form.text('token');
     const password = form.exact('password');
-    const door = await deps.door();
-    const isSet = await door.resetPassword(token, password, visitorOf(request));
+    const signIn = await deps.signIn();
+    const isSet = await signIn.resetPassword(token, password, visitorOf(request));
     if (isSet) return seeOther(reply, '/dashboard/sign-in?done=password');
     if (isPasswordLength(password)) {
       const problem = 'The link was used or is over. Ask for a new one.';
@@ -239,7 +241,7 @@ function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post('/e-mail/confirm', SESSION, async (request, reply) => {
     const token = (await visitorForm(deps, request)).text('token');
-    if (await (await deps.door()).confirmEmail(token)) {
+    if (await (await deps.signIn()).confirmEmail(token)) {
       return seeOther(reply, '/dashboard/sign-in?done=confirmed');
     }
     const step = { token, problem: 'The link is over. Sign in, and a new one is sent.' };

@@ -114,16 +114,16 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       cameBackTo,
     );
     const person = await deps.singleSignOn.enter(org, kept.issuer, claims, request.ip);
-    const door = await deps.door();
+    const signIn = await deps.signIn();
     if (errand.again) {
-      const visit = await door.session(visitorOf(request));
+      const visit = await signIn.session(visitorOf(request));
       if (visit?.session.organisation !== org || visit.person.id !== person.id) throw notTheSame();
-      await door.confirm(visit.session.id, 'single sign-on');
+      await signIn.confirm(visit.session.id, 'single sign-on');
       return draw(reply, 'Confirmed', confirmedPage());
     }
     const confirmedAt =
       authenticatedAt === undefined ? null : Math.min(authenticatedAt, deps.now());
-    const { cookies } = await door.open(
+    const { cookies } = await signIn.open(
       { personId: person.id, organisation: org, confirmedAt },
       visitorOf(request),
     );

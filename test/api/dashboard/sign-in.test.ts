@@ -192,8 +192,9 @@ describe('signing in', () => {
     'what there is no room for is refused with the time to wait, and is no failure',
     { tags: ['dashboard.brute-force'] },
     async () => {
-      const door = () => Promise.reject(new Fault('dispatch_unavailable', { retryAfterMs: 5_000 }));
-      const app = await buildTestApp(database.pool, { dashboard: { ...dashboard, door } });
+      const signIn = () =>
+        Promise.reject(new Fault('dispatch_unavailable', { retryAfterMs: 5_000 }));
+      const app = await buildTestApp(database.pool, { dashboard: { ...dashboard, signIn } });
       const { statusCode, headers, payload } = await app.inject('/dashboard/sign-in');
       expect([statusCode, headers['retry-after']]).toEqual([503, '5']);
       expect(payload).toContain('Wait a little');

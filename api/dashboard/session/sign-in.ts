@@ -46,7 +46,7 @@ export interface SignedIn {
 /** Set-Cookie lines. */
 type Cookies = readonly string[];
 
-export interface DoorOptions {
+export interface SignInOptions {
   /** The tables of persons. */
   db: Queries;
   publicUrl: string;
@@ -60,7 +60,7 @@ export interface DoorOptions {
   onError: (error: unknown) => void;
 }
 
-export type Door = ReturnType<typeof openDoor>;
+export type SignIn = ReturnType<typeof openSignIn>;
 
 /** Half a day: a working day with its evening, and nobody is still signed in the next morning. */
 const SESSION_S = 12 * 60 * 60;
@@ -82,7 +82,7 @@ const ADDRESS_HEADER = 'x-docket-visitor';
  * its own addresses is served; the dashboard's forms call it. Loading it takes a moment, so processes do
  * it before they listen, and those without a dashboard never.
  */
-export function openDoor(options: DoorOptions) {
+export function openSignIn(options: SignInOptions) {
   const hashing = new HashingQueue();
   // The library hashes within its own calls, and does not say for whom.
   const askedFrom = new AsyncLocalStorage<string>();
@@ -438,7 +438,7 @@ export function openDoor(options: DoorOptions) {
 
 /** In a function of its own, so that its exact type is inferred. */
 function authOptions(
-  options: DoorOptions,
+  options: SignInOptions,
   password: {
     hash: (password: string) => Promise<string>;
     verify: (shown: { hash: string; password: string }) => Promise<boolean>;
@@ -561,7 +561,7 @@ interface Opened {
   /** Epoch milliseconds. */
   confirmedAt: number | null;
 }
-/** The door is the one that asks, so that nothing of it has to be looked at. */
+/** The sign-in is the one that asks, so that nothing of it has to be looked at. */
 const OPENED = {
   '~standard': {
     version: 1,
@@ -572,8 +572,8 @@ const OPENED = {
 } as const;
 
 /**
- * Opens sessions without a password, and knows the signature of those that are over, for the door alone: no address of the
- * library's is served.
+ * Opens sessions without a password, and knows the signature of those that are over, for the sign-in alone: no address of
+ * the library is served.
  */
 const openedOtherwise = {
   id: 'opened-otherwise',
