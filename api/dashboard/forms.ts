@@ -47,7 +47,7 @@ export const CONFIRMING_FIELD = 'confirming-password';
 /** The field that brings a passkey back in its place. */
 export const PASSKEY_FIELD = 'confirming-passkey';
 
-/** By what somebody shows that it is they. */
+/** By what a person shows that it is they. */
 export type Proof = 'password' | 'code' | 'passkey' | 'single sign-on';
 
 /** The person behind a form is asked to show that it is they; the form is kept, and sent again with that. */
@@ -124,7 +124,7 @@ export function takeForms(app: FastifyInstance): void {
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
     (_request, body, done) => {
-      // No store holds a NUL, and nobody types one.
+      // No store holds a NUL, and no person types one.
       if (/%00|\0/.test(body as string)) return done(unreadable('The form holds a NUL character.'));
       if ((body as string).split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
         return done(unreadable('The form has more fields than any of ours.'));

@@ -18,7 +18,7 @@ import { notFound, PageError } from './page-error.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whoever is signed in, on pages that need somebody. */
+    /** The person who is signed in, on pages that need one. */
     visit: SignedIn & { memberships: readonly Membership[]; staff: readonly StaffRole[] };
     /** The part of that person in the organisation of the address, on pages of one. */
     membership: Membership;
@@ -213,13 +213,13 @@ function foreignForm(): PageError {
 const VISIT_COOKIE = 'docket_visit';
 const VISIT = new RegExp(`^${VISIT_COOKIE}=([\\w-]{22})$`);
 
-/** Whose form a page is, of somebody who is not signed in; undefined before their first page. */
+/** Whose form a page is, of a visitor who is not signed in; undefined before their first page. */
 export function visitorSubject({ headers }: FastifyRequest): string | undefined {
   const id = readCookie(headers.cookie, VISIT);
   return id === undefined ? undefined : `visit ${id}`;
 }
 
-/** The token for the forms of somebody who is not signed in; sets the cookie that it belongs to. */
+/** The token for the forms of a visitor who is not signed in; sets the cookie that it belongs to. */
 export async function visitorToken(
   deps: DashboardDeps,
   request: FastifyRequest,
@@ -234,12 +234,12 @@ export async function visitorToken(
   return (await deps.signIn()).formToken(`visit ${id}`);
 }
 
-/** Takes the form of somebody who is not signed in, if it is theirs. */
+/** Takes the form of a visitor who is not signed in, if it is theirs. */
 export async function visitorForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
   return ownForm(deps, request, visitorSubject(request));
 }
 
-/** Takes the form of somebody who is signed in, if it was made for their session. */
+/** Takes the form of a person who is signed in, if it was made for their session. */
 export function sessionForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
   return ownForm(deps, request, `session ${request.visit.session.id}`);
 }
@@ -260,7 +260,7 @@ export function visitorOf({ headers, ip }: FastifyRequest): Visitor {
   return { cookie: headers.cookie, address: ip, userAgent: headers['user-agent'] };
 }
 
-/** The parts of a person that their session is good for. Whoever runs an issuer can be anybody of the organisation, and must be nobody elsewhere by that. */
+/** The parts of a person that their session is good for. The one who runs an issuer can be any member of the organisation, and must be none of another by that. */
 export async function membershipsOf(
   deps: DashboardDeps,
   { person, session: { organisation } }: SignedIn,
@@ -320,7 +320,7 @@ function sendToSignIn([request, reply]: Exchange, wasIn: boolean): FastifyReply 
 /** Of what was typed when a session was over: more than is typed at once, and no more than a page holds. */
 const REPEATED = { fieldsMax: 50, nameCharsMax: 64, valueCharsMax: 1_000 } as const;
 
-/** Fields whose values are shown to nobody again. */
+/** Fields whose values are never shown again. */
 const SECRET_FIELD = /^(?:form|begun|current|code|leaked|token)$|password|passkey|secret/;
 
 /** The page that a form stood on, where it is one of ours. */
@@ -387,7 +387,7 @@ export function demandStaff(app: FastifyInstance, roles: readonly StaffRole[]): 
   });
 }
 
-/** Nobody works for the service on an organisation of their own. */
+/** No person works for the service on an organisation of their own. */
 export function isMemberOf({ visit }: FastifyRequest, orgId: string): boolean {
   return visit.memberships.some((membership) => membership.orgId === orgId);
 }
@@ -429,12 +429,12 @@ export function staffActorOf(request: FastifyRequest): Actor {
   return { ...actorOf(request), kind: 'operator' };
 }
 
-/** Requests of other pages have no organisation, whatever their type says. */
+/** Requests of other pages have no organisation, though their type says so. */
 function isOfOrganisation(request: { membership?: Membership | null }): boolean {
   return (request.membership ?? null) !== null;
 }
 
-/** What a page of somebody who is signed in is drawn with. */
+/** What a page of a person who is signed in is drawn with. */
 async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Frame> {
   const { visit } = request;
   const { formToken } = await deps.signIn();
@@ -450,13 +450,13 @@ async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Fr
   };
 }
 
-/** A page of somebody who is signed in, before its frame is known. */
+/** A page of a person who is signed in, before its frame is known. */
 export interface FramedPage extends Omit<PageParts, 'body'> {
   body: (frame: Frame) => Html;
   status?: number;
 }
 
-/** Sends a page of somebody who is signed in. */
+/** Sends a page of a person who is signed in. */
 export async function sendFramed(
   deps: DashboardDeps,
   [request, reply]: Exchange,

@@ -11,7 +11,7 @@ export class PageError extends Error {
   }
 }
 
-/** One answer for what is not there and for what is somebody else's. */
+/** One answer for what is not there and for what is another's. */
 export function notFound(): PageError {
   return new PageError(
     404,

@@ -114,7 +114,7 @@ export interface AccountParts {
   history: readonly AuditEntry[];
   /** Names of persons by id. */
   names: ReadonlyMap<string, string>;
-  /** Why whoever looks cannot act here, where that is so. */
+  /** Why the reader cannot act here, where that is so. */
   mayNot: string | undefined;
   /** Days in which owners of a closed account still read what is left of it. */
   closedReadDays: number;

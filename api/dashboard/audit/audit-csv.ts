@@ -3,7 +3,7 @@ import { csvLine } from '#shared/kernel/csv.ts';
 
 const HEADER =
   'at,actor_kind,actor_id,actor_name,action,subject,reason,address,details,sequence,id,hash';
-/** What a spreadsheet would take for a formula. Reasons and names are what anybody typed. */
+/** What a spreadsheet would take for a formula. Reasons and names are what people typed. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 /** Entries of an audit log as CSV, with the names of those persons who have one here. */

@@ -103,7 +103,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
     ${pager('acts', { address, filters: { ...filters }, after, next })}`;
 }
 
-/** The members, and who was asked for otherwise: a key, an operator, or somebody who has left. */
+/** The members, and who was asked for otherwise: a key, an operator, or a member who has left. */
 function whoField({ members, names, filters: { actor } }: AuditParts): Html {
   const others = actor === '' || members.some(({ id }) => id === actor) ? [] : [actor];
   const persons = [

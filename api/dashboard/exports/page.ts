@@ -263,7 +263,7 @@ const ENDS = {
   expired: ['Remove from the list', 'The audit log keeps that it was asked for.'],
 } as const;
 
-/** What whoever makes packs does with this one. */
+/** What the maker of packs does with this one. */
 function packActs(frame: Frame, record: ExportRecord): Html {
   const { id, status, period } = record;
   const [end, effect] = ENDS[status];

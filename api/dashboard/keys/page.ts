@@ -26,7 +26,7 @@ import {
   told,
 } from '../parts/elements.ts';
 
-/** What a key with the scope can do, in the words of somebody who has to choose. */
+/** What a key with the scope can do, in the words of a person who has to choose. */
 const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'inference:read': 'List the models that your account can use.',
   'inference:write': 'Send prompts to models. Every answer uses your limits and your budget.',

@@ -172,7 +172,7 @@ function endOfDay(text: string): number | null {
   return (askedForDay(text) ?? Number.NaN) + DAY_MS;
 }
 
-/** Long enough for a slow page, and gone before anybody else has the browser. */
+/** Long enough for a slow page, and gone before another person has the browser. */
 const FLASH_S = 300;
 const FLASH_COOKIE = 'docket_issued';
 const FLASH = new RegExp(`^${FLASH_COOKIE}=([\\w-]+)$`);

@@ -32,7 +32,7 @@ const FOUNDED: Attempts = { burst: 3, intervalMs: DAY_MS };
 /** As many rows as there may be owners and directors. */
 const ROWS_MAX = 100;
 
-/** The first step of an application, by somebody who need not be in any organisation. */
+/** The first step of an application, by a person who need not be in any organisation. */
 export function applyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const showForm = async (
     request: FastifyRequest,
@@ -130,7 +130,7 @@ function changedMeanwhile(): Fault {
   });
 }
 
-/** The form of somebody who may apply for the organisation, while it has not declared. */
+/** The form of a person who may apply for the organisation, while it has not declared. */
 async function formOfApplicant(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
   demandRight(request.membership, 'apply for the organisation');
   const form = await sessionForm(deps, request);

@@ -13,7 +13,7 @@ const folded = (text: string): string =>
     .replaceAll(/[^\p{L}]/gu, '')
     .toLowerCase();
 
-/** Names and codes as somebody types them, without marks and white space. */
+/** Names and codes as a person types them, without marks and white space. */
 const CODES: ReadonlyMap<string, string> = new Map(
   COUNTRIES.flatMap((code) => [
     [folded(code), code],

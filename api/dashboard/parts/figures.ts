@@ -16,7 +16,7 @@ export interface Estimate {
   upper: string;
 }
 
-/** The exact figures, for whoever points at the short ones. */
+/** The exact figures, for a reader who points at the short ones. */
 function exactly({ value, lower, upper }: Estimate): string {
   return `${value}, 5–95 %: ${lower} to ${upper}`;
 }

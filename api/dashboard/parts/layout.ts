@@ -35,7 +35,7 @@ export interface PageParts {
   body: Html;
 }
 
-/** A page of somebody who is signed in. */
+/** A page of a person who is signed in. */
 export function framed(frame: Frame, { title, section, body }: PageParts): Html {
   const { membership, person } = frame;
   return documentOf(
@@ -161,7 +161,7 @@ const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] 
   ['health', 'Health', ['operator']],
 ];
 
-/** The page that somebody's work for the service begins with. */
+/** The page that a person's work for the service begins with. */
 export function staffHome(staff: readonly StaffRole[]): string {
   const first = STAFF_PAGES.find(([, , roles]) => roles.some((role) => staff.includes(role)));
   return `/dashboard/service/${first![0]}`;

@@ -18,7 +18,7 @@ export function policyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       org: askedFor(request, 'org').slice(0, 40),
     };
     const isOrg = isId('org', filters.org);
-    // What is no id of an organisation is nobody's.
+    // What is no id of an organisation is no organisation's.
     const isNobody = filters.org !== '' && !isOrg;
     const [rules, found] = await Promise.all([
       deps.policyHits.byRule(deps.now() - DAYS * DAY_MS),

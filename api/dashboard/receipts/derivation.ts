@@ -149,7 +149,7 @@ function stepRow({ symbol, name, formula, value, unit, inputs }: Step): Html {
   </tr>`;
 }
 
-/** Numbers without a dimension have the unit 1, which nobody reads. */
+/** Numbers without a dimension have the unit 1, which is left out. */
 function unitOf(unit: string): string {
   return unit === '1' ? '' : unit;
 }

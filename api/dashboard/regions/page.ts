@@ -43,7 +43,7 @@ const STATUS_WORDS: Readonly<Record<RegionStatus, string>> = {
   decommissioned: 'decommissioned: closed, takes no requests',
 };
 
-/** Every region: how it is, what was set, and what everybody is told of it. */
+/** Every region: how it is, what was set, and what the public is told of it. */
 export function regionsPage(frame: Frame, parts: RegionsParts): Html {
   const { regions, history } = parts;
   return html`<div class="head"><h1>Regions</h1></div>
@@ -143,7 +143,7 @@ function form(
   </details>`;
 }
 
-/** Of regions that are open to everybody; /status has no others. */
+/** Of regions that are open to the public; /status has no others. */
 const toldAtStatus = (code: string, value: string): Html =>
   textArea({
     name: 'note',

@@ -15,7 +15,7 @@ const HISTORY_LENGTH = 15;
 /** In all processes; each looks once a second. */
 const DONE = { set: 'The region is set. Every process knows within a second or so.' };
 
-/** Regions, as operators set them and tell everybody about them. */
+/** Regions, as operators set them and tell the public about them. */
 export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const show = async (
     request: FastifyRequest,

@@ -133,7 +133,7 @@ export interface ReviewParts {
   history: readonly AuditEntry[];
   /** Names of persons by id. */
   names: ReadonlyMap<string, string>;
-  /** Why whoever looks cannot decide, where that is so. */
+  /** Why the reader cannot decide, where that is so. */
   mayNot?: string | undefined;
   open?: string;
   problem?: string;

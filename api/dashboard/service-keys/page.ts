@@ -10,7 +10,7 @@ import { moment, note, textArea, told, type Told } from '../parts/elements.ts';
 export interface ServiceKeyParts extends Told {
   key: KeyRecord;
   account: Pick<Account, 'id' | 'name' | 'state'>;
-  /** Why whoever looks cannot act here, where that is so. */
+  /** Why the reader cannot act here, where that is so. */
   mayNot: string | undefined;
 }
 

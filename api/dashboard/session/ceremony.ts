@@ -25,7 +25,7 @@ export type Ceremony = ReturnType<typeof createCeremony>;
 
 /**
  * Making and showing passkeys at a site. A challenge is for one subject (a session, or a visitor who has none) and one use, so
- * that an answer that somebody has got hold of opens nothing.
+ * that an answer that a stranger has got hold of opens nothing.
  */
 export function createCeremony({ passkeys, errands, now }: CeremonyParts, site: Site) {
   const nameOf = (what: string, subject: string, challenge: string): string =>

@@ -16,7 +16,7 @@ const CONFIRMED_MS = 10 * 60_000;
 /** An open session must not be a way to try out passwords. */
 const PASSWORDS: Attempts = { burst: 8, intervalMs: 60_000 };
 
-/** Counts that somebody who is signed in tries a password; false when they have tried too many. */
+/** Counts that a person who is signed in tries a password; false when they have tried too many. */
 export async function mayTryPassword(deps: DashboardDeps, personId: string): Promise<boolean> {
   return (await deps.takeAttempt(`password of ${personId}`, PASSWORDS)) === 0;
 }
@@ -24,7 +24,7 @@ export async function mayTryPassword(deps: DashboardDeps, personId: string): Pro
 /**
  * Takes a form that creates, grants or restores, or changes what its person signs in with: they have just shown the strongest
  * proof that they have (a passkey or a code; a password where they have neither), or are asked for it first. What takes away
- * from others never asks: whoever finds a key leaked has no time.
+ * from others never asks: a person who finds a key leaked has no time.
  * @throws ConfirmationNeeded when the proof is to be asked for
  */
 export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
@@ -64,7 +64,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
 }
 
 function asksFor(isOwn: boolean, hasSecondFactor: boolean, hasPasskey: boolean): Proof {
-  // An issuer lets somebody in again without asking them anything; when it has asked, it says so.
+  // An issuer lets a person in again without asking them anything; when it has asked, it says so.
   if (!isOwn) return 'single sign-on';
   if (hasSecondFactor) return 'code';
   return hasPasskey ? 'passkey' : 'password';

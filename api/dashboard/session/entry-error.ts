@@ -2,7 +2,7 @@ import { EntryRefused } from '#shared/persons/single-sign-on.ts';
 import { IssuerFailure } from './issuer-failure.ts';
 import { PageError } from '../page-error.ts';
 
-/** Why an issuer, or what it says of somebody, lets nobody in: as a page. Undefined for every other failure. */
+/** Why an issuer, or what it says of a person, does not let them in: as a page. Undefined for every other failure. */
 export function pageOfEntry(error: Error): PageError | undefined {
   if (error instanceof EntryRefused) {
     return new PageError(403, 'You are not let in', error.message);

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Fault } from '#shared/kernel/errors.ts';
 
-/** A hash takes a core for 60 ms: passwords take half of them, and leave one thread of four to whatever else needs one. */
+/** A hash takes a core for 60 ms: passwords take half of them, and leave one thread of four to all else that needs one. */
 const AT_ONCE = Math.min(3, Math.max(1, Math.floor(availableParallelism() / 2)));
 /** The last of so many waits for three seconds, which a person does. */
 export const WAITING_MAX = 48;

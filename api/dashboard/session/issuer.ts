@@ -34,7 +34,7 @@ export interface Errand {
   nonce: string;
   /** PKCE. */
   verifier: string;
-  /** Whether somebody who is signed in there has to show again that it is they. */
+  /** Whether a person who is signed in there has to show again that it is they. */
   again: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface Entry {
 }
 
 const TIMEOUT_S = 10;
-/** For how long after showing at the issuer that it is they somebody has come back from there. */
+/** For how long after showing at the issuer that it is they a person has come back from there. */
 const AGAIN_S = 120;
 
 export type Issuers = ReturnType<typeof createIssuers>;
@@ -85,7 +85,7 @@ export function createIssuers(fetch: PublicFetch, inside: readonly string[]) {
       });
     },
 
-    /** The address at the issuer that somebody goes to. */
+    /** The address at the issuer that a person goes to. */
     begin(client: Client, errand: Errand, email: string): Promise<string> {
       return failingClearly(client.issuer, async () => {
         const config = await configure(client);
@@ -134,7 +134,7 @@ export function createIssuers(fetch: PublicFetch, inside: readonly string[]) {
       });
     },
 
-    /** Where somebody ends their session at the issuer too; undefined where there is no such place. */
+    /** Where a person ends their session at the issuer too; undefined where there is no such place. */
     async end(client: Client, returnTo: string): Promise<string | undefined> {
       return failingClearly(client.issuer, async () => {
         const config = await configure(client);

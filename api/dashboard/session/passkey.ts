@@ -26,7 +26,7 @@ export interface Site {
 
 /**
  * The site of our public address. Browsers bind passkeys to names and to no bare address: a machine of one's own is
- * `localhost` by any of its names, on whatever port it was reached, and at another bare address there are none.
+ * `localhost` by any of its names, on any port that it was reached, and at another bare address there are none.
  */
 export function siteOf(publicUrl: string, host: string): Site | undefined {
   const { hostname, origin } = new URL(publicUrl);
@@ -98,7 +98,7 @@ export async function readCreated(
     const { id, publicKey, counter, transports = [] } = registrationInfo.credential;
     return { id, publicKey, counter, transports };
   } catch {
-    // Whatever a form brings that is no answer of a device: the library throws for each of them.
+    // What a form brings that is no answer of a device: the library throws for each of them.
     return null;
   }
 }

@@ -53,7 +53,7 @@ export interface SignInOptions {
   secret: string;
   now: () => number;
   newPersonId: () => string;
-  /** Somebody has chosen a password by a link; `isFirst` when it confirms the address too. */
+  /** A person has chosen a password by a link; `isFirst` when it confirms the address too. */
   passwordWasReset: (person: Person, isFirst: boolean) => Promise<void>;
   sendResetLink: (person: Person, token: string) => Promise<void>;
   sendConfirmationLink: (person: Person, token: string) => Promise<void>;
@@ -62,7 +62,7 @@ export interface SignInOptions {
 
 export type SignIn = ReturnType<typeof openSignIn>;
 
-/** Half a day: a working day with its evening, and nobody is still signed in the next morning. */
+/** Half a day: a working day with its evening, and no person is still signed in the next morning. */
 const SESSION_S = 12 * 60 * 60;
 /** A letter may be slow, and is not kept for long. */
 const LINK_S = 60 * 60;
@@ -210,7 +210,7 @@ export function openSignIn(options: SignInOptions) {
       };
     },
 
-    /** Whether the cookie names a session that was opened here, whatever has become of it; not so for one that was made up. */
+    /** Whether the cookie names a session that was opened here, open or ended; not so for one that was made up. */
     async wasOpened(visitor: Visitor): Promise<boolean> {
       if (visitor.cookie === undefined) return false;
       return auth.api.wasOpened({ headers: headersOf(visitor) });
@@ -243,7 +243,7 @@ export function openSignIn(options: SignInOptions) {
     },
 
     /**
-     * Opens a new session of somebody who has shown otherwise that it is they, at `confirmedAt` or long ago; with an
+     * Opens a new session of a person who has shown otherwise that it is they, at `confirmedAt` or long ago; with an
      * organisation, by its issuer.
      */
     async open(
@@ -261,7 +261,7 @@ export function openSignIn(options: SignInOptions) {
     /** Notes that the person of this open session has just shown that it is they. */
     confirm: (sessionId: string, proof: Proof): Promise<void> => confirm({ id: sessionId }, proof),
 
-    /** Opens the session of somebody whose password was right, by a code of their app or one of their recovery codes. */
+    /** Opens the session of a person whose password was right, by a code of their app or one of their recovery codes. */
     async signInWithCode(code: string, visitor: Visitor): Promise<{ cookies: Cookies } | null> {
       // With a session beside it, the library would look at that one and count nothing.
       const cookie = cookiesOf(visitor.cookie).find((each) => CHALLENGE_COOKIE.test(each));
@@ -421,7 +421,7 @@ export function openSignIn(options: SignInOptions) {
       }
     },
 
-    /** What a form has to bring back: nobody else can make it for this subject, a session or a visitor. */
+    /** What a form has to bring back: no other site can make it for this subject, a session or a visitor. */
     formToken: (subject: string): string =>
       createHmac('sha256', formKey).update(subject).digest('base64url'),
 

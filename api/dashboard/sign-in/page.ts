@@ -81,7 +81,7 @@ export function codePage(step: SignInStep): Html {
   </div>`;
 }
 
-/** Asks who somebody is. The password is chosen by the letter's link, which shows that the address is theirs. */
+/** Asks who a visitor is. The password is chosen by the letter's link, which shows that the address is theirs. */
 export function signUpPage(step: SignInStep & { name?: string }): Html {
   return html`<div class="stack">
     <h1>Sign up</h1>
@@ -143,7 +143,7 @@ export function confirmPage(
   </div>`;
 }
 
-/** Asks somebody who has signed in a while ago for the password. What they have filled in comes along. */
+/** Asks a person who has signed in a while ago for the password. What they have filled in comes along. */
 export function confirmationPage(step: {
   address: string;
   fields: readonly (readonly [name: string, value: string])[];

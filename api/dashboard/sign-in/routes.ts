@@ -34,7 +34,7 @@ import { passkeySignIn } from '../session/passkey-routes.ts';
 
 /** What one address tries with one e-mail address: some slips of the keyboard, then one a minute. */
 const OF_PAIR: Attempts = { burst: 8, intervalMs: 60_000 };
-/** What everybody tries with one e-mail address. High, because whoever knows the address could shut its owner out. */
+/** What all visitors try with one e-mail address. High, because a stranger who knows the address could shut its owner out. */
 const OF_EMAIL: Attempts = { burst: 100, intervalMs: 30_000 };
 /** What one address tries with any. */
 const OF_ADDRESS: Attempts = { burst: 40, intervalMs: 15_000 };
@@ -77,7 +77,7 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/sign-in', SESSION, async (request, reply) => {
     const to = placeToGo(askedFor(request, 'to'));
     const signedIn = (await (await deps.signIn()).session(visitorOf(request)))?.person;
-    // Who came by a letter is told what it did, and the session that is open here may be somebody else's.
+    // Who came by a letter is told what it did, and the session that is open here may be another person's.
     if (signedIn !== undefined && !LETTERS_DO.has(askedFor(request, 'done')))
       return seeOther(reply, to);
     const step = { to, signedIn, ...doneOf(request, DONE) };
@@ -161,7 +161,7 @@ async function welcome(deps: DashboardDeps, who: Pick<Person, 'name' | 'email'>)
   await (await deps.signIn()).sendReset(who.email);
 }
 
-/** A link to whoever can sign in with this address; who is invited and has not signed up is told how. */
+/** A link to a person who can sign in with this address; who is invited and has not signed up is told how. */
 async function letIn(
   { signIn, persons, teams, publicUrl }: DashboardDeps,
   email: string,
@@ -180,7 +180,7 @@ function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): P
   ]);
 }
 
-/** What whoever waits for a letter is told while none can be sent. Whose letters wait is not said. */
+/** What a person who waits for a letter is told while none can be sent. Whose letters wait is not said. */
 async function lateness({ unsentLetters }: DashboardDeps): Promise<string> {
   return (await unsentLetters.areLate())
     ? ' Letters are late: our mail server takes none at the moment. They are sent as soon as it does.'
@@ -232,7 +232,7 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
   });
 }
 
-/** By a button: programs that look at links in letters would confirm what nobody has read. */
+/** By a button: programs that look at links in letters would confirm what no person has read. */
 function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
   const title = 'Confirm your e-mail address';
   app.get('/e-mail/confirm', SESSION, (request, reply) => {

@@ -43,7 +43,7 @@ const SESSION = { config: { scope: 'session' } } as const;
 
 /** Sign-ins that one address begins: each has us ask an issuer. */
 const BEGUN_BY: Attempts = { burst: 20, intervalMs: 10_000 };
-/** How long somebody may take at the issuer. */
+/** How long a person may take at the issuer. */
 const ERRAND_MS = 15 * 60_000;
 const ERRAND_COOKIE = 'docket_sso';
 const ERRAND = new RegExp(`^${ERRAND_COOKIE}=([\\w-]{22})$`);
@@ -52,7 +52,7 @@ interface OfOrganisation {
   Params: { org: string };
 }
 
-/** What is kept of somebody who is on the way to an issuer and back, until they are. */
+/** What is kept of a person who is on the way to an issuer and back, until they are. */
 interface KeptErrand extends Errand {
   orgId: string;
   issuer: string;

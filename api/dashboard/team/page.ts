@@ -159,7 +159,7 @@ function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {
   </section>`;
 }
 
-/** What somebody was invited to, and has not answered. */
+/** What a person was invited to, and has not answered. */
 export function invitationsPage(frame: Frame, invitations: readonly Invitation[]): Html {
   return html`<div class="head"><h1>Invitations</h1></div>
     ${

@@ -21,7 +21,7 @@ const SESSION = { config: { scope: 'session' } } as const;
 
 /** Letters that one person has sent to others: a team at once, and then some more. */
 const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * 60_000 };
-/** Letters to one address, whoever sends them. */
+/** Letters to one address, from all senders. */
 const INVITED: Attempts = { burst: 3, intervalMs: 60 * 60_000 };
 
 const DONE: Readonly<Record<string, string>> = {
@@ -31,7 +31,7 @@ const DONE: Readonly<Record<string, string>> = {
   removed: 'They are no longer in the team, and see nothing of it with the next page.',
 };
 
-/** What is done by acts that give somebody a part. */
+/** What is done by acts that give a person a part. */
 const GRANTING: ReadonlySet<string> = new Set(['invited', 'role']);
 
 /** The members of an organisation, and those whom it has invited. */

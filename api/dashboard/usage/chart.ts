@@ -6,7 +6,7 @@ export interface ChartPoint {
   name: string;
   /** Undefined for a gap, which is not zero. */
   value: { value: number; lower: number; upper: number } | undefined;
-  /** The whole of it, for whoever points at it. */
+  /** The whole of it, for a reader who points at it. */
   words: string;
 }
 

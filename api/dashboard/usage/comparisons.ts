@@ -3,7 +3,7 @@ import { type Scale, scaleFor } from '#shared/methodology/readable.ts';
 import type { UsageFigures } from '#shared/receipts/usage.ts';
 import type { Estimate } from '../parts/figures.ts';
 
-/** Something that everybody knows the size of, and how much of it one unit of a quantity is. */
+/** Something of a size that every reader knows, and how much of it one unit of a quantity is. */
 interface Comparison {
   quantity: 'energy' | 'gwp' | 'water';
   title: string;
