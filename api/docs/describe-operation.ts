@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { fillIn } from '#shared/kernel/errors.ts';
+import { expectation, type Schema } from '#shared/kernel/expectation.ts';
 import { codeOfParameter } from '#api/plugins/reply-with-error.ts';
-import { demandOf, type ParameterSchema } from '#api/plugins/demand.ts';
 import { ErrorEnvelope } from '#api/plugins/error-envelope.ts';
 import { type Components, mapValues, reference } from './components.ts';
 import type {
@@ -114,9 +114,9 @@ function isDocumented(code: string): code is DocumentedCode {
 }
 
 /** What a caller may choose, and a schema is held against: in the path, in the query and in the body. */
-function declaredParameters({ schema }: DeclaredOperation): [string, ParameterSchema][] {
+function declaredParameters({ schema }: DeclaredOperation): [string, Schema][] {
   return [schema.params, schema.querystring, schema.body].flatMap((part) => {
-    const { properties = {} } = (part ?? {}) as { properties?: Record<string, ParameterSchema> };
+    const { properties = {} } = (part ?? {}) as { properties?: Record<string, Schema> };
     return Object.entries(properties).filter(([name]) => name !== '*');
   });
 }
@@ -126,7 +126,10 @@ function parameterRefusals(declared: DeclaredOperation): Record<string, Example>
   const own = declaredParameters(declared).filter(([name]) => !isDocumented(codeOfParameter(name)));
   return Object.fromEntries(
     own.map(([param, schema]): [string, Example] => {
-      const [code, message] = [codeOfParameter(param), `\`${param}\` must be ${demandOf(schema)}.`];
+      const [code, message] = [
+        codeOfParameter(param),
+        `\`${param}\` must be ${expectation(schema)}.`,
+      ];
       const error = { code, type: 'validation_error', message, param };
       return [code, { summary: message, value: { error } }];
     }),

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { expectation, type Schema } from '#shared/kernel/expectation.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
-import { demandOf, type ParameterSchema } from './demand.ts';
 import { notOffered } from '#api/openai/not-offered.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
@@ -229,13 +229,13 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
   const canBeNamed = typeof unknown === 'string' && /^\w{1,64}$/.test(unknown);
   if (canBeNamed) path.push(unknown);
   const name = dotted(path) || 'request';
-  const demand = demandOf(unmetSchema(validation, instancePath));
+  const wanted = expectation(unmetSchema(validation, instancePath));
   const message =
     missing !== undefined
       ? `\`${name}\` is required.`
       : unknown !== undefined
         ? `\`${name}\` ${canBeNamed ? 'is not known' : 'holds a name that is not known'} here.`
-        : `\`${name}\` must be ${demand}.`;
+        : `\`${name}\` must be ${wanted}.`;
   return new Fault(codeOfParameter(String(path[0] ?? 'request')), { message, param: name });
 }
 
@@ -243,8 +243,8 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
 function unmetSchema(
   validation: NonNullable<FastifyError['validation']>,
   instancePath: string,
-): ParameterSchema {
+): Schema {
   const here = validation.filter((one) => one.instancePath === instancePath);
   const whole = here.find(({ keyword }) => keyword === 'anyOf') ?? here[0];
-  return (whole as { parentSchema?: ParameterSchema } | undefined)?.parentSchema ?? {};
+  return (whole as { parentSchema?: Schema } | undefined)?.parentSchema ?? {};
 }

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type, type Static } from 'typebox';
 import { CHECKPOINT as LEDGER_CHECKPOINT } from '#api/docs/examples/receipts.ts';
-import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { ACTOR_KINDS, AUDIT_ACTIONS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
 import { exact, json } from '#api/docs/operation.ts';
@@ -11,7 +10,7 @@ import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import type { AnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { anchorChoice, AnchorProof, AnchorQuery, PROOF } from './anchor-fields.ts';
-import { Nullable, Span, spanOf, Time } from './fields.ts';
+import { lineOfText, Nullable, Span, spanOf, Time } from './fields.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
 
 /** As one of a ledger, with `/audit/` in the name of the log. */
@@ -42,20 +41,8 @@ const Query = Type.Object({
   ...Listing.properties,
   ...Span.properties,
   action: Type.Optional(Type.Enum([...AUDIT_ACTIONS])),
-  actor: Type.Optional(
-    Type.String({
-      maxLength: 200,
-      pattern: WITHOUT_CONTROLS,
-      description: 'Id of a key, user or operator',
-    }),
-  ),
-  subject: Type.Optional(
-    Type.String({
-      maxLength: 200,
-      pattern: WITHOUT_CONTROLS,
-      description: 'Id of what was acted upon: a key, an export, a person',
-    }),
-  ),
+  actor: Type.Optional(lineOfText(200, 'Id of a key, user or operator')),
+  subject: Type.Optional(lineOfText(200, 'Id of what was acted upon: a key, an export, a person')),
 });
 
 const ENTRY: Static<typeof Entry> = {

@@ -14,6 +14,15 @@ export const Time = Type.String({ description: 'RFC 3339, UTC' });
 /** Place in a log, or its size: as far as a number in JSON is exact. */
 export const LogIndex = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
+/** Text that goes into logs and tables: a control character in it would be read as something else there. */
+export const lineOfText = (lengthMax: number, description?: string) =>
+  Type.String({
+    maxLength: lengthMax,
+    pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+    'x-expected': `a string of at most ${lengthMax} characters without control characters`,
+    ...(description === undefined ? {} : { description }),
+  });
+
 /** A path `/…/:id`. Ids are 31 characters at most; 64 leave room for what is not one. */
 export const pathId = (description: string, example: string) =>
   Type.Object({ id: Type.String({ maxLength: 64, description, examples: [example] }) });

@@ -42,6 +42,7 @@ const Params = Type.Object({
 const DerivationParams = Type.Object({
   digest: Type.String({
     pattern: MULTIHASH_PATTERN,
+    'x-expected': 'a SHA-256 multihash in base64url multibase',
     description: 'Multihash of the record, as receipts name it',
     examples: ['uEiBVwy8_FZEPQnbKTgZux3OcIReQssgEzDzigBKhccqrzA'],
   }),

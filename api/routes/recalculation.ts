@@ -2,13 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { json, jsonBody } from '#api/docs/operation.ts';
-import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { RecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
-import { pathId } from './fields.ts';
+import { lineOfText, pathId } from './fields.ts';
 
 const Recalculation = Type.Object(
   {
@@ -25,7 +24,7 @@ const Recalculation = Type.Object(
  */
 const ReasonBody = Type.Object(
   {
-    reason: Type.Optional(Type.String({ maxLength: REASON_LENGTH_MAX, pattern: WITHOUT_CONTROLS })),
+    reason: Type.Optional(lineOfText(REASON_LENGTH_MAX)),
   },
   { additionalProperties: false },
 );

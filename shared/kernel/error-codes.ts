@@ -440,13 +440,13 @@ const PATTERNED = {
   invalid_reason: invalid({
     when: 'The reason is over 500 characters, or holds control characters.',
     advice: 'Send one line of at most 500 characters, or none.',
-    example: '`reason` must be text of at most 500 characters.',
+    example: '`reason` must be a string of at most 500 characters.',
     param: 'reason',
   }),
   invalid_limit: invalid({
     when: 'A page has 1 to 100 items.',
     advice: 'Ask for 1 to 100 items, and page on with `after`.',
-    example: '`limit` must be a whole number from 1 to 100.',
+    example: '`limit` must be an integer from 1 to 100.',
     param: 'limit',
   }),
   invalid_after: invalid({

@@ -60,7 +60,9 @@ function range({ minimum, maximum, exclusiveMinimum }: Schema): string {
   if (exclusiveMinimum !== undefined) {
     return ` above ${exclusiveMinimum}${maximum === undefined ? '' : ` and at most ${maximum}`}`;
   }
-  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
+  // As far as JSON is exact: that is no limit of ours, and no caller writes such a number.
+  const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
+  if (minimum !== undefined && most !== undefined) return ` from ${minimum} to ${most}`;
   return minimum === undefined ? '' : ` of ${minimum} or more`;
 }
 
