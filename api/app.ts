@@ -159,7 +159,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
+  app.decorateRequest('arrivedAt', 0);
   app.addHook('onRequest', (request, reply, next) => {
+    request.arrivedAt = performance.now();
     void reply.header('x-request-id', request.id);
     next();
   });

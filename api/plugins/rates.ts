@@ -22,6 +22,10 @@ export const BYTES_OF_ANSWER = 32 * 1024;
 export const BYTES_OF_REFUSAL = 64 * 1024;
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** When its headers had come, in milliseconds of the steady clock. */
+    arrivedAt: number;
+  }
   interface FastifyContextConfig {
     /** The bucket that the requests of a route are taken from, where it is not that of all such requests. */
     bucket?: 'revocations';
@@ -149,7 +153,10 @@ export class Organisations {
       if (isSaid || credential === null || classOf(request) !== 'inference') return next();
       // Who has waited for Redis once is not to wait for it again.
       if (request.fault !== null && OUTAGES.has(request.fault.code)) return next();
-      void reply.header('openai-processing-ms', String(Math.round(reply.elapsedTime)));
+      void reply.header(
+        'openai-processing-ms',
+        String(Math.round(performance.now() - request.arrivedAt)),
+      );
       this.#buckets
         .look(credential)
         .catch(this.#unknown)

@@ -84,5 +84,6 @@ export function named(name: string): string {
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   const reason = error instanceof Error ? error.message || error.name : String(error);
-  return plain(reason.replaceAll(/\s*\n\s*/g, ' · '));
+  const lines = reason.split('\n').map((line) => line.trim());
+  return plain(lines.filter((line) => line !== '').join(' · '));
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fastify, type FastifyInstance } from 'fastify';
 import type { AppOptions } from '#api/app.ts';
 import { READ_HERE } from '#api/inference/handle.ts';
@@ -232,6 +232,16 @@ describe('bodies that are read on the event loop', () => {
       expect(await read(60_000, credentials.issue('org_other', SCOPES, {}))).toBe(here);
     },
   );
+});
+
+it('a refused request for a model says how long it took', async () => {
+  const app = await build({ buckets: buckets(0) });
+  let at = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (at += 1));
+  onTestFinished(() => clock.mockRestore());
+  const { status, headers } = await ask(app, 'POST', '/v1/chat/completions');
+  expect(status).toBe(415);
+  expect(Number(headers.get('openai-processing-ms'))).toBeGreaterThan(0);
 });
 
 describe('refused requests of a key with a limit of its own', () => {
