@@ -30,13 +30,13 @@ import { anchoredAuditHead } from '#shared/ledger/postgres/audit-checkpoints.ts'
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import { createPublicFetch } from '#shared/kernel/http/public-fetch.ts';
 import { madeOnce } from '#shared/kernel/made-once.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import { AttemptCounter } from './session/attempts.ts';
 import type { SignIn } from './session/sign-in.ts';
-import { DAY_MS } from './forms.ts';
 import type { Ceremony } from './session/ceremony.ts';
 import { Flash } from './session/flash.ts';
 import { PageBounds } from './session/page-bounds.ts';

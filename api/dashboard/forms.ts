@@ -100,8 +100,6 @@ export function doneOf(
   return Object.hasOwn(words, asked) && stands(asked) ? { done: words[asked]! } : {};
 }
 
-export { DAY_MS } from '#shared/kernel/time.ts';
-
 /** The beginning of a UTC day, in epoch milliseconds; undefined for what is none. */
 export function askedForDay(text: string): number | undefined {
   const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;

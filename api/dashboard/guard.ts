@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
-import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
+import { cookieLine, readCookie } from './session/cookies.ts';
 import type { MadeAnswer } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
@@ -60,7 +60,7 @@ export function sendPage(reply: FastifyReply, page: Html, status = 200): Fastify
 }
 
 /** A request of a page, and its reply. */
-export type Exchange = readonly [FastifyRequest, FastifyReply];
+export type PageExchange = readonly [FastifyRequest, FastifyReply];
 
 export interface SentFile {
   name: string;
@@ -297,7 +297,7 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
  * be copied, save what is secret. To a stranger nothing is repeated.
  * @param wasIn whether there was a session, which its cookie outlives
  */
-function sendToSignIn([request, reply]: Exchange, wasIn: boolean): FastifyReply {
+function sendToSignIn([request, reply]: PageExchange, wasIn: boolean): FastifyReply {
   const isGet = request.method === 'GET';
   const back = isGet ? request.url : refererOf(request);
   const asked = { ...(back && { to: back }), ...(isGet && wasIn && { done: 'ended' }) };
@@ -459,7 +459,7 @@ export interface FramedPage extends Omit<PageParts, 'body'> {
 /** Sends a page of a person who is signed in. */
 export async function sendFramed(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   { body, status, ...parts }: FramedPage,
 ): Promise<FastifyReply> {
   const frame = await frameOf(deps, request);

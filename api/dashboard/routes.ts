@@ -12,15 +12,15 @@ import {
 } from './guard.ts';
 import { notFound } from './page-error.ts';
 import { homeOf, staffHome } from './parts/layout.ts';
-import { accountRoutes, credentialRoutes } from './account/routes.ts';
+import { accountPageRoutes, credentialRoutes } from './account/routes.ts';
 import { accountsRoutes } from './accounts/routes.ts';
 import { signInRoutes } from './sign-in/routes.ts';
-import { keyRoutes } from './keys/routes.ts';
-import { receiptByAddress, receiptByAnyId, receiptRoutes } from './receipts/routes.ts';
+import { keyPageRoutes } from './keys/routes.ts';
+import { receiptByAddress, receiptByAnyId, receiptPageRoutes } from './receipts/routes.ts';
 import { rotationRoutes } from './rotation/routes.ts';
-import { usageRoutes } from './usage/routes.ts';
-import { exportRoutes } from './exports/routes.ts';
-import { ledgerRoutes } from './ledger/routes.ts';
+import { usagePageRoutes } from './usage/routes.ts';
+import { exportPageRoutes } from './exports/routes.ts';
+import { ledgerPageRoutes } from './ledger/routes.ts';
 import { healthRoutes } from './health/routes.ts';
 import { lookUpRoutes } from './look-up/routes.ts';
 import { applyRoutes, onboardingRoutes } from './onboarding/routes.ts';
@@ -69,7 +69,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
           if (membership === undefined) throw notFound();
           return seeOther(reply, await beginningOf(deps, membership));
         });
-        accountRoutes(ours, deps);
+        accountPageRoutes(ours, deps);
         await ours.register(async (own) => {
           demandOwnSession(own);
           credentialRoutes(own, deps);
@@ -97,12 +97,12 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
           async (organisation) => {
             demandMembership(organisation);
             onboardingRoutes(organisation, deps);
-            keyRoutes(organisation, deps);
+            keyPageRoutes(organisation, deps);
             rotationRoutes(organisation, deps);
-            receiptRoutes(organisation, deps);
-            exportRoutes(organisation, deps);
-            ledgerRoutes(organisation, deps);
-            usageRoutes(organisation, deps);
+            receiptPageRoutes(organisation, deps);
+            exportPageRoutes(organisation, deps);
+            ledgerPageRoutes(organisation, deps);
+            usagePageRoutes(organisation, deps);
             auditRoutes(organisation, deps);
             teamRoutes(organisation, deps);
             settingsRoutes(organisation, deps);

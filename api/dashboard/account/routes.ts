@@ -4,7 +4,7 @@ import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
 import { confirmedForm, mayTryPassword } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
+import { type PageExchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
 import { isPasswordLength, PASSWORD_LENGTH_MIN, PASSWORD_RULE } from '../session/password-rule.ts';
 import { accountPage, type BegunSecondFactor, secondFactorPage } from './page.ts';
 import { passkeyRoutes } from '../session/passkey-routes.ts';
@@ -22,7 +22,7 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 /** A person's own page, and what a session by an issuer may do there too. */
-export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+export function accountPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/account', SESSION, (request, reply) =>
     showAccount(deps, [request, reply], doneOf(request, DONE)),
   );
@@ -48,7 +48,7 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 
 async function showAccount(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   told: { problem?: string; done?: string },
   status = 200,
 ): Promise<FastifyReply> {

@@ -3,12 +3,13 @@ import { ACCOUNT_STATES } from '#shared/accounts/account.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, askedForDay, DAY_MS, type Form } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, type Form } from '../forms.ts';
 import {
-  type Exchange,
+  type PageExchange,
   seeOther,
   sendFramed,
   sessionForm,
@@ -147,7 +148,7 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
 
 async function showAccount(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   told: Pick<AccountParts, 'open' | 'problem' | 'done'>,
   status = 200,
 ): Promise<FastifyReply> {

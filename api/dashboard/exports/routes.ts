@@ -2,13 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendPack } from '#api/routes/pack-download.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedForDay, DAY_MS, doneOf } from '../forms.ts';
+import { askedAfter, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type Exchange,
+  type PageExchange,
   sendFramed,
   seeOther,
   sessionForm,
@@ -24,7 +25,7 @@ const DONE = { deleted: 'The pack is deleted.' } as const;
 type OfExport = { Params: { org: string; id: string } };
 
 /** Evidence packs: asked for, watched, downloaded, deleted. */
-export function exportRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+export function exportPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const { exports, store, start, onStoreError } = deps.exports;
   app.get('/exports', SESSION, (request, reply) => {
     const asked = { from: monthStart(deps.now()), to: '' };
@@ -96,7 +97,7 @@ async function isOnPlan({ accounts }: DashboardDeps, orgId: string): Promise<boo
 
 async function list(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   parts: Omit<ExportsParts, 'page' | 'after' | 'onPlan'>,
   status = 200,
 ): Promise<FastifyReply> {

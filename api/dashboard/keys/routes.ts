@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
+import { cookieLine, readCookie } from '../session/cookies.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, askedForDay, DAY_MS, doneOf } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type Exchange,
+  type PageExchange,
   type FramedPage,
   sendFramed,
   seeOther,
@@ -42,7 +43,7 @@ const DONE: Readonly<Record<string, string>> = {
 type OfKey = { Params: { org: string; id: string } };
 
 /** Keys of an organisation: read, create, rotate, revoke, restore. */
-export function keyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+export function keyPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   readingRoutes(app, deps);
   creatingRoutes(app, deps);
   issuedRoute(app, deps);
@@ -51,7 +52,7 @@ export function keyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 
 function send(
   deps: DashboardDeps,
-  exchange: Exchange,
+  exchange: PageExchange,
   title: string,
   body: FramedPage['body'],
   status = 200,
@@ -80,7 +81,7 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 /** Draws the page of the key in the address. A key of another organisation is as none. */
 async function showKey(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   parts: Pick<KeyParts, 'open' | 'problem'>,
   status = 200,
 ): Promise<FastifyReply> {
@@ -194,7 +195,7 @@ function setFlash(deps: DashboardDeps, reply: FastifyReply, path: string, value:
 /** Sends on to the page of a new key, so that a reload of it issues no other. The key itself goes along, sealed. */
 function showIssued(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   { key, plaintext }: { key: KeyRecord; plaintext: string },
 ): FastifyReply {
   const address = issuedAddress(key.orgId, key.id);
@@ -263,7 +264,7 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 /** Shows the key's page with why an act was refused. What is no refusal, or about another's key, is thrown on. */
 function refused(
   deps: DashboardDeps,
-  exchange: Exchange,
+  exchange: PageExchange,
   act: string,
   error: unknown,
 ): Promise<FastifyReply> {

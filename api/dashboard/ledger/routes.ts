@@ -1,6 +1,7 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { FastifyInstance } from 'fastify';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, DAY_MS } from '../forms.ts';
+import { askedAfter, askedFor } from '../forms.ts';
 import { sendFile, sendFramed } from '../guard.ts';
 import { ledgerPage, type LedgerParts } from './page.ts';
 import { notFound } from '../page-error.ts';
@@ -11,7 +12,7 @@ const PAGE_LENGTH = 25;
 const GROWTH_DAYS = [1, 7, 30] as const;
 
 /** The log of an organisation's receipts. */
-export function ledgerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+export function ledgerPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/ledger', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
     const { ledger } = deps;

@@ -4,13 +4,14 @@ import { checkApplicant, COUNTRIES } from '#shared/accounts/checks.ts';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedFor, DAY_MS, type Form } from '../forms.ts';
+import { askedFor, type Form } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type Exchange,
+  type PageExchange,
   seeOther,
   sendFramed,
   sessionForm,
@@ -146,7 +147,7 @@ async function formOfApplicant(deps: DashboardDeps, request: FastifyRequest): Pr
 
 async function show(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   parts: Omit<OnboardingParts, 'account' | 'hasKeys'>,
   status = 200,
 ): Promise<FastifyReply> {

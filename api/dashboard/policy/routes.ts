@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { isId } from '#shared/kernel/ids.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, DAY_MS } from '../forms.ts';
+import { askedAfter, askedFor } from '../forms.ts';
 import { sendFramed } from '../guard.ts';
 import { policyPage } from './page.ts';
 

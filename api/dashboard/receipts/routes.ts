@@ -6,6 +6,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
@@ -14,12 +15,12 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { statedInputs } from '#shared/receipts/reread.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, askedForDay, DAY_MS, doneOf } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
   demandRight,
   membershipsOf,
-  type Exchange,
+  type PageExchange,
   sendFile,
   sendFramed,
   sendPage,
@@ -46,7 +47,7 @@ const DONE: Readonly<Record<string, string>> = {
 type OfReceipt = { Params: { org: string; id: string } };
 
 /** Receipts of an organisation: searched, read, downloaded, flagged. */
-export function receiptRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+export function receiptPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/receipts', SESSION, (request, reply) => list(deps, request, reply));
   app.get<OfReceipt>('/receipts/:id', SESSION, (request, reply) => {
     const { id: name } = request.params;
@@ -191,7 +192,7 @@ type Told = Pick<ReceiptParts, 'problem' | 'done'>;
 
 async function show(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   told: Told,
   status = 200,
 ): Promise<FastifyReply> {

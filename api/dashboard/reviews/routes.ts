@@ -6,7 +6,7 @@ import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, doneOf } from '../forms.ts';
 import {
-  type Exchange,
+  type PageExchange,
   type FramedPage,
   isMemberOf,
   seeOther,
@@ -91,7 +91,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 function send(
   deps: DashboardDeps,
-  exchange: Exchange,
+  exchange: PageExchange,
   title: string,
   body: FramedPage['body'],
   status = 200,
@@ -101,7 +101,7 @@ function send(
 
 async function showReview(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   told: Pick<ReviewParts, 'open' | 'typed' | 'problem'>,
   status = 200,
 ): Promise<FastifyReply> {

@@ -6,7 +6,7 @@ import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf, type Form } from '../forms.ts';
 import {
-  type Exchange,
+  type PageExchange,
   seeOther,
   sendFramed,
   sessionForm,
@@ -52,7 +52,7 @@ export function serviceKeyRoutes(app: FastifyInstance, deps: DashboardDeps): voi
 /** Does something to the key in the address, and shows what was done or why it was refused. */
 async function act(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   perform: (key: KeyRecord, actor: Actor) => Promise<keyof typeof DONE>,
 ): Promise<FastifyReply> {
   const key = await deps.keys.find((request.params as OfKey['Params']).id);
@@ -70,7 +70,7 @@ async function act(
 
 async function show(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   said: Told,
   status = 200,
 ): Promise<FastifyReply> {

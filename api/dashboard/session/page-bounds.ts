@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
-import { readCookie } from '#api/dashboard/session/cookies.ts';
+import { readCookie } from './cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { type Caller, Places } from '#api/plugins/places.ts';

@@ -8,7 +8,7 @@ import { hashPassword, symmetricDecrypt, verifyPassword } from 'better-auth/cryp
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
-import { cookiesOf } from '#api/dashboard/session/cookies.ts';
+import { cookiesOf } from './cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { stepOfCode } from './app-code.ts';
 import type { Proof } from '../forms.ts';

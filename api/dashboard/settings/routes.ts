@@ -4,14 +4,15 @@ import { type Account, type Allowed, widens } from '#shared/accounts/account.ts'
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { DAY_MS, doneOf, type Form } from '../forms.ts';
+import { doneOf, type Form } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type Exchange,
+  type PageExchange,
   seeOther,
   sendFramed,
   sessionForm,
@@ -100,7 +101,7 @@ function allowedFrom(form: Form): Allowed {
 
 async function show(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   parts: Pick<SettingsParts, 'problem' | 'done' | 'typed'>,
   status = 200,
 ): Promise<FastifyReply> {

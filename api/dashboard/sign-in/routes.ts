@@ -10,7 +10,7 @@ import { ASSETS } from '../../front/assets.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, doneOf } from '../forms.ts';
 import {
-  type Exchange,
+  type PageExchange,
   placeToGo,
   seeOther,
   sendPage,
@@ -56,7 +56,7 @@ export function signInRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 /** Draws a page for who is not signed in, with the token that its form brings back. */
 async function draw<Step extends SignInStep>(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   title: string,
   page: (step: Step) => Html,
   step: Omit<Step, 'formToken'>,

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cookieLine, readCookie } from '#api/dashboard/session/cookies.ts';
+import { cookieLine, readCookie } from '../session/cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
@@ -17,7 +17,7 @@ import { askedFor, doneOf, type Form } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type Exchange,
+  type PageExchange,
   placeToGo,
   seeOther,
   sendFramed,
@@ -343,7 +343,7 @@ function problemOf(error: unknown): string | undefined {
 
 async function showSettings(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   told: Pick<SingleSignOnParts, 'problem' | 'done' | 'typed'>,
   status = 200,
 ): Promise<FastifyReply> {

@@ -9,7 +9,7 @@ import { doneOf, type Form } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type Exchange,
+  type PageExchange,
   seeOther,
   sendFramed,
   sessionForm,
@@ -112,7 +112,7 @@ function roleFrom(form: Form): OrganisationRole {
 
 async function show(
   deps: DashboardDeps,
-  [request, reply]: Exchange,
+  [request, reply]: PageExchange,
   told: Pick<TeamParts, 'problem' | 'done' | 'email'>,
   status = 200,
 ): Promise<FastifyReply> {

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { usageCsv } from '#api/routes/usage.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
-import { HOUR_MS } from '#shared/kernel/time.ts';
+import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { USAGE_GROUPS, type UsageGrouping } from '#shared/receipts/usage.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedFor, askedForDay, DAY_MS } from '../forms.ts';
+import { askedFor, askedForDay } from '../forms.ts';
 import { sendFile, sendFramed } from '../guard.ts';
 import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from './overview.ts';
 import { usagePage } from './page.ts';
@@ -17,7 +17,7 @@ const PERIOD_DAYS_MAX = 366;
 const KEY_NAMES_MAX = 100;
 
 /** What an organisation used: an overview, and a table to ask of. */
-export function usageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/overview', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
     const days = PERIODS.find((each) => String(each) === askedFor(request, 'days')) ?? 30;
