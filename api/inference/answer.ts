@@ -20,14 +20,14 @@ export interface AnswerDeps {
 export function answerHeaders(
   { now }: Pick<AnswerDeps, 'now'>,
   { entry: { id, startedAt }, headers }: Pick<Admitted, 'entry' | 'headers'>,
-  region: string | undefined,
+  region: string | null,
 ): Record<string, string> {
   return {
     'x-receipt-id': receiptIdOf(id),
     'x-request-id': id,
     'openai-processing-ms': String(now() - startedAt),
     ...headers,
-    ...(region === undefined ? {} : { 'x-region': region }),
+    ...(region === null ? {} : { 'x-region': region }),
   };
 }
 
@@ -35,7 +35,7 @@ export function answerHeaders(
 export function failureHeaders(
   deps: Pick<AnswerDeps, 'now'>,
   admitted: Pick<Admitted, 'entry' | 'headers'>,
-  region: string | undefined,
+  region: string | null,
   { hasReceipt }: Fault,
 ): Record<string, string> {
   const headers = answerHeaders(deps, admitted, region);

@@ -196,7 +196,7 @@ class EventStream implements ExchangeSink {
 
   /** Where the answer has not begun, a request that is not pinned may still go to another region: that is not said too early. */
   #keepAlive(): void {
-    if (this.#admitted.run?.elsewhere !== undefined) this.#begin(undefined);
+    if (this.#admitted.run?.elsewhere !== undefined) this.#begin(null);
     this.#write(KEEPALIVE);
   }
 
@@ -217,11 +217,11 @@ class EventStream implements ExchangeSink {
     this.#deps.unread.written(this.#request, this.#response);
   }
 
-  get #region(): string | undefined {
-    return this.#replayedFrom ?? this.#admitted.exchange.region;
+  get #region(): string | null {
+    return this.#replayedFrom ?? this.#admitted.exchange.region ?? null;
   }
 
-  #begin(region: string | undefined = this.#region): void {
+  #begin(region: string | null = this.#region): void {
     if (this.#begun) return;
     this.#begun = true;
     this.#response.writeHead(200, {

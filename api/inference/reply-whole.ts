@@ -40,7 +40,7 @@ export async function replyWhole(
   });
   if (stored) end(STORED);
   let text = await promise;
-  let { region } = exchange;
+  let region = exchange.region ?? null;
   if (text === STORED) {
     try {
       const kept = await storedAnswer(deps, entry);

@@ -80,6 +80,6 @@ function refuse(
 ): void {
   if (UNSET.has(value)) return;
   // The caller's spelling may be any text, so it is not repeated.
-  const where = spelt === name ? '' : ' in another spelling';
+  const where = spelt === name ? '' : ' in any spelling';
   throw invalidParam(param, `\`${path}\` is not offered${where}: ${why}`, path);
 }

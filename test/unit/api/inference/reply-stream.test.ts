@@ -174,6 +174,19 @@ describe('silence (failure case 7)', () => {
     },
   );
 
+  it.each([
+    { asked: {}, may: 'may still go elsewhere', named: undefined },
+    { asked: { body: { region: 'eu' } }, may: 'is pinned', named: 'eu' },
+  ])(
+    'a silent stream whose request $may names a region only where that is its last',
+    async ({ asked, named }) => {
+      const { raw } = await open(openEdge(), asked);
+      await vi.advanceTimersByTimeAsync(15_000);
+      expect(raw.head?.status).toBe(200);
+      expect(raw.head?.headers['x-region']).toBe(named);
+    },
+  );
+
   it('the silence of a stream is counted from its last frame', async () => {
     const { raw, hear } = await open();
     for (let seq = 1; seq <= 6; seq += 1) {
