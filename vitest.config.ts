@@ -74,7 +74,7 @@ export default defineConfig({
           ...stores,
           name: 'alone',
           include: ALONE,
-          // What they hold and count is that of the product as it is shipped.
+          // What they hold and count is that of the product with the deadlines that are shipped.
           env: { NODE_OPTIONS: '' },
           alias: {},
           // They wait for most of their time. Each measures the machine beside what it holds in seconds.

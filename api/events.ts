@@ -38,7 +38,7 @@ const TOO_MANY: Readonly<Record<ConnectionBound, string>> = {
   address: 'too many connections of address',
   all: 'too many connections of all',
   requests: 'too many requests without an answer on one connection',
-  refusals: 'too many refusals wait for one address',
+  refusals: 'too many refusals wait, of one address or of all',
 };
 
 const DURATION_BUCKETS_S = [0.002, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];

@@ -101,12 +101,13 @@ export class CredentialCache {
     return this.#read(hash);
   }
 
-  /** Whether a token is that of a key in memory which works now. */
+  /** Whether a token is that of a key in memory which works now, and its account too. */
   holds(token: string): boolean {
     const credential = this.#entries.peek(hashKey(token))?.credential;
     if (credential === undefined) return false;
-    const { keyState: state, expiresAt } = credential;
-    return stateAt({ state, expiresAt, revokedAt: null }, this.#now()) === 'active';
+    const { keyState: state, expiresAt, accountState } = credential;
+    const keyState = stateAt({ state, expiresAt, revokedAt: null }, this.#now());
+    return accountState === 'active' && keyState === 'active';
   }
 
   /** Whether a key is in memory that would work were PostgreSQL away. */

@@ -160,7 +160,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     flash: new Flash(secret),
     takeAttempt: (name: string, rate: Attempts) => attempts.take(name, rate),
     takeAttempts: (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each),
-    bounds: new PageBounds(options.perAddress),
+    bounds: new PageBounds(options.perAddress, { publicUrl }),
     now: () => surroundings.now(),
     publicUrl,
     supportEmail: options.supportEmail,

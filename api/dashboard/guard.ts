@@ -260,7 +260,7 @@ export function visitorOf({ headers, ip }: FastifyRequest): Visitor {
   return { cookie: headers.cookie, address: ip, userAgent: headers['user-agent'] };
 }
 
-/** The parts of a person that their session is good for. The one who runs an issuer can be any member of the organisation, and must be none of another by that. */
+/** The parts of a person that their session is good for. Who runs an issuer can come in as any member of its organisation, and must get into no other one by that. */
 export async function membershipsOf(
   deps: DashboardDeps,
   { person, session: { organisation } }: SignedIn,
@@ -429,7 +429,7 @@ export function staffActorOf(request: FastifyRequest): Actor {
   return { ...actorOf(request), kind: 'operator' };
 }
 
-/** Requests of other pages have no organisation, though their type says so. */
+/** Requests of other pages have no organisation, although by their type they may. */
 function isOfOrganisation(request: { membership?: Membership | null }): boolean {
   return (request.membership ?? null) !== null;
 }

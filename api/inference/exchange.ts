@@ -134,24 +134,24 @@ export class Exchange {
   /** The answer is that of an identical request: the one that is named runs, or (null) it is stored already. */
   joined(requestId: string | null): void {
     this.#isLeased = this.#entry.stream;
-    if (requestId === null) this.stored();
+    if (requestId === null) this.#stored();
     else this.#waitsFor = requestId;
   }
 
   /** Begins a time in which something should come of it. Returns whether nothing came in the time before. */
-  listened(): boolean {
+  beginSilence(): boolean {
     const wasSilent = this.#isSilent;
     this.#isSilent = true;
     return wasSilent;
   }
 
   /** Counts the looks in a row at which it, or the one that it waits for, was not there; what comes of it ends the row. */
-  looked(isThere: boolean): number {
-    this.#missed = isThere ? 0 : this.#missed + 1;
+  countMissed(isMissed: boolean): number {
+    this.#missed = isMissed ? this.#missed + 1 : 0;
     return this.#missed;
   }
 
-  /** Whether nothing has come of it since `listened`. */
+  /** Whether nothing has come of it since `beginSilence`. */
   get isSilent(): boolean {
     return this.#isSilent;
   }
@@ -175,7 +175,7 @@ export class Exchange {
       return;
     }
     if (reply.kind === 'settled') {
-      this.stored();
+      this.#stored();
       this.#sink!.settled();
       return;
     }
@@ -216,7 +216,7 @@ export class Exchange {
   }
 
   /** The answer is stored. Nothing of the pipeline is awaited any more; what is sent keeps its lease until it is closed. */
-  stored(): void {
+  #stored(): void {
     this.#waitsFor = undefined;
     clearTimeout(this.#patience);
   }

@@ -218,7 +218,7 @@ export class OpenExchanges implements ExchangeHost {
     if (!isInboxRead) return;
     const silent: Exchange[] = [];
     for (const exchange of this.#open.values()) {
-      if (exchange.listened() && exchange.awaitsWorker) silent.push(exchange);
+      if (exchange.beginSilence() && exchange.awaitsWorker) silent.push(exchange);
     }
     for (const [lane, exchanges] of Map.groupBy(silent, ({ place }) => place!.lane)) {
       const ids = exchanges.map(({ place }) => place!.entryId);
@@ -246,7 +246,7 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   #count(exchange: Exchange, isGone: boolean): void {
-    if (exchange.looked(!isGone || !exchange.isSilent) < SIGHTINGS) return;
+    if (exchange.countMissed(isGone && exchange.isSilent) < SIGHTINGS) return;
     this.#options.events.requestLost(exchange.entry);
     exchange.fail(REQUEST_LOST);
   }
@@ -267,7 +267,7 @@ function endWait(exchange: Exchange, standing: ClaimStanding | null): void {
   if (exchange.waitsFor === undefined) return;
   const isTheirs = standing?.requestId === exchange.waitsFor;
   const runs = isTheirs && standing.state === 'running';
-  if (exchange.looked(runs) < SIGHTINGS) return;
+  if (exchange.countMissed(!runs) < SIGHTINGS) return;
   if (!isTheirs) exchange.fail(FIRST_LOST);
   else if (standing.state === 'done') exchange.take({ id: exchange.entry.id, kind: 'settled' }, '');
   else exchange.fail(RECEIPT_OUTSTANDING);

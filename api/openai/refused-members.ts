@@ -44,11 +44,12 @@ const EXTRA_LIKENESS = likenessOf(EXTRA);
  */
 export function refuseMembers(body: object, properties: Readonly<Record<string, unknown>>): void {
   for (const name in body) {
+    if (Object.hasOwn(properties, name)) continue;
     const value = (body as Record<string, unknown>)[name];
     const likeness = likenessOf(name);
     const refused = REFUSED.get(likeness);
     if (likeness === EXTRA_LIKENESS) refuseInside(value, EXTRA);
-    else if (refused !== undefined && !Object.hasOwn(properties, name))
+    else if (refused !== undefined)
       refuse(refused, { param: refused.name, path: refused.name, spelt: name }, value);
   }
 }

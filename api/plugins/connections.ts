@@ -16,9 +16,16 @@ export function connectionsMaxOf(openFilesMax: number): number {
   return Math.min(CONNECTIONS_MAX, openFilesMax - reserve);
 }
 
+/** Tells an address whose connections are those of many callers: what comes from this machine itself may be a proxy on it. */
+export function proxyTest(
+  trustedProxies: readonly string[],
+): (address: string, hop: number) => boolean {
+  return proxyAddr.compile(['loopback', ...trustedProxies]);
+}
+
 /**
  * Of what there was too much where a connection was closed: connections of one address, or of all; requests on it that are
- * not answered; refusals that wait for its address.
+ * not answered; refusals that wait, of its address or of all.
  */
 export type ConnectionBound = 'address' | 'all' | 'requests' | 'refusals';
 
@@ -38,8 +45,7 @@ export function boundConnections(
   { server }: Pick<FastifyInstance, 'server'>,
   { connectionsMax, trustedProxies, onRefused }: ConnectionsOptions,
 ): void {
-  // What comes from this machine itself is its own programs, or a proxy on it that passes callers on.
-  const isProxy = proxyAddr.compile(['loopback', ...trustedProxies]);
+  const isProxy = proxyTest(trustedProxies);
   const connections = new Connections(connectionsMax);
   server.prependListener('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket;

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Rate } from '#shared/kernel/plan.ts';
 import { cutOff, takeBeforeRouting } from './before-routing.ts';
 import { callerNetwork } from './caller-network.ts';
+import { proxyTest } from './connections.ts';
 import type { MadeAnswer } from './error-envelope.ts';
 import { MemoryRates } from './memory-rates.ts';
 import type { Addresses } from './rates.ts';
@@ -25,7 +26,7 @@ export interface EarlyRefusalsOptions {
   refuse: (request: IncomingMessage, retryAfterMs: number) => MadeAnswer;
   /** Told of a refused request whose body may still come, before it is answered. */
   drain: (request: IncomingMessage, response: ServerResponse) => void;
-  /** A connection was closed, because too many refusals of its address wait already. */
+  /** A connection was closed, because too many refusals of its address, or of all, wait already. */
   onRefused: (bound: 'refusals') => void;
   /** Monotonic milliseconds. */
   now?: () => number;
@@ -50,8 +51,7 @@ export function refuseBeforeRouting(
 ): void {
   const { addresses, showsKey, refuse, drain, onRefused, later = afterTime } = options;
   const isTrusted = proxyAddr.compile([...options.trustedProxies]);
-  // What comes from this machine itself may be a proxy on it, as where connections are counted.
-  const isProxy = proxyAddr.compile(['loopback', ...options.trustedProxies]);
+  const isProxy = proxyTest(options.trustedProxies);
   const refusals = new MemoryRates(REFUSALS, options.now);
   const held = new Set<() => void>();
 
@@ -83,7 +83,7 @@ export function refuseBeforeRouting(
     if (addresses.waitOf(address) === 0 || showsKey(request)) return false;
     const network = callerNetwork(address);
     const waitMs = refusals.waitOf(network);
-    if (waitMs <= HELD_MS_MAX && held.size < HELD_MAX) {
+    if (waitMs === 0 || (waitMs <= HELD_MS_MAX && held.size < HELD_MAX)) {
       refusals.spend(network, 1);
       if (waitMs === 0) answer(request, response, address);
       else hold(response, waitMs, () => answer(request, response, address));
@@ -94,7 +94,7 @@ export function refuseBeforeRouting(
     }
     return true;
   });
-  // Nothing waits for a process that leaves.
+  // What still waits when the time to drain is over is answered.
   app.addHook('preClose', (done) => {
     for (const letGo of held) letGo();
     done();

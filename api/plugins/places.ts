@@ -138,7 +138,10 @@ export class Places<Kind extends string> {
     this.#held.delete(request);
     this.#inside -= 1;
     for (const tally of tallies) tally.inside -= 1;
-    for (const one of this.#waiting) if (this.#hasRoom(one.tallies)) one.letIn();
+    for (const one of this.#waiting) {
+      if (this.#inside >= this.#bounds.atOnceOfAll) break;
+      if (this.#hasRoom(one.tallies)) one.letIn();
+    }
     this.#forget(tallies);
   }
 

@@ -55,8 +55,8 @@ export function rateClassOf(
 
 /**
  * Counts requests for what the public may read, for pages, and for what is not there, by address, and a large answer as
- * many. To be called before any hook that may refuse them for another reason; requests whose key may not do what it asks
- * are counted by `authenticate`.
+ * many. To be called before any hook that may refuse them for another reason; what is refused for its key is
+ * counted by `authenticate`.
  */
 export function limitAddresses(
   app: FastifyInstance,
@@ -118,7 +118,7 @@ export class Organisations {
   }
 
   /**
-   * The same for a request that its key may not make, for anything: it changes nothing, and counts as one that reads.
+   * The same for a request that its key may not make, whichever it is: it changes nothing, and counts as one that reads.
    * Who has stolen a key could otherwise hold up what others of the organisation change, revoke or run.
    */
   takeForbidden(request: FastifyRequest, reply: FastifyReply): Promise<Fault | undefined> {
@@ -151,12 +151,12 @@ export class Organisations {
       // What has been admitted, or refused there, says so by itself.
       const isSaid = reply.hasHeader('x-ratelimit-limit-requests-day');
       if (isSaid || credential === null || classOf(request) !== 'inference') return next();
-      // Who has waited for Redis once is not to wait for it again.
-      if (request.fault !== null && OUTAGES.has(request.fault.code)) return next();
       void reply.header(
         'openai-processing-ms',
         String(Math.round(performance.now() - request.arrivedAt)),
       );
+      // Who has waited for Redis once is not to wait for it again.
+      if (request.fault !== null && OUTAGES.has(request.fault.code)) return next();
       this.#buckets
         .look(credential)
         .catch(this.#unknown)

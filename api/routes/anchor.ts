@@ -42,13 +42,6 @@ const CHECKPOINT_KEPT_MS = 1_000;
 const KEY_EVENTS_KEPT_MS = 5_000;
 const TILE_CACHE = 'public, max-age=31536000, immutable';
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** When a request for a tile came, before it waited for its place. Monotonic milliseconds. */
-    askedAt: number;
-  }
-}
-
 export interface AnchorRoutesOptions {
   anchor: AnchorReader;
 }
@@ -168,15 +161,10 @@ export const publicAnchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> 
   );
   // Another process may have shown a newer checkpoint a moment ago, so what was read before a request came says nothing.
   const size = keptSince(() => anchor.size());
-  app.decorateRequest('askedAt', 0);
   app.get(
     '/anchor/tile/*',
     {
       config,
-      onRequest: (request, _reply, next) => {
-        request.askedAt = performance.now();
-        next();
-      },
       schema: {
         operationId: 'retrieveAnchorTile',
         tag: 'Public',
@@ -190,7 +178,7 @@ export const publicAnchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> 
     },
     async (request, reply) => {
       const tile = parseTilePath(request.params['*']);
-      const bytes = tile === null ? null : await anchor.tile(tile, await size(request.askedAt));
+      const bytes = tile === null ? null : await anchor.tile(tile, await size(request.arrivedAt));
       if (bytes === null) throw new Fault('tile_not_found');
       return reply
         .type('application/octet-stream')

@@ -35,7 +35,9 @@ const keyFields = {
   created_at: Time,
   expires_at: Nullable(Time),
   revoked_at: Nullable(Time),
-  leaked: Type.Boolean({ description: 'Others have it, or may have: only support restores it' }),
+  leaked: Type.Boolean({
+    description: 'Others have it, or may have: only support or an operator restores it',
+  }),
   restorable_until: Nullable(Time),
   last_used_at: Nullable(Time),
   rotation_due_at: Nullable(
@@ -77,7 +79,9 @@ const RevokeBody = Type.Object(
   {
     ...ReasonBody.properties,
     leaked: Type.Optional(
-      Type.Boolean({ description: 'Others have the key, or may have: only support restores it.' }),
+      Type.Boolean({
+        description: 'Others have the key, or may have: only support or an operator restores it.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -264,7 +268,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         tag: 'Keys',
         summary: 'Revoke a key',
         description:
-          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone until `restorable_until`, for 90 days at most; then the hashed record is deleted. A key cannot revoke itself. With `leaked`, only support can restore it; a key that is revoked or expired already is then marked as leaked.',
+          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone until `restorable_until`, for 90 days at most; then the hashed record is deleted. A key cannot revoke itself. With `leaked`, only support or an operator can restore it; a key that is revoked or expired already is then marked as leaked.',
         params: Params,
         bodyOptional: true,
         ...jsonBody(RevokeBody, {

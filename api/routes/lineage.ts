@@ -29,7 +29,7 @@ export interface LineageRoutesOptions {
   originOf: (orgId: string) => string;
 }
 
-/** The sources of a receipt's numbers, in full, with any tier that it was asked for with: the scope is what it takes. */
+/** The sources of a receipt's numbers, in full for every tier: the scope is what it takes. */
 export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = async (
   app,
   options,

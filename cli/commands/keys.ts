@@ -84,7 +84,7 @@ function registerStates(keys: Command): void {
     .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
     .requiredOption(...REASON)
-    .option('--leaked', 'others have it, or may have: only support can restore it')
+    .option('--leaked', 'others have it, or may have: only support or an operator can restore it')
     .option('--json', 'for programs')
     .action((keyId: string | undefined, options: Common & { leaked?: boolean }) =>
       asOperator((deps) => revoke(deps, keyId, options)),

@@ -283,7 +283,7 @@ export class Launcher {
       NODE_COMPILE_CACHE: join(this.#dataDir, 'compile-cache'),
       // There is no balancer that would have to find out: api processes share their port.
       LAME_DUCK_MS: '0',
-      // The users of this one machine are all who are sent there.
+      // On one machine only its own users are told to write there.
       SUPPORT_EMAIL: 'support@localhost',
       ...set(this.#options.env),
       SANDBOX_URL: `${sandboxUrl}/v1`,

@@ -55,7 +55,7 @@ const LOG_LINES_KEPT = 30;
  * its processes in order, stores last.
  */
 export async function startServer(options: ServerCommand): Promise<RunningServer> {
-  // Its files are for its user alone, with any mask of who started it. `exec` keeps the process id.
+  // Its files are for its user alone, also where our own umask is laxer. `exec` keeps the process id.
   const masked = ['-c', 'umask 077; exec "$0" "$@"', options.command, ...options.args];
   const child = spawn('/bin/sh', masked, {
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

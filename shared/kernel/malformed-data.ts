@@ -12,6 +12,7 @@ export type MalformedCode =
   | 'not_an_integer'
   | 'lone_surrogate'
   /* what the document must be */
+  | 'unknown_context'
   | 'missing_field'
   | 'unknown_field'
   | 'wrong_value'

@@ -22,7 +22,7 @@ export interface KeyDescription {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
-  /** Others have it, or may have: only support can restore it. */
+  /** Others have it, or may have: only support or an operator can restore it. */
   leaked: boolean;
   /** Until when the revocation can be undone; null where it cannot. */
   restorable_until: string | null;

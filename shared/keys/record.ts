@@ -20,7 +20,7 @@ export interface KeyRecord {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
-  /** Others have it, or may have: only support restores it. */
+  /** Others have it, or may have: only support or an operator restores it. */
   leaked: boolean;
   lastUsedAt: number | null;
 }

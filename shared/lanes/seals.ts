@@ -162,7 +162,7 @@ export class Seals {
   /** @throws SealProblem */
   open(text: string, place: string): string {
     if (!text.startsWith(MARK)) throw broken();
-    // Asked first: the one that is asked may seal something meanwhile.
+    // Keys first: looking them up may seal something.
     const keys = this.#keys();
     const base64 = text.slice(MARK.length);
     const isSmall = (base64.length * 3) / 4 <= sealedSmall.length;

@@ -9,7 +9,7 @@ export const LONG_CONTEXT_TOKENS = 2_048;
 /**
  * Names how a measurement came about, apart from the figures of its request: receipts with one key took the same
  * records through the same formulas, and differ in tokens, attempts, time and hour alone. Made from what the receipt
- * signs, so that a holder of the receipt and what it names can make it; receipts of both formats share it. 43 characters, base64url SHA-256 of JSON text.
+ * signs, so that a holder of the receipt and what it names can make it. 43 characters, base64url SHA-256 of JSON text.
  */
 export function derivationKey({
   hadPlan,

@@ -4,10 +4,12 @@ import { packName, type PackRange } from './layout.ts';
 /** Packs that one organisation may have under way: more would only wait for each other. */
 export const EXPORTS_UNDER_WAY_MAX = 10;
 
+export const GIB = 1_073_741_824;
+
 /** Packs that one organisation may have, ready or under way: one an hour for as long as each is kept, a week. */
 export const PACKS_KEPT_MAX = 168;
 /** What they may hold together, 20 million receipts or so. A pack that is larger stands alone. */
-export const PACK_BYTES_KEPT_MAX = 64 * 1_073_741_824;
+export const PACK_BYTES_KEPT_MAX = 64 * GIB;
 /** A receipt with its newline, and what goes with it: about how large a pack will be. */
 export const BYTES_PER_RECEIPT = 4_096;
 

@@ -26,8 +26,11 @@ export interface Described {
 
 /** What decides whether a field of a receipt is there. */
 export type Condition =
-  /* the request was not blocked by screening */
-  'ran' | 'refused' | 'estimated' | 'degraded' | 'revision';
+  | 'ran' /* not blocked by screening */
+  | 'refused'
+  | 'estimated'
+  | 'degraded'
+  | 'revision';
 
 const TEXT = {
   minLength: 1,

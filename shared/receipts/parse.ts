@@ -5,13 +5,16 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
-import { formatOfContext, RECEIPT_FORMAT, type ReceiptFormat } from './context.ts';
+import { formatOfContext, RECEIPT_FORMAT, type ReceiptFormat, VC_CONTEXT_URL } from './context.ts';
 import { RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
 import { type Condition, type ConditionalField, conditionalFields } from './fields.ts';
 import { FORMAT_1 } from './format-1.ts';
 
 /** Room for white space: a receipt that was printed for people still reads. */
 const INPUT_MAX = 4 * RECEIPT_BYTES_MAX;
+
+/** What is told of a context that is not known. */
+const CONTEXT_CHARS_MAX = 200;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -25,11 +28,19 @@ const FORMATS = {
   1: { read: shapeOf(FORMAT_1), conditional: conditionalFields(FORMAT_1) },
 } as const satisfies Record<ReceiptFormat, unknown>;
 
-/** Formats are told apart by the second context. A receipt with one that no format has is refused by who verifies. */
+/**
+ * Formats are told apart by the second context. With one that no format has, a receipt is refused for that before anything
+ * else: what it holds may be in order where that context is known.
+ */
 function formatOf(value: unknown): (typeof FORMATS)[ReceiptFormat] {
   const contexts = (value as { '@context'?: unknown } | null)?.['@context'];
   const second: unknown = Array.isArray(contexts) ? contexts[1] : undefined;
-  return FORMATS[formatOfContext(second) ?? RECEIPT_FORMAT];
+  const format = formatOfContext(second);
+  if (format === undefined && typeof second === 'string' && second !== VC_CONTEXT_URL) {
+    const problem = `No receipt was issued with the context ${second.slice(0, CONTEXT_CHARS_MAX)}.`;
+    throw new MalformedData('unknown_context', '', problem);
+  }
+  return FORMATS[format ?? RECEIPT_FORMAT];
 }
 
 /**

@@ -18,7 +18,6 @@ const SIGNATURE_BYTES = 64;
 type VerdictCode =
   | 'good'
   | MalformedCode
-  | 'unknown_context'
   | 'context_mismatch'
   | 'pending'
   /* of a receipt that is signed as it stands, and was never issued so */

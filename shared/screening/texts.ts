@@ -110,7 +110,7 @@ function mediumOf({ type }: JsonObject): (typeof MEDIA)[string] | undefined {
 
 type Reader = (body: JsonObject, into: Reading, decode: DecodeTokens | undefined) => void;
 
-/** Of every route: the fields of which a model reads none, with any value. */
+/** Of every route: the fields that no model reads. */
 const QUIET_FIELDS = ['model', 'region', 'tier', 'receipt', 'user'];
 
 const READERS: Readonly<Record<Route, Reader>> = {

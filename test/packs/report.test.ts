@@ -78,7 +78,7 @@ describe('the totals of a pack', () => {
     }
     expect(Number(stated['input_tokens'])).toBe(totals.inputTokens + totals.uncoveredInputTokens);
     expect(totals.uncoveredInputTokens).toBeGreaterThan(0);
-    // The lab writes bytes alone: the sums are those that an older release would have left.
+    // The lab stores receipts without summing them up, so usage is read receipt by receipt.
     const usage = await createUsageReader(lab.pool).usage({
       orgId: ORG,
       range: { firstIndex: FIRST, lastIndex: LAST },

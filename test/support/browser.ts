@@ -149,7 +149,8 @@ const VIEWS = [
 ] as const;
 
 /**
- * What is wrong with these pages: what axe finds in either theme, and what is wider than its window. With `SCREENSHOTS` a
+ * What is wrong with these pages: what is beyond the budget of a page, what axe finds (in the dark, by the rules that a view
+ * can break), and what is wider than its window. With `SCREENSHOTS` a
  * picture of each view is kept in that directory. `repetitions` selects what a long page is looked at without: axe takes a
  * second for each thousand elements.
  */

@@ -50,8 +50,9 @@ registerHooks({
   },
 });
 function begin(specifier) {
-  // Node keeps what was compiled when a process ends, which most of these do by a signal that they do not see.
-  if (BY_PROGRAM.has(specifier)) setTimeout(flushCompileCache, ${SERVED_A_WHILE_MS}).unref();
+  // Node keeps what was compiled when a process ends, which most of these do by a signal that they do not see. Writing it takes
+  // a moment, which is not to fall into what is held in seconds.
+  if (KEEPS && BY_PROGRAM.has(specifier)) setTimeout(flushCompileCache, ${SERVED_A_WHILE_MS}).unref();
   return BY_PROGRAM.get(specifier);
 }
 function isOurs({ parentURL, conditions }) {
@@ -128,6 +129,7 @@ async function writePreloaded(
     PROGRAMS: await bundlePrograms(programs, conditions),
     ROOT: `${pathToFileURL(ROOT).href}/`,
     BUNDLED: `${pathToFileURL(programs).href}/`,
+    KEEPS: conditions.length > 0,
   };
   const constants = Object.entries(known).map(
     ([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`,

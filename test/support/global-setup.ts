@@ -60,7 +60,7 @@ async function startRun(): Promise<Run> {
   const id = randomBytes(8).toString('hex');
   process.env['TMPDIR'] = directory;
   process.env['DOCKET_TEST_RUN'] = id;
-  // Hundreds of processes of the product are started, and a start is mostly compiling.
+  // A start of the product is mostly compiling.
   process.env['NODE_COMPILE_CACHE'] = join(directory, 'compile-cache');
   const postgres = await startEmbeddedPostgres({
     dataDir: join(directory, 'postgres'),

@@ -33,7 +33,7 @@ export interface LedgerSteps {
   backlog: () => Promise<LedgerBacklog>;
   anchor: () => Promise<AnchorResult>;
   publishAnchor: () => Promise<PublicationResult>;
-  /** Undefined where none are asked for. */
+  /** Undefined where no authority and no witness is asked. */
   attest: (() => Promise<void>) | undefined;
 }
 

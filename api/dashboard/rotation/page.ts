@@ -17,7 +17,7 @@ const LOOK_S = 10;
 /** How far a rotation has come, by what both keys were last used for. */
 type RotationStage = 'issue' | 'deploy' | 'confirm' | 'revoke' | 'done' | 'ended';
 
-/** Reads the stage from the keys themselves, so that a rotation goes on for any operator who opens its page. */
+/** Reads the stage from the keys themselves, so that a rotation goes on for any member who opens its page. */
 function stageOf(old: KeyRecord, successor: KeyRecord | null, now: number): RotationStage {
   const follows = successor !== null && stateAt(successor, now) === 'active';
   if (stateAt(old, now) !== 'active') return follows ? 'done' : 'ended';

@@ -1,6 +1,6 @@
 /** The cookies that a request brought, each as `name=value`. */
 export function cookiesOf(header: string | undefined): readonly string[] {
-  return header?.split('; ') ?? [];
+  return header?.split(';').map((cookie) => cookie.trim()) ?? [];
 }
 
 /** What the first cookie holds that this describes: the first group of a pattern for `name=value`. */

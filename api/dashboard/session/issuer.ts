@@ -45,7 +45,7 @@ export interface Entry {
 }
 
 const TIMEOUT_S = 10;
-/** For how long after showing at the issuer that it is they a person has come back from there. */
+/** How long a person may take to come back after the issuer has seen that it is they. */
 const AGAIN_S = 120;
 
 export type Issuers = ReturnType<typeof createIssuers>;

@@ -53,8 +53,16 @@ export class PageBounds {
   readonly #known = new SecondChanceMap<Known>(SESSIONS_MAX);
   readonly #drawn = new Places<Kind>(DRAWN);
 
+  /** Describes the one cookie that opens a session here: another would be a session of its own for each value. */
+  readonly #sessionCookie: RegExp;
+
   /** `now` in monotonic milliseconds. */
-  constructor({ requestsPerSecond, burst }: Rate, now?: () => number) {
+  constructor(
+    { requestsPerSecond, burst }: Rate,
+    { publicUrl, now }: { publicUrl: string; now?: () => number },
+  ) {
+    const prefix = publicUrl.startsWith('https:') ? '__Secure-' : '';
+    this.#sessionCookie = new RegExp(`^${prefix}docket\\.session_token=([^;]+)`);
     const rateOf = (kind: Kind) => {
       const share = SHARE[kind];
       const rate = {
@@ -74,7 +82,7 @@ export class PageBounds {
   limit(app: FastifyInstance): void {
     app.decorateRequest('pageCallers', null as never);
     app.addHook('onRequest', (request, _reply, next) => {
-      const cookie = digestOfCookie(request);
+      const cookie = this.#digestOfCookie(request);
       const known = cookie === undefined ? undefined : this.#known.get(cookie);
       request.pageCallers = callersOf(request, known);
       next(this.#take(request.pageCallers));
@@ -87,11 +95,17 @@ export class PageBounds {
    * @throws Fault when they have had enough
    */
   meet(request: FastifyRequest, known: Known): void {
-    const cookie = digestOfCookie(request);
+    const cookie = this.#digestOfCookie(request);
     if (cookie !== undefined) this.#known.set(cookie, known);
     if (request.pageCallers.length > 1) return;
     const fault = this.#take(callersOf(request, known).slice(1));
     if (fault !== undefined) throw fault;
+  }
+
+  /** By which a session is remembered, without what would open it. */
+  #digestOfCookie({ headers }: FastifyRequest): string | undefined {
+    const cookie = readCookie(headers.cookie, this.#sessionCookie);
+    return cookie === undefined ? undefined : hash('sha256', cookie);
   }
 
   /** Counts a page for each of them, or for none when one has had enough. */
@@ -101,14 +115,6 @@ export class PageBounds {
     if (fault === undefined) for (const [kind, id] of callers) this.#rates[kind].spend(id, 1);
     return fault;
   }
-}
-
-const SESSION_COOKIE = /^(?:__Secure-)?docket\.session_token=([^;]+)/;
-
-/** By which a session is remembered, without what would open it. */
-function digestOfCookie({ headers }: FastifyRequest): string | undefined {
-  const cookie = readCookie(headers.cookie, SESSION_COOKIE);
-  return cookie === undefined ? undefined : hash('sha256', cookie);
 }
 
 /** The organisation of the address counts when the person is of it: others could use up its pages. */

@@ -98,7 +98,7 @@ export async function readCreated(
     const { id, publicKey, counter, transports = [] } = registrationInfo.credential;
     return { id, publicKey, counter, transports };
   } catch {
-    // What a form brings that is no answer of a device: the library throws for each of them.
+    // A form may bring what is no answer of a device, for which the library throws.
     return null;
   }
 }

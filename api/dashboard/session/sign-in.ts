@@ -69,7 +69,7 @@ const LINK_S = 60 * 60;
 /** The cookie that stands for a password that was right, until a code has come. */
 const CHALLENGE_COOKIE = /^(?:__Secure-)?docket\.two_factor=/;
 /** The cookies that are set here. */
-const OWN_COOKIE = /^(?:__Secure-)?docket\./;
+const OWN_COOKIE = /^(?:__Secure-)?docket\.\w+=/;
 /** More than are ever set. */
 const OWN_COOKIES_MAX = 8;
 /** Of an app; recovery codes are longer. */
@@ -421,7 +421,7 @@ export function openSignIn(options: SignInOptions) {
       }
     },
 
-    /** What a form has to bring back: no other site can make it for this subject, a session or a visitor. */
+    /** What a form has to bring back: no other site or visitor can make it for this subject, a session or a visitor. */
     formToken: (subject: string): string =>
       createHmac('sha256', formKey).update(subject).digest('base64url'),
 

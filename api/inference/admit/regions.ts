@@ -46,7 +46,8 @@ export async function firstWithRoom(
 ): Promise<Judged> {
   const { candidates } = resolution;
   const judged = await ask(deps, async () => {
-    for (const [i, { region }] of candidates.entries()) {
+    let last: (Pick<Judged, 'admission' | 'entry'> & { room: Room }) | undefined;
+    for (const { region } of candidates) {
       const others = candidates.filter((other) => other.region !== region).slice(0, MOVES_MAX);
       const entry: InferenceEntry = { ...unplaced, region: region.code };
       if (others.length > 0) entry.elsewhere = others.map((other) => other.region.code);
@@ -61,11 +62,12 @@ export async function firstWithRoom(
         isPaid,
         ...(fingerprint === undefined ? {} : { fingerprint }),
       });
-      const isLast = i === candidates.length - 1;
-      if (isLast || admission.verdict !== 'saturated') return { admission, entry, room };
+      last = { admission, entry, room };
+      if (admission.verdict !== 'saturated') break;
     }
-    throw new Error('a request without a region was routed');
+    return last;
   });
+  if (judged === undefined) throw new Error('a request without a region was routed');
   const { admission, entry, room } = judged;
   const headers = limitHeaders(limits.requestsPerDay, admission, entry.startedAt);
   // A stored answer is given also where nothing runs any more; a new request is not taken there.

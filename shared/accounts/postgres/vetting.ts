@@ -203,7 +203,7 @@ async function insertVetting(held: HeldAccount, vetting: Vetting): Promise<strin
 
 const NOW_CLEAR = 'A later screening found nothing.';
 
-/** Has the open review show this vetting with any result; the log has those before. Null when none is open. */
+/** Has the open review show this vetting, whether it found something or not; the log has those before. Null when none is open. */
 async function renewReview(
   { client, account }: HeldAccount,
   vettingId: string,

@@ -15,7 +15,7 @@ const LONG_TAG = 0x1f;
 const DEPTH_MAX = 32;
 
 /**
- * Reads one element and everything in it. Stricter than libraries for any sender's bytes: every length is
+ * Reads one element and everything in it. Stricter than libraries, which read bytes of any sender: every length is
  * written in its shortest form, and every element filled to its end, so that no byte of it is without a meaning.
  * @throws Error
  */

@@ -1,4 +1,4 @@
-/** An authority answers within seconds; a slower one is asked again later. */
+/** A timestamp authority or a witness answers within seconds; a slower one is asked again later. */
 const TIMEOUT_MS = 10_000;
 /** A timestamp with its certificates has a few kilobytes, cosignatures less. */
 const ANSWER_BYTES_MAX = 131_072;

@@ -16,6 +16,7 @@ import {
   type ExportRecord,
   EXPORTS_UNDER_WAY_MAX,
   PACK_BYTES_KEPT_MAX,
+  GIB,
   PACKS_KEPT_MAX,
 } from '../export-record.ts';
 import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
@@ -36,7 +37,6 @@ export interface ExportRequest {
 const DOWNLOAD_MS = HOUR_MS;
 /** A caller whose packs are too many is told to ask again after an hour at the latest: one may be deleted before it expires. */
 const RETRY_MAX_MS = HOUR_MS;
-const GIB = 1_073_741_824;
 
 export type ExportRegistry = ReturnType<typeof createExportRegistry>;
 
@@ -205,7 +205,7 @@ function retryMs(firstEndsInMs: string | null): number | undefined {
   return Math.min(Math.max(Number(firstEndsInMs), 1_000), RETRY_MAX_MS);
 }
 
-/** The export that has these bytes, and has them since lately. */
+/** The export that has these bytes, and was finished within the hour. */
 const standingExport = (
   db: Queries,
   orgId: string,

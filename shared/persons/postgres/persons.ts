@@ -286,7 +286,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
 
     /**
      * For a person who has lost app, codes and passkeys: the password alone lets them in again and confirms what they do, and
-     * they have to sign in anew where a session is open. Who they are, support has to find out.
+     * every open session of theirs ends. Who they are, support has to find out.
      */
     removeSecondFactor: (email: string, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {

@@ -110,8 +110,8 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
     },
 
     /**
-     * Names the issuer. Where it or our name there changes, it has let no member in yet and is asked of none, and who came in
-     * by the one before is signed out.
+     * Names the issuer. Where it or our name there changes, single sign-on counts as not yet tried and is required of no
+     * member, and sessions that the issuer before has opened are ended.
      */
     save: (act: Act, { issuer, clientId, sealedSecret, role }: NewSingleSignOn): Promise<void> =>
       audited(

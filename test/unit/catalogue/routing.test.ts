@@ -132,7 +132,7 @@ describe('what an organisation has chosen', () => {
   );
 
   it(
-    'never runs a request in a region that is left out, with any other choice and however regions are',
+    'never runs a request in a region that is left out, however regions are and with any other settings',
     { tags: ['dashboard.settings'] },
     () => {
       fc.assert(

@@ -129,6 +129,11 @@ describe('the verdict says what is wrong', () => {
     ['unknown_context', 'a swapped context', changed((d) => (d['@context'][1] = otherContext))],
     [
       'unknown_context',
+      'a context of a later format, whose members are not known here',
+      changed((d) => Object.assign(d, { later: (d['@context'][1] = otherContext) }), true),
+    ],
+    [
+      'unknown_context',
       'a swapped context, signed',
       changed((d) => (d['@context'][1] = d.proof['@context'][1] = otherContext), true),
     ],

@@ -8,7 +8,7 @@ export interface ErrorBody {
   param?: string;
   /** An HTTP status in the body: some servers send errors with a good one. */
   status?: number;
-  /** The request is at fault with any status: by the words that servers have for it. */
+  /** The request is at fault, even if the status says otherwise: by the words that servers have for it. */
   fault?:
     | 'prompt_too_long'
     | 'unsupported_modality'

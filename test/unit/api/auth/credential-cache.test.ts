@@ -50,13 +50,15 @@ describe('the credential cache', () => {
   });
 
   it('a key is held when it is in memory and works now, and no store is asked for it', async () => {
-    const expiring = generateKey(randomBytes);
+    const [expiring, suspended] = [generateKey(randomBytes), generateKey(randomBytes)];
     source.rows.set(hashKey(expiring), credential({ expiresAt: 1_000 }));
+    source.rows.set(hashKey(suspended), credential({ accountState: 'suspended' }));
     let now = 0;
     cache = new CredentialCache({ source, observer: silent, now: () => now });
     const holds = () => [token, expiring].map((one) => cache.holds(one));
     expect(holds()).toEqual([false, false]);
-    await Promise.all([cache.lookup(token), cache.lookup(expiring)]);
+    await Promise.all([token, expiring, suspended].map(async (one) => cache.lookup(one)));
+    expect(cache.holds(suspended)).toBe(false);
     expect(holds()).toEqual([true, true]);
     now = 1_000;
     expect(holds()).toEqual([true, false]);

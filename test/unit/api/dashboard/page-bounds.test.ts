@@ -21,7 +21,7 @@ const AMPLE = { requestsPerSecond: 1_000_000, burst: 1_000_000 };
  * and which pages are drawn.
  */
 async function openPages(perAddress = AMPLE, { waits = false } = {}) {
-  const bounds = new PageBounds(perAddress, () => 0);
+  const bounds = new PageBounds(perAddress, { publicUrl: 'https://docket.example', now: () => 0 });
   const lookedUp: string[] = [];
   const drawn: string[] = [];
   const finishing: (() => void)[] = [];
@@ -43,7 +43,7 @@ async function openPages(perAddress = AMPLE, { waits = false } = {}) {
     done();
   });
   app.addHook('preHandler', async (request) => {
-    const cookie = /session_token=(\w)/.exec(request.headers.cookie ?? '')?.[1];
+    const cookie = /__Secure-docket\.session_token=(\w)/.exec(request.headers.cookie ?? '')?.[1];
     if (cookie === undefined) return;
     lookedUp.push(cookie);
     bounds.meet(request, { personId: PERSONS[cookie]!, orgIds: ['ours'] });
@@ -53,10 +53,13 @@ async function openPages(perAddress = AMPLE, { waits = false } = {}) {
     if (waits) await new Promise<void>((finish) => finishing.push(finish));
     return '';
   });
-  const open = async (cookie: string, { address = '192.0.2.1', org = 'ours' } = {}) => {
+  const open = async (
+    cookie: string,
+    { address = '192.0.2.1', org = 'ours', before = 'docket_visit=x; ' } = {},
+  ) => {
     const headers = {
       'x-forwarded-for': address,
-      ...(cookie && { cookie: `docket_visit=x; __Secure-docket.session_token=${cookie}` }),
+      ...(cookie && { cookie: `${before}__Secure-docket.session_token=${cookie}` }),
     };
     const answer = await app.inject({ url: `/${org}`, headers });
     retryAfter.set(answer.statusCode, answer.headers['retry-after']);
@@ -83,6 +86,19 @@ async function openPages(perAddress = AMPLE, { waits = false } = {}) {
 const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
 
 describe('how many pages are opened', () => {
+  it(
+    'a cookie of the session’s name that opens none gives its person no further pages',
+    { tags: ['limits.pages'] },
+    async () => {
+      const { open, openMany, lookedUp } = await openPages({ requestsPerSecond: 1, burst: 100 });
+      expect(await openMany(5, 'a')).toEqual(times(5, 200));
+      for (const before of ['docket.session_token=x;', 'docket.session_token=y; ', 'docket.x=1;']) {
+        expect(await open('a', { before })).toBe(429);
+      }
+      expect(lookedUp).toHaveLength(5);
+    },
+  );
+
   it(
     'a person who has opened too many is refused before their session is looked up, whichever session of theirs it is; others of the address go on',
     { tags: ['limits.pages'] },

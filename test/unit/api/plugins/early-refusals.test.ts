@@ -6,10 +6,13 @@ import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 import { until } from '#test/support/until.ts';
 
-const ADDRESS = '198.51.100.7';
+const ADDRESSES = '198.51.100.';
+const ADDRESS = `${ADDRESSES}7`;
 const PROXY = '203.0.113.1';
 
 interface Server {
+  /** From which connections seem to come that are made next. */
+  remote: string;
   app: FastifyInstance;
   port: number;
   /** Requests that Fastify was given. */
@@ -28,9 +31,9 @@ async function serve(remote: string): Promise<Server> {
   const app = Fastify();
   const held: Server['held'] = new Set();
   const passes = (ms: number) => held.forEach((one) => one.ms <= ms && one.act());
-  const server: Server = { app, port: 0, routed: [], answered: 0, closed: 0, held, passes };
+  const server: Server = { remote, app, port: 0, routed: [], answered: 0, closed: 0, held, passes };
   refuseBeforeRouting(app, {
-    addresses: { waitOf: (address) => (address === ADDRESS ? 1_500 : 0) },
+    addresses: { waitOf: (address) => (address.startsWith(ADDRESSES) ? 1_500 : 0) },
     trustedProxies: [PROXY],
     showsKey: ({ headers }) => headers.authorization === 'Bearer good',
     refuse: (_request, retryAfterMs) => {
@@ -49,7 +52,7 @@ async function serve(remote: string): Promise<Server> {
     },
   });
   app.server.prependListener('connection', (socket) =>
-    Object.defineProperty(socket, 'remoteAddress', { value: remote }),
+    Object.defineProperty(socket, 'remoteAddress', { value: server.remote }),
   );
   app.get('/*', async ({ url }) => {
     server.routed.push(url);
@@ -66,7 +69,8 @@ interface Client {
   text: string;
 }
 
-async function ask(port: number, headers = ''): Promise<Client> {
+/** Asks so many times in a row, without waiting for answers. */
+async function ask(port: number, headers = '', times = 1): Promise<Client> {
   const socket = connect(port, '127.0.0.1');
   const client: Client = { socket, text: '' };
   socket.on('error', () => {});
@@ -74,7 +78,7 @@ async function ask(port: number, headers = ''): Promise<Client> {
     client.text += data.toString();
   });
   await once(socket, 'connect');
-  socket.write(`GET /x HTTP/1.1\r\nHost: a\r\n${headers}\r\n`);
+  socket.write(`GET /x HTTP/1.1\r\nHost: a\r\n${headers}\r\n`.repeat(times));
   return client;
 }
 
@@ -137,6 +141,26 @@ describe('requests of an address that is over its rate', () => {
       await until(() => [good, other].every(({ text }) => text.includes('200 OK')));
       expect(server.routed).toEqual(['/x', '/x']);
       hangUp([...flood, good, other]);
+    },
+  );
+
+  it(
+    'hold up the first refusals of no other address, however many of all wait',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(ADDRESS);
+      const floods: Client[] = [];
+      for (let at = 0; at < 8; at += 1) {
+        server.remote = `${ADDRESSES}${at}`;
+        floods.push(await ask(server.port, '', 288));
+        await until(() => server.held.size === (at + 1) * 256);
+      }
+      const { answered } = server;
+      server.remote = `${ADDRESSES}200`;
+      const other = await ask(server.port);
+      await until(() => other.text.includes('429'));
+      expect([server.answered, server.closed]).toEqual([answered + 1, 0]);
+      hangUp([...floods, other]);
     },
   );
 

@@ -122,7 +122,7 @@ describe('a request for a whole answer', () => {
   });
 
   it.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, { prompt_tokens: 9 }])(
-    'a caller is told no usage where the receipt says that it is not known, with anything that its server says (%j)',
+    'a caller is told no usage where the receipt says that it is not known, even if its server reports some (%j)',
     async (theirs) => {
       const notKnown = { source: 'unknown', reason: 'not_counted' } as const;
       const { run, outbox, handed } = workerWith(
@@ -266,7 +266,7 @@ describe('a request for a whole answer', () => {
     ['{"id":"x","choices":[]}'],
     ['{"id":"x"}'],
     ['[]'],
-  ])('a body that is no answer is a failure with any status: %s', async (body) => {
+  ])('a body that is no answer is a failure, even with status 200: %s', async (body) => {
     const provider = new ScriptedProvider(answers(body), answers(ANSWER));
     const { run, handed } = workerWith(provider);
     await run(delivery());

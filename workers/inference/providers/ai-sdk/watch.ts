@@ -3,7 +3,7 @@ import type { UpstreamFailure } from '../upstream-failure.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 
 /**
- * One call under way: ends exactly once, by what ends it first, and not later than its timeouts allow. The libraries show
+ * One call under way: ends exactly once, by the first cause, and not later than its timeouts allow. The libraries show
  * no headers, so the time for these is that for the first sign of life. Its end closes the connection, so that the
  * upstream stops computing.
  */

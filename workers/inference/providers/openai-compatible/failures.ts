@@ -12,7 +12,7 @@ export function failureOfStatus(
 }
 
 /**
- * An event of the kind `error` in a stream: with anything in it, the answer will not be finished. Some servers write the
+ * An event of the kind `error` in a stream: the answer will not be finished, and nothing in the event changes that. Some servers write the
  * kind where a field's name is (`error: {…}`), which is no event at all to others.
  */
 export function failureOfErrorEvent(data: string): UpstreamFailure {
