@@ -14,13 +14,23 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   const program = makeProgram();
   await load(program, args[0]);
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(thumbprintsLast(args), { from: 'user' });
   } catch (error) {
     // What is wrong with arguments is said by then.
     const isSaid = error instanceof CommanderError;
     if (!isSaid) process.stderr.write(`docket: ${reasonOf(error)}\n`);
     process.exitCode = isSaid ? error.exitCode : 1;
   }
+}
+
+/** What a key's thumbprint looks like when it begins with a minus, as one in 64 does; no option is that long. */
+const THUMBPRINT_LIKE_OPTION = /^-[\w-]{42}$/;
+
+/** A thumbprint is never an option: one that looks like it goes behind `--`, the place of its own argument being the last. */
+function thumbprintsLast(args: readonly string[]): readonly string[] {
+  const likeOptions = args.filter((arg) => THUMBPRINT_LIKE_OPTION.test(arg));
+  if (likeOptions.length === 0 || args.includes('--')) return args;
+  return [...args.filter((arg) => !likeOptions.includes(arg)), '--', ...likeOptions];
 }
 
 function makeProgram(): Command {

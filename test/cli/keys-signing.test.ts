@@ -1,5 +1,9 @@
-import { beforeAll, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
@@ -9,6 +13,9 @@ const worker = database.poolAs('docket_ledger', 1);
 const reader = createAnchorReader(database.poolAs('docket_api', 1));
 const key = knownKey('receipts');
 const writer = createAnchorWriter();
+const directory = mkdtempSync(join(tmpdir(), 'docket-keys-signing-'));
+ensureSigningKeys(directory);
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const compromised = (...args: string[]): Promise<CommandResult> =>
   runDocket(['keys-signing', 'compromised', ...args], { DATABASE_URL: database.url });
@@ -57,4 +64,18 @@ it.each([
   const { code, stderr } = await compromised(...args);
   expect(code).toBe(1);
   expect(stderr.trim().split('\n')).toHaveLength(1);
+});
+
+it.each([
+  ['before its options', [`-${'uqY9_-'.repeat(7)}`, '--reason', 'x']],
+  ['after its options', ['--reason', 'x', `-${'uqY9_-'.repeat(7)}`]],
+  ['with a minus and the letter of an option', [`-h${'A'.repeat(41)}`]],
+  ['with two of them', [`--${'A'.repeat(41)}`]],
+])('a thumbprint that begins with a minus is a thumbprint, %s', async (_where, args) => {
+  const { code, stderr } = await runDocket(['keys-signing', 'revoke', 'receipts', ...args], {
+    SIGNING_KEYS_DIR: directory,
+  });
+  const thumbprint = args.find((arg) => arg.length === 43);
+  expect(stderr).toContain(`docket: ${thumbprint} is not a retired key for receipts.`);
+  expect(code).toBe(1);
 });
