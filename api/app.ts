@@ -18,6 +18,7 @@ import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/r
 import { placeAddresses } from '#api/plugins/address-places.ts';
 import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
+import { serialisersOnUse } from '#api/plugins/serialisers.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -119,6 +120,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // A request on a connection that is open is answered, also while the process stops.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
+    schemaController: { compilersFactory: { buildSerializer: serialisersOnUse } },
     routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
     // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
     http: {

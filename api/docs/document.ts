@@ -1,4 +1,5 @@
 import { CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
+import { nextTurn } from '#shared/kernel/turns.ts';
 import { Components } from './components.ts';
 import type { ApiDocument } from './document-shape.ts';
 import { describeOperation, errorExample, pathOf, SECURITY_SCHEME } from './describe-operation.ts';
@@ -10,14 +11,18 @@ export interface DescriptionOptions extends IntroductionOptions {
   version: string;
 }
 
-/** OpenAPI 3.1 of these operations, made from the schemas that validate and serialise. */
-export function describeApi(
+/**
+ * OpenAPI 3.1 of these operations, made from the schemas that validate and serialise, and one in a turn: requests are answered
+ * meanwhile.
+ */
+export async function describeApi(
   operations: readonly DeclaredOperation[],
   options: DescriptionOptions,
-): ApiDocument {
+): Promise<ApiDocument> {
   const components = new Components();
   const paths: ApiDocument['paths'] = {};
   for (const declared of operations) {
+    await nextTurn();
     const path = pathOf(declared);
     paths[path] = { ...paths[path], [declared.method]: describeOperation(declared, components) };
   }

@@ -26,14 +26,14 @@ export interface DocsRoutesOptions {
   hasDashboard: boolean;
 }
 
-/** The description of the API for programs and for people. Made once, when every route is known and the first asks, or can ask. */
+/** The description of the API for programs and for people. Made once, when the first asks; most processes are never asked. */
 export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
   { operations, description, hasDashboard },
 ) => {
   const docs = madeOnce(async () => {
-    const document = describeApi(operations, description);
-    const made = docsPage(document, hasDashboard);
+    const document = await describeApi(operations, description);
+    const made = await docsPage(document, hasDashboard);
     const compressed = made.files.map(
       async ({ path, type, text }) =>
         [path, { type, text: await CompressedText.of(text) }] as const,
@@ -43,10 +43,6 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
       page: await CompressedText.of(made.page),
       files: new Map(await Promise.all(compressed)),
     };
-  });
-  // Making them holds the event loop for some 50 ms, so before the process is ready.
-  app.addHook('onListen', async () => {
-    await docs();
   });
   const sendDescription = async (request: FastifyRequest, reply: FastifyReply) =>
     (await docs()).text.send(

@@ -1,6 +1,7 @@
 import { publicPage } from '#api/front/layout.ts';
 import type { ApiDocument, Method, Operation } from '../document-shape.ts';
 import { html, type Html } from '#api/html.ts';
+import { nextTurn } from '#shared/kernel/turns.ts';
 import { outcomeTemplate } from './console.ts';
 import { errorReference } from './errors.ts';
 import { addressOf, CONSOLE_SCRIPT, type PageFile, SEARCH_SCRIPT, STYLESHEET } from './files.ts';
@@ -10,15 +11,20 @@ import { searchIndex } from './search-index.ts';
 
 type Listed = [method: Method, path: string, operation: Operation];
 
-/** The whole description as one page, and what it loads: nothing from elsewhere. */
-export function docsPage(
+/** The whole description as one page, and what it loads: nothing from elsewhere. Requests are answered while it is made. */
+export async function docsPage(
   document: ApiDocument,
   hasDashboard: boolean,
-): { page: string; files: readonly PageFile[] } {
+): Promise<{ page: string; files: readonly PageFile[] }> {
   const { title, summary, version, description } = document.info;
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): Listed => [method as Method, path, operation]),
   );
+  const sections = new Map<Operation, Html>();
+  for (const [method, path, operation] of operations) {
+    await nextTurn();
+    sections.set(operation, operationSection(document, method, path, operation));
+  }
   const index: PageFile = {
     path: '/docs/index.json',
     type: 'application/json',
@@ -47,9 +53,7 @@ export function docsPage(
           <p class="soft">${about}</p>
           ${operations
             .filter(([, , { tags }]) => tags.includes(name))
-            .map(([method, path, operation]) =>
-              operationSection(document, method, path, operation),
-            )}
+            .map(([, , operation]) => sections.get(operation))}
         </section>`;
       })}
       ${outcomeTemplate()}`,
