@@ -129,7 +129,11 @@ export class OpenExchanges implements ExchangeHost {
   isEnded({ place }: Exchange): boolean | Promise<boolean> {
     const { client, scripts } = this.#options;
     if (!client.isCluster || place === undefined) return true;
-    const gone = scripts.gone(place.lane, CONSUMER_GROUP, place.entryId);
+    const gone = scripts.gone({
+      lane: place.lane,
+      group: CONSUMER_GROUP,
+      moreArguments: [place.entryId],
+    });
     return gone.then((ids) => (ids as string[]).length > 0);
   }
 
@@ -169,7 +173,9 @@ export class OpenExchanges implements ExchangeHost {
   #withdraw(entry: Readonly<UnroutedEntry>, place: NonNullable<Exchange['place']>): void {
     const { scripts, client, events } = this.#options;
     const withdraw = async (): Promise<void> => {
-      const worker = String(await scripts.withdraw(place.lane, CONSUMER_GROUP, place.entryId));
+      const worker = String(
+        await scripts.withdraw({ lane: place.lane, group: CONSUMER_GROUP, entryId: place.entryId }),
+      );
       if (worker === '') {
         await client.zrem(heldKey(entry.shard, place.region, entry.orgId), entry.id);
         return;
@@ -223,7 +229,9 @@ export class OpenExchanges implements ExchangeHost {
     for (const [lane, exchanges] of Map.groupBy(silent, ({ place }) => place!.lane)) {
       const ids = exchanges.map(({ place }) => place!.entryId);
       const look = async (): Promise<void> => {
-        const gone = new Set((await scripts.gone(lane, CONSUMER_GROUP, ...ids)) as string[]);
+        const gone = new Set(
+          (await scripts.gone({ lane, group: CONSUMER_GROUP, moreArguments: ids })) as string[],
+        );
         const isLost = async (exchange: Exchange): Promise<boolean> =>
           gone.has(exchange.place!.entryId) && !(await this.#isElsewhere(exchange));
         await Promise.all(

@@ -241,38 +241,36 @@ export class Admissions {
     const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
-    return (await this.#scripts.admit(
-      owner,
-      keyLimit === null ? owner : limitsKey(shard, entry.keyId),
-      leasesKey(shard, entry.orgId),
-      inferenceLane(shard, entry.region),
-      receiptsLane(shard),
-      bodyKey(shard, entry.id),
+    return (await this.#scripts.admit({
+      ...rateArguments(limits, keyLimit),
+      orgLimits: owner,
+      keyLimits: keyLimit === null ? owner : limitsKey(shard, entry.keyId),
+      leases: leasesKey(shard, entry.orgId),
+      lane: inferenceLane(shard, entry.region),
+      receiptsLane: receiptsLane(shard),
+      body: bodyKey(shard, entry.id),
       claim,
-      waitersKey(claim),
-      heldKey(shard, entry.region, entry.orgId),
-      entry.id,
-      written.text,
-      ...rateArguments(limits),
-      limits.requestsPerDay,
-      ...rateArguments(keyLimit),
-      entry.stream ? limits.concurrentStreams : 0,
-      LEASE_MS,
-      Math.ceil(request.regionCapacity / this.#shards),
-      this.#receiptsLaneMax,
-      request.fingerprint ?? '',
-      lifeS,
-      waiterName(entry.inbox, entry.id),
-      written.apart ?? '',
-      lifeS,
-      this.#clockUs(),
-      refused,
-      request.orgCapacity,
-      entry.deadlineAt,
+      waiters: waitersKey(claim),
+      held: heldKey(shard, entry.region, entry.orgId),
       what,
-      WAITERS_MAX,
-      this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
-    )) as ScriptResult;
+      requestId: entry.id,
+      entry: written.text,
+      perDay: limits.requestsPerDay,
+      streams: entry.stream ? limits.concurrentStreams : 0,
+      leaseMs: LEASE_MS,
+      laneMax: Math.ceil(request.regionCapacity / this.#shards),
+      heldMax: request.orgCapacity,
+      receiptsMax: this.#receiptsLaneMax,
+      waitersMax: WAITERS_MAX,
+      fingerprint: request.fingerprint ?? '',
+      waiter: waiterName(entry.inbox, entry.id),
+      largeBody: written.apart ?? '',
+      lifeS,
+      deadlineMs: entry.deadlineAt,
+      refusedRecord: refused,
+      clockUs: this.#clockUs(),
+      untilUs: this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
+    })) as ScriptResult;
   }
 }
 
@@ -302,9 +300,17 @@ export function intervalUsOf(requestsPerSecond: number): number {
   return Math.max(1, Math.ceil(1_000_000 / requestsPerSecond));
 }
 
-/** A rate as scripts take it: microseconds per request, and how many at once; zeros where there is none. */
-export function rateArguments(rate: Rate | null): [intervalUs: number, burst: number] {
-  return rate === null ? [0, 0] : [intervalUsOf(rate.requestsPerSecond), rate.burst];
+/** Rates as scripts take them: microseconds per request, and how many at once; zeros where a key has none of its own. */
+export function rateArguments(
+  rate: Rate,
+  keyLimit: Rate | null,
+): Record<'interval' | 'burst' | 'keyInterval' | 'keyBurst', number> {
+  return {
+    interval: intervalUsOf(rate.requestsPerSecond),
+    burst: rate.burst,
+    keyInterval: keyLimit === null ? 0 : intervalUsOf(keyLimit.requestsPerSecond),
+    keyBurst: keyLimit?.burst ?? 0,
+  };
 }
 
 /** What a script says of where a caller stands, in the numbers of the limit that it speaks of. */

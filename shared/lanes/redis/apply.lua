@@ -3,9 +3,11 @@
 -- Entries are acknowledged after everything else has succeeded.
 --
 -- KEYS  every key once, named below by its position
--- ARGV  1 consumer group   2 entries an inbox may hold
---       3 records that one entry of a receipts lane may hold   4 entries in that lane from which on each record has its own
---       then, each list after its length:
+-- ARGV  group
+--       inboxMax        entries that an inbox may hold
+--       togetherMax     records that one entry of a receipts lane may hold
+--       togetherBelow   entries in that lane from which on each record has its own
+--       from MORE on, each list after its length:
 --       lanes: key, consumer, and its deliveries: entry id, number, 1 when the entry is to leave its lane, else 0
 --       commands: name, key, and its further arguments
 --       receipts lanes: key, and the records that they are to get
@@ -16,8 +18,8 @@
 -- the waiter; or {'stale', then for each delivery 'held', 'taken' or 'gone'}, and nothing is written; or
 -- {'failed', error} when a command failed: those before it have happened, and nothing of what comes after.
 
-local group = ARGV[1]
-local at = 4
+local group = ARGV.group
+local at = MORE - 1
 local function following()
   at = at + 1
   return ARGV[at]
@@ -56,9 +58,9 @@ if failure then return { 'failed', failure } end
 -- These raise: then nothing has left its lane, and all comes again.
 each(function()
   local lane, count = key(), tonumber(following())
-  local together = tonumber(ARGV[3])
+  local together = tonumber(ARGV.togetherMax)
   -- The lane's bound counts entries: where many wait, an entry is one record.
-  if count > 1 and redis.call('XLEN', lane) >= tonumber(ARGV[4]) then together = 1 end
+  if count > 1 and redis.call('XLEN', lane) >= tonumber(ARGV.togetherBelow) then together = 1 end
   for first = at + 1, at + count, together do
     local fields = {}
     for i = first, math.min(first + together - 1, at + count) do
@@ -71,7 +73,7 @@ each(function()
 end)
 each(function()
   local inbox, count = key(), tonumber(following())
-  redis.call('XADD', inbox, 'NOMKSTREAM', 'MAXLEN', '~', ARGV[2], '*', unpack(ARGV, at + 1, at + count))
+  redis.call('XADD', inbox, 'NOMKSTREAM', 'MAXLEN', '~', ARGV.inboxMax, '*', unpack(ARGV, at + 1, at + count))
   at = at + count
 end)
 

@@ -36,12 +36,11 @@ export class Buckets {
     rate: Rate,
   ): Promise<RateState & { waitMs: number }> {
     const shard = shardOf(orgId, this.#shards);
-    const [waitUs, remaining, resetUs, whose] = (await this.#scripts.takeArrival(
-      bucketKey(shard, name, orgId),
-      bucketKey(shard, name, keyId),
-      ...rateArguments(rate),
-      ...rateArguments(keyLimit),
-    )) as [number, number, number, Whose];
+    const [waitUs, remaining, resetUs, whose] = (await this.#scripts.takeArrival({
+      orgBucket: bucketKey(shard, name, orgId),
+      keyBucket: bucketKey(shard, name, keyId),
+      ...rateArguments(rate, keyLimit),
+    })) as [number, number, number, Whose];
     const state = readRateState(remaining, resetUs, whose, { limits: rate, keyLimit });
     return { ...state, waitMs: Math.ceil(waitUs / 1_000) };
   }
@@ -49,13 +48,12 @@ export class Buckets {
   /** Where a caller stands with the limits of inference; takes nothing from them. */
   async look({ orgId, keyId, keyLimit, limits }: Caller & { limits: Limits }): Promise<LimitState> {
     const shard = shardOf(orgId, this.#shards);
-    const [remaining, resetUs, whose, remainingToday] = (await this.#scripts.lookAtLimits(
-      limitsKey(shard, orgId),
-      limitsKey(shard, keyId),
-      ...rateArguments(limits),
-      limits.requestsPerDay,
-      ...rateArguments(keyLimit),
-    )) as [number, number, Whose, number];
+    const [remaining, resetUs, whose, remainingToday] = (await this.#scripts.lookAtLimits({
+      orgLimits: limitsKey(shard, orgId),
+      keyLimits: limitsKey(shard, keyId),
+      ...rateArguments(limits, keyLimit),
+      perDay: limits.requestsPerDay,
+    })) as [number, number, Whose, number];
     return { ...readRateState(remaining, resetUs, whose, { limits, keyLimit }), remainingToday };
   }
 }

@@ -28,21 +28,21 @@ export type SettleClaim = (
 export function createSettleClaim(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>): SettleClaim {
   return async ({ lane, entryId, consumer, number }, name, receipt, kept) => {
     const { claim, requestId, delivery } = name;
-    const [holding, ...waiting] = (await scripts.settleClaim(
+    const [holding, ...waiting] = (await scripts.settleClaim({
       claim,
-      waitersKey(claim),
-      answerKey(name),
+      waiters: waitersKey(claim),
+      answer: answerKey(name),
       lane,
-      requestId,
-      kept === 'redis' ? receipt : '',
-      STORED_S,
-      delivery,
-      kept,
-      CONSUMER_GROUP,
+      group: CONSUMER_GROUP,
       entryId,
       consumer,
       number,
-    )) as [Holding, ...string[]];
+      requestId,
+      receipt: kept === 'redis' ? receipt : '',
+      storedS: STORED_S,
+      attempt: delivery,
+      kept,
+    })) as [Holding, ...string[]];
     for (const waiter of waiting) {
       const { inbox, id } = waiterOf(waiter);
       outbox.send(inbox, { id, kind: 'settled' });

@@ -37,26 +37,26 @@ export function createHandOn(
     const { shard, id, orgId } = from;
     const written = await writeEntry(seals, to, body);
     const lifeS = Math.ceil((to.deadlineAt - to.startedAt) / 1_000) + AFTERLIFE_S;
-    const [verdict, entryId] = (await scripts.handOn(
-      delivery.lane,
-      inferenceLane(shard, to.region),
-      heldKey(shard, from.region, orgId),
-      heldKey(shard, to.region, orgId),
-      bodyKey(shard, id),
-      movedKey(shard, id),
-      CONSUMER_GROUP,
-      delivery.entryId,
-      delivery.consumer,
-      delivery.number,
-      id,
-      written.text,
-      Math.ceil(room.region / shards),
-      room.org,
-      to.deadlineAt,
-      written.apart ?? '',
+    const [verdict, entryId] = (await scripts.handOn({
+      fromLane: delivery.lane,
+      toLane: inferenceLane(shard, to.region),
+      fromHeld: heldKey(shard, from.region, orgId),
+      toHeld: heldKey(shard, to.region, orgId),
+      body: bodyKey(shard, id),
+      moved: movedKey(shard, id),
+      group: CONSUMER_GROUP,
+      entryId: delivery.entryId,
+      consumer: delivery.consumer,
+      number: delivery.number,
+      requestId: id,
+      entry: written.text,
+      laneMax: Math.ceil(room.region / shards),
+      heldMax: room.org,
+      deadlineMs: to.deadlineAt,
+      largeBody: written.apart ?? '',
       lifeS,
-      to.region,
-    )) as ['moved' | 'full' | 'taken' | 'gone', string];
+      region: to.region,
+    })) as ['moved' | 'full' | 'taken' | 'gone', string];
     return verdict === 'moved' ? { entryId } : verdict;
   };
 }

@@ -88,7 +88,7 @@ export class LaneConsumer {
   /** Leaves the group, once the handler has acknowledged everything. */
   async leave(): Promise<void> {
     const { scripts, lane, consumer } = this.#options;
-    await scripts.dropConsumer(lane, CONSUMER_GROUP, consumer);
+    await scripts.dropConsumer({ lane, group: CONSUMER_GROUP, consumer });
   }
 
   async #createGroup(): Promise<void> {
@@ -182,7 +182,7 @@ export class LaneConsumer {
       if (isAlive) continue;
       if (!mayJudge()) return;
       if (await this.#claimFrom(name)) continue;
-      await scripts.dropConsumer(lane, CONSUMER_GROUP, name);
+      await scripts.dropConsumer({ lane, group: CONSUMER_GROUP, consumer: name });
     }
   }
 
@@ -223,13 +223,13 @@ export class LaneConsumer {
   async #takeOver(from: string, entries: readonly PendingEntry[]): Promise<void> {
     const { scripts, lane, consumer } = this.#options;
     const deliveries = new Map(entries.map(([id, , , count]) => [id, count]));
-    const taken = (await scripts.takeOver(
+    const taken = (await scripts.takeOver({
       lane,
-      CONSUMER_GROUP,
+      group: CONSUMER_GROUP,
       from,
-      consumer,
-      ...[...deliveries].flat(),
-    )) as [string, Fields][];
+      to: consumer,
+      moreArguments: [...deliveries].flat(),
+    })) as [string, Fields][];
     this.#hand(taken, (id) => deliveries.get(id)! + 1);
   }
 }

@@ -307,8 +307,8 @@ export class Outbox {
       const told = isCluster(this.#client)
         ? []
         : [...messages, ...left.flatMap((write) => write.messages)];
-      const { keys, args } = argumentsOf(groups, this.#entriesOf(told));
-      const [result, ...rest] = (await this.#scripts.apply(keys.length, ...keys, ...args)) as [
+      const given = argumentsOf(groups, this.#entriesOf(told));
+      const [result, ...rest] = (await this.#scripts.apply(given)) as [
         'written' | 'stale' | 'failed',
         ...string[],
       ];
@@ -416,19 +416,18 @@ function settleUnlessHeld(write: Write, holding: Holding): boolean {
   return holding === 'held';
 }
 
-/** Keys and arguments of apply.lua. */
+/** What apply.lua is given. */
 function argumentsOf(
   groups: readonly Write[][],
   told: readonly InboxEntry[],
-): { keys: string[]; args: (string | number | Buffer)[] } {
+): Parameters<LaneScripts['apply']>[0] {
   const places = new Map<string, number>();
   const placeOf = (key: string): number => {
     const place = places.get(key) ?? places.size + 1;
     places.set(key, place);
     return place;
   };
-  const args: (string | number | Buffer)[] = [CONSUMER_GROUP, INBOX_MAX];
-  args.push(TOGETHER_MAX, TOGETHER_BELOW, groups.length);
+  const args: (string | number | Buffer)[] = [groups.length];
   for (const group of groups) {
     const { lane, consumer } = group[0]!.delivery;
     args.push(placeOf(lane), consumer, group.length);
@@ -454,7 +453,14 @@ function argumentsOf(
     const keys = [name.claim, waitersKey(name.claim), answerKey(name)];
     args.push(...keys.map(placeOf), name.requestId);
   }
-  return { keys: [...places.keys()], args };
+  return {
+    group: CONSUMER_GROUP,
+    inboxMax: INBOX_MAX,
+    togetherMax: TOGETHER_MAX,
+    togetherBelow: TOGETHER_BELOW,
+    moreKeys: [...places.keys()],
+    moreArguments: args,
+  };
 }
 
 /** Members that leave one sorted set do so in one command. */

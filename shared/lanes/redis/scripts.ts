@@ -3,30 +3,128 @@ import { readFileSync } from 'node:fs';
 import type { RedisClient } from './connect.ts';
 import { callReplicated } from './replicated.ts';
 
-type Script = (...keysAndArguments: (string | number | Buffer)[]) => Promise<unknown>;
+type Value = string | number | Buffer;
 
-/** The file of a script and the number of its keys; null where that varies, and the caller passes it first. */
+/** A script in its file, which names its keys and arguments (`KEYS.lane`, `ARGV.group`) as its header explains them. */
 interface Source {
   file: string;
   /** The file of functions that it calls, which stands before it: who holds an entry, or how rates are counted. */
   calls?: 'holding.lua' | 'rates.lua';
-  keyCount: number | null;
+  keys: readonly string[];
+  args: readonly string[];
+  /** What follows these, as much as there is: arguments from `MORE` on, or keys and such arguments. */
+  takes?: 'more arguments' | 'more keys and arguments';
 }
 
-const SOURCES = {
-  admit: { file: 'admission.lua', keyCount: 9, calls: 'rates.lua' },
-  takeArrival: { file: 'take-arrival.lua', keyCount: 2, calls: 'rates.lua' },
-  lookAtLimits: { file: 'look-at-limits.lua', keyCount: 2, calls: 'rates.lua' },
-  settleClaim: { file: 'settle-claim.lua', keyCount: 4, calls: 'holding.lua' },
-  withdraw: { file: 'withdraw.lua', keyCount: 1 },
-  gone: { file: 'gone.lua', keyCount: 1 },
-  handOn: { file: 'hand-on.lua', keyCount: 6, calls: 'holding.lua' },
-  dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
-  takeOver: { file: 'take-over.lua', keyCount: 1, calls: 'holding.lua' },
-  apply: { file: 'apply.lua', keyCount: null, calls: 'holding.lua' },
-} satisfies Record<string, Source>;
+const RATE = ['interval', 'burst', 'keyInterval', 'keyBurst'] as const;
+const DELIVERY = ['group', 'entryId', 'consumer', 'number'] as const;
 
-export type LaneScripts = Record<keyof typeof SOURCES, Script>;
+const SOURCES = {
+  admit: {
+    file: 'admission.lua',
+    calls: 'rates.lua',
+    keys: [
+      'orgLimits',
+      'keyLimits',
+      'leases',
+      'lane',
+      'receiptsLane',
+      'body',
+      'claim',
+      'waiters',
+      'held',
+    ],
+    args: [
+      ...RATE,
+      'what',
+      'requestId',
+      'entry',
+      'perDay',
+      'streams',
+      'leaseMs',
+      'laneMax',
+      'heldMax',
+      'receiptsMax',
+      'waitersMax',
+      'fingerprint',
+      'waiter',
+      'largeBody',
+      'lifeS',
+      'deadlineMs',
+      'refusedRecord',
+      'clockUs',
+      'untilUs',
+    ],
+  },
+  takeArrival: {
+    file: 'take-arrival.lua',
+    calls: 'rates.lua',
+    keys: ['orgBucket', 'keyBucket'],
+    args: RATE,
+  },
+  lookAtLimits: {
+    file: 'look-at-limits.lua',
+    calls: 'rates.lua',
+    keys: ['orgLimits', 'keyLimits'],
+    args: [...RATE, 'perDay'],
+  },
+  settleClaim: {
+    file: 'settle-claim.lua',
+    calls: 'holding.lua',
+    keys: ['claim', 'waiters', 'answer', 'lane'],
+    args: [...DELIVERY, 'requestId', 'receipt', 'storedS', 'attempt', 'kept'],
+  },
+  withdraw: { file: 'withdraw.lua', keys: ['lane'], args: ['group', 'entryId'] },
+  gone: { file: 'gone.lua', keys: ['lane'], args: ['group'], takes: 'more arguments' },
+  handOn: {
+    file: 'hand-on.lua',
+    calls: 'holding.lua',
+    keys: ['fromLane', 'toLane', 'fromHeld', 'toHeld', 'body', 'moved'],
+    args: [
+      ...DELIVERY,
+      'requestId',
+      'entry',
+      'laneMax',
+      'heldMax',
+      'deadlineMs',
+      'largeBody',
+      'lifeS',
+      'region',
+    ],
+  },
+  dropConsumer: { file: 'drop-consumer.lua', keys: ['lane'], args: ['group', 'consumer'] },
+  takeOver: {
+    file: 'take-over.lua',
+    calls: 'holding.lua',
+    keys: ['lane'],
+    args: ['group', 'from', 'to'],
+    takes: 'more arguments',
+  },
+  apply: {
+    file: 'apply.lua',
+    calls: 'holding.lua',
+    keys: [],
+    args: ['group', 'inboxMax', 'togetherMax', 'togetherBelow'],
+    takes: 'more keys and arguments',
+  },
+} as const satisfies Record<string, Source>;
+
+type Named<S extends Source> = Record<S['keys'][number], string> & Record<S['args'][number], Value>;
+
+interface Further {
+  moreKeys?: readonly string[];
+  moreArguments: readonly Value[];
+}
+
+type Given<S extends Source> = S extends { takes: 'more keys and arguments' }
+  ? Named<S> & Required<Further>
+  : S extends { takes: 'more arguments' }
+    ? Named<S> & Omit<Further, 'moreKeys'>
+    : Named<S>;
+
+export type LaneScripts = {
+  [Name in keyof typeof SOURCES]: (given: Given<(typeof SOURCES)[Name]>) => Promise<unknown>;
+};
 
 /**
  * Makes the lane scripts callable on a connection: by their hash, and by their text where the server does not know them
@@ -34,35 +132,52 @@ export type LaneScripts = Record<keyof typeof SOURCES, Script>;
  * until the next full garbage collection.)
  */
 export function defineLaneScripts(client: RedisClient): LaneScripts {
-  const scripts = {} as LaneScripts;
-  for (const name of Object.keys(SOURCES) as (keyof LaneScripts)[]) {
-    scripts[name] = scriptOf(client, SOURCES[name]);
-  }
-  return scripts;
+  const scripts = Object.entries(SOURCES).map(([name, source]) => [name, scriptOf(client, source)]);
+  return Object.fromEntries(scripts) as LaneScripts;
 }
 
 const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
 
-function scriptOf(client: RedisClient, { file, keyCount, calls }: Source): Script {
-  const lua = (calls === undefined ? '' : textOf(calls)) + textOf(file);
+type AnyGiven = Record<string, Value> & Partial<Further>;
+
+function scriptOf(client: RedisClient, source: Source): (given: AnyGiven) => Promise<unknown> {
+  const { calls } = source;
+  const lua = (calls === undefined ? '' : textOf(calls)) + placed(textOf(source.file), source);
   const sha = hash('sha1', lua);
   const [byHash, byText] = client.isCluster
     ? [replicated(client, 'EVALSHA'), replicated(client, 'EVAL')]
     : [client.evalsha.bind(client), client.eval.bind(client)];
-  return (...given) => {
-    const [count, ...rest] = keyCount === null ? given : [keyCount, ...given];
-    return byHash(sha, Number(count), ...rest).catch((error: unknown) => {
+  return (given) => {
+    const keys = [...source.keys.map((name) => given[name]!), ...(given.moreKeys ?? [])];
+    const args = [...source.args.map((name) => given[name]!), ...(given.moreArguments ?? [])];
+    const rest = [...keys, ...args];
+    return byHash(sha, keys.length, ...rest).catch((error: unknown) => {
       if (!String(error).includes('NOSCRIPT')) throw error;
-      return byText(lua, Number(count), ...rest);
+      return byText(lua, keys.length, ...rest);
     });
   };
 }
 
-type Run = (
-  script: string,
-  count: number,
-  ...rest: (string | number | Buffer)[]
-) => Promise<unknown>;
+/**
+ * The text of a script with places for the names of its keys and arguments, which Redis knows by their places alone.
+ * @throws Error for a name that the table has not, and for one that the script does not use
+ */
+export function placed(text: string, { file, keys, args }: Source): string {
+  const unused = new Set([
+    ...keys.map((name) => `KEYS.${name}`),
+    ...args.map((name) => `ARGV.${name}`),
+  ]);
+  const lua = text.replaceAll(/\b(KEYS|ARGV)\.(\w+)/g, (whole, list: string, name: string) => {
+    const place = (list === 'KEYS' ? keys : args).indexOf(name) + 1;
+    if (place === 0) throw new Error(`${file} has no ${whole}`);
+    unused.delete(whole);
+    return `${list}[${place}]`;
+  });
+  if (unused.size > 0) throw new Error(`${file} does not use ${[...unused].join(', ')}`);
+  return lua.replaceAll(/\bMORE\b(?! on)/g, String(args.length + 1));
+}
+
+type Run = (script: string, count: number, ...rest: Value[]) => Promise<unknown>;
 
 function replicated(client: RedisClient, name: 'EVALSHA' | 'EVAL'): Run {
   return (script, count, ...rest) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { INLINE_BYTES_MAX, intervalUsOf } from '#shared/lanes/redis/admission.ts';
+import { INLINE_BYTES_MAX, intervalUsOf, rateArguments } from '#shared/lanes/redis/admission.ts';
 import { createSettleClaim } from '#shared/lanes/redis/claims.ts';
 import {
   bodyKey,
@@ -531,35 +531,36 @@ describe('backpressure', () => {
     // The bound itself is half a million entries: the script is asked with a small one.
     const scripts = defineLaneScripts(client);
     await client.xadd(receiptsLane(0), '*', 'e', 'owed');
-    const keys = ['l', 'k', 's', LANE, receiptsLane(0), 'b', 'c', 'w', 'h'].map((key) =>
-      key.startsWith('{') ? key : `{s0}:${key}`,
-    );
-    const verdict = (await scripts.admit(
-      ...keys,
-      'req',
-      'entry',
-      1,
-      10,
-      10,
-      0,
-      0,
-      0,
-      30_000,
-      10,
-      1,
-      '',
-      60,
-      'x y',
-      '',
-      60,
-      String(nowUs),
-      '',
-      10,
-      0,
-      0,
-      0,
-      '',
-    )) as [string];
+    const verdict = (await scripts.admit({
+      orgLimits: '{s0}:l',
+      keyLimits: '{s0}:k',
+      leases: '{s0}:s',
+      lane: LANE,
+      receiptsLane: receiptsLane(0),
+      body: '{s0}:b',
+      claim: '{s0}:c',
+      waiters: '{s0}:w',
+      held: '{s0}:h',
+      ...rateArguments({ requestsPerSecond: 1_000_000, burst: 10 }, null),
+      what: 'admit',
+      requestId: 'req',
+      entry: 'entry',
+      perDay: 10,
+      streams: 0,
+      leaseMs: 30_000,
+      laneMax: 10,
+      heldMax: 10,
+      receiptsMax: 1,
+      waitersMax: 0,
+      fingerprint: '',
+      waiter: 'x y',
+      largeBody: '',
+      lifeS: 60,
+      deadlineMs: 0,
+      refusedRecord: '',
+      clockUs: String(nowUs),
+      untilUs: '',
+    })) as [string];
     expect(verdict[0]).toBe('backlog');
   });
 });

@@ -75,7 +75,13 @@ it(
       const claim = `{s${shard}}:claim`;
       const stopped = await deliverTo(client as Redis, { lane, consumer: 'stopped' });
       const reap = (): Promise<unknown> =>
-        takeOver(lane, CONSUMER_GROUP, 'stopped', 'reaper', stopped.entryId, 1);
+        takeOver({
+          lane,
+          group: CONSUMER_GROUP,
+          from: 'stopped',
+          to: 'reaper',
+          moreArguments: [stopped.entryId, 1],
+        });
       expect(await reap()).toHaveLength(1);
       // A race with a second reaper has one winner.
       expect(await reap()).toEqual([]);

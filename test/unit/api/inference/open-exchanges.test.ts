@@ -108,7 +108,10 @@ describe('a request that Redis has lost', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(failures).toEqual(LOST);
     expect(happened).toEqual(['requestLost']);
-    expect(redis.named('gone')[0]).toEqual(['gone', PLACE.lane, 'workers', PLACE.entryId]);
+    expect(redis.named('gone')[0]).toEqual([
+      'gone',
+      { lane: PLACE.lane, group: 'workers', moreArguments: [PLACE.entryId] },
+    ]);
   });
 
   it('a request whose answer has come waits for its receipt, and is not looked for', async () => {

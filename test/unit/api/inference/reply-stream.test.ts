@@ -370,7 +370,7 @@ describe('a client that leaves a stream', () => {
     await turn();
     expect(redis.commands).toEqual([
       ['zrem', '{s0}:leases:org_1', REQUEST_ID],
-      ['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0'],
+      ['withdraw', { lane: '{s0}:lane:inference:eu', group: 'workers', entryId: '7-0' }],
       ['zrem', '{s0}:held:eu:org_1', REQUEST_ID],
     ]);
     expect(happened).toEqual(['clientGone']);

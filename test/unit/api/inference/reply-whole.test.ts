@@ -391,7 +391,7 @@ describe('a client that goes', () => {
     release();
     await turn();
     expect(redis.commands).toEqual([
-      ['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0'],
+      ['withdraw', { lane: '{s0}:lane:inference:eu', group: 'workers', entryId: '7-0' }],
       ['zrem', '{s0}:held:eu:org_1', REQUEST_ID],
     ]);
     expect(happened).toEqual(['clientGone']);

@@ -32,11 +32,14 @@ const declared = routes.flatMap((route) =>
     .map((httpPart) => ({ name: `${httpPart} of ${nameOf(route)}`, route, httpPart })),
 );
 
-it.each(declared)('the schema of the $name compiles, which a process finds out at its first such request', ({ route, httpPart }) => {
-  const schema = route.schema![httpPart];
-  const validate = app.validatorCompiler!({ schema, method: '', url: '', httpPart });
-  expect(() => validate({})).not.toThrow();
-});
+it.each(declared)(
+  'the schema of the $name compiles, which a process finds out at its first such request',
+  ({ route, httpPart }) => {
+    const schema = route.schema![httpPart];
+    const validate = app.validatorCompiler!({ schema, method: '', url: '', httpPart });
+    expect(() => validate({})).not.toThrow();
+  },
+);
 
 const answered = routes.flatMap((route) =>
   Object.entries((route.schema?.response ?? {}) as Record<string, Answer>).flatMap(
