@@ -36,7 +36,7 @@ import type { ApiEvents } from '#api/events.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { type InferenceDeps, READ_HERE } from './handle.ts';
 import { LargeBodies } from './large-bodies.ts';
-import { OpenExchanges } from './open-exchanges.ts';
+import { OpenExchanges } from './exchange/open-exchanges.ts';
 import { Replays } from './replays.ts';
 import { Trials } from './trials.ts';
 import { Turnstile } from './turnstile.ts';

@@ -7,7 +7,7 @@ import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
-import type { ExchangeSink } from './exchange.ts';
+import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
 import type { ReplyDeps } from './reply-whole.ts';
 

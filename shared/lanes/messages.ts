@@ -75,7 +75,7 @@ interface ReplyHead {
 /** A whole answer. The payload is its JSON text without trailing white space; `ref` names it when it was too large. */
 type AnswerReply = ReplyHead & { kind: 'answer'; ref?: string };
 /** Stream frames, ready to be written to the socket. */
-type FramesReply = ReplyHead & {
+export type FramesReply = ReplyHead & {
   kind: 'frames';
   /** Whom to tell when the client has taken these and all before them, and which count to tell. */
   acknowledge?: { to: string; chars: number };

@@ -1,6 +1,6 @@
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Admissions } from '#shared/lanes/redis/admission.ts';
-import type { OpenExchanges } from '../open-exchanges.ts';
+import type { OpenExchanges } from '../exchange/open-exchanges.ts';
 import type { Routed } from '../route.ts';
 import { type Admitted, repeated } from './admitted.ts';
 import { pinOf } from './refusals.ts';

@@ -1,7 +1,7 @@
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission } from '#shared/lanes/redis/admission.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../exchange/exchange.ts';
 import type { UnroutedEntry } from '../read.ts';
 import { refusalOf } from './refusals.ts';
 

@@ -1,7 +1,7 @@
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Admissions } from '#shared/lanes/redis/admission.ts';
 import { limitHeaders } from '#api/plugins/rate-headers.ts';
-import type { OpenExchanges } from '../open-exchanges.ts';
+import type { OpenExchanges } from '../exchange/open-exchanges.ts';
 import type { Unrouted } from '../read.ts';
 import { type Admitted, repeated } from './admitted.ts';
 import { ask, type AskDeps } from './regions.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import type { Exchange } from '#api/inference/exchange.ts';
-import { OpenExchanges } from '#api/inference/open-exchanges.ts';
+import type { Exchange } from '#api/inference/exchange/exchange.ts';
+import { OpenExchanges } from '#api/inference/exchange/open-exchanges.ts';
 import {
   CONSUMER_GROUP,
   idempotencyKey,

@@ -3,7 +3,10 @@ import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiEvents } from '#api/events.ts';
 import { handle, type InferenceDeps } from '#api/inference/handle.ts';
-import { OpenExchanges, type OpenExchangesOptions } from '#api/inference/open-exchanges.ts';
+import {
+  OpenExchanges,
+  type OpenExchangesOptions,
+} from '#api/inference/exchange/open-exchanges.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';

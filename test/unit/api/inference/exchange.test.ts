@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Exchange, type ExchangeHost, type ExchangeSink } from '#api/inference/exchange.ts';
+import {
+  Exchange,
+  type ExchangeHost,
+  type ExchangeSink,
+} from '#api/inference/exchange/exchange.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ExchangeSink } from '#api/inference/exchange.ts';
+import type { ExchangeSink } from '#api/inference/exchange/exchange.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { entry, NOW, openEdge, REDIS_AHEAD_MS } from './doubles.ts';
 

@@ -11,7 +11,7 @@ import type { Seals } from '#shared/lanes/seals.ts';
 import { CLEAR_FIELD, encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
-import type { UnroutedEntry } from './read.ts';
+import type { UnroutedEntry } from '../read.ts';
 
 export interface OpenExchangesOptions {
   /** An interactive connection. */

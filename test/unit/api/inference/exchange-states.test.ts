@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import {
+  type Act,
+  afterEvent,
+  begun,
+  type ExchangeEvent,
+} from '#api/inference/exchange/states.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Reply } from '#shared/lanes/messages.ts';
+import { runs } from '#test/support/depth.ts';
+import { entry } from './doubles.ts';
+
+const id = 'req_1';
+const DELIVERIES = [1, 2, 3];
+
+/** What three deliveries of one request may say: each its frames in order and an end, which are lost, repeated and mixed. */
+const reply: fc.Arbitrary<{ reply: Reply; payload: string }> = fc
+  .record({
+    attempt: fc.constantFrom(...DELIVERIES),
+    seq: fc.integer({ min: 1, max: 4 }),
+    kind: fc.constantFrom('frames', 'answer', 'last', 'receipt', 'error', 'moved'),
+  })
+  .map(({ attempt, seq, kind }) => {
+    const head = { id, attempt, seq };
+    const of = (what: string): string => `${what} of ${attempt}`;
+    switch (kind) {
+      case 'frames':
+        return { reply: { ...head, kind }, payload: `${attempt}.${seq}` };
+      case 'receipt':
+        return { reply: { id, attempt, kind }, payload: of('receipt') };
+      case 'error':
+        return { reply: { ...head, kind, error: { code: 'worker_lost', message: '' } }, payload: '' };
+      case 'moved':
+        return { reply: { id, attempt, kind, region: 'eu', entryId: '8-0' }, payload: '' };
+      case 'answer':
+      case 'last':
+        break;
+    }
+    return { reply: { ...head, kind }, payload: of('answer') };
+  });
+
+const event: fc.Arbitrary<ExchangeEvent> = fc.oneof(
+  { weight: 12, arbitrary: reply.map((one) => ({ kind: 'reply' as const, ...one })) },
+  fc.boolean().map((isEnded) => ({ kind: 'late' as const, isEnded })),
+  fc.constantFrom<ExchangeEvent>(
+    { kind: 'silent' },
+    { kind: 'left' },
+    { kind: 'closed' },
+    { kind: 'failed', fault: new Fault('dispatch_unavailable') },
+  ),
+);
+
+/** All that is done about these events; a receipt is late only where it is waited for. */
+function actsOf(events: readonly ExchangeEvent[]): Act[] {
+  let state = begun(entry({ id }));
+  const done: Act[] = [];
+  let isAwaited = false;
+  for (const one of events) {
+    if (one.kind === 'late' && !isAwaited) continue;
+    const before = structuredClone({ ...state, entry: undefined });
+    const [next, acts] = afterEvent(state, one);
+    expect(structuredClone({ ...state, entry: undefined })).toEqual(before);
+    isAwaited = acts.some((act) => act.do === 'wait for the receipt') || (isAwaited && one.kind !== 'late');
+    if (state.is === 'ended') expect(acts).toEqual([]);
+    state = next;
+    done.push(...acts);
+  }
+  return done;
+}
+
+const isEnd = (act: Act): boolean => act.do === 'answer' || act.do === 'refuse';
+
+it('all that may come of a request, in any order, ends it once at the most, and nothing is sent after that', () => {
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+      const acts = actsOf(events).filter((act) => isEnd(act) || act.do === 'send');
+      expect(acts.filter(isEnd).length).toBeLessThanOrEqual(1);
+      if (acts.some(isEnd)) expect(isEnd(acts.at(-1)!)).toBe(true);
+    }),
+    { numRuns: runs(20_000) },
+  );
+});
+
+it('a receipt goes out with the answer of its own delivery, and a stream is of one delivery, in order', () => {
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+      const sent: string[] = [];
+      for (const act of actsOf(events)) {
+        if (act.do === 'send') sent.push(act.frames);
+        if (act.do !== 'answer' || act.receipt === null) continue;
+        expect(act.receipt.replace('receipt', 'answer')).toBe(act.payload);
+      }
+      expect(sent).toEqual(sent.toSorted());
+      expect(new Set(sent.map((frames) => frames[0])).size).toBeLessThanOrEqual(1);
+    }),
+    { numRuns: runs(20_000) },
+  );
+});
