@@ -13,7 +13,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'workers/*/main.ts!',
     'migrations/main.ts!',
     'embedded/*/main.ts!',
-    'embedded/launcher/leash.ts!',
+    'embedded/launcher/parent-watch.ts!',
     'cli/verify/shard-thread.ts!',
     'cli/verify/pack-worker.ts!',
     'api/inference/large-body-thread.ts!',

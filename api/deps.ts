@@ -17,7 +17,7 @@ import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
-import { Departure } from './departure.ts';
+import { GracefulShutdown } from './graceful-shutdown.ts';
 import { openCredentials } from '#api/auth/deps.ts';
 import { dashboardOf } from '#api/dashboard/deps.ts';
 import { connectionsMaxOf } from '#api/plugins/connections.ts';
@@ -117,7 +117,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     },
     dashboard,
   });
-  const departure = new Departure(app.server);
+  const shutdown = new GracefulShutdown(app.server);
   return {
     readiness: {
       redis: inference.writes,
@@ -130,11 +130,11 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await inference.start();
       // It holds the event loop for a third of a second, so before a caller waits.
       await dashboard?.signIn();
-      return { port: await listen(app, departure, config) };
+      return { port: await listen(app, shutdown, config) };
     },
     drain: async () => {
       // Half of the time is for those who are being answered.
-      await departure.leave(Math.min(config.lameDuckMs, config.shutdownMs / 2));
+      await shutdown.leave(Math.min(config.lameDuckMs, config.shutdownMs / 2));
       // Requests whose clients have gone are still on their way.
       await inference.drained();
     },

@@ -2,12 +2,12 @@ import { createServer, type ListenOptions, type Server } from 'node:net';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import type { Config } from '#shared/config/config.ts';
 import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
-import type { Departure } from './departure.ts';
+import type { GracefulShutdown } from './graceful-shutdown.ts';
 
 /** Listens on every address of the host, and returns the port it got. */
 export async function listen(
   app: FastifyInstance,
-  departure: Departure,
+  shutdown: GracefulShutdown,
   { port, host, reusePort }: Pick<Config, 'port' | 'host' | 'reusePort'>,
 ): Promise<number> {
   const [first, ...others] = addressesOf(host);
@@ -18,7 +18,7 @@ export async function listen(
   const got = typeof bound === 'object' && bound !== null ? bound.port : port;
   for (const other of others) {
     const door = await listenFor(app.server, { port: got, host: other, reusePort });
-    if (door !== null) departure.alsoAt(door);
+    if (door !== null) shutdown.alsoAt(door);
   }
   return got;
 }

@@ -1,6 +1,6 @@
 /** The tables of docs/receipts.md that say field by field what a receipt holds. */
 import type { TSchema } from 'typebox';
-import { expectation, type Schema } from '#shared/kernel/expectation.ts';
+import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import type { Condition, Described } from '#shared/receipts/fields.ts';
 
 type Field = Described & Readonly<Record<string, unknown>>;
@@ -47,7 +47,7 @@ function valueOf(field: Field): string {
     return 'text';
   }
   // Examples are for those who got one wrong.
-  return expectation(field as Schema).replace(/ such as .*/, '');
+  return schemaWords(field as Schema).replace(/ such as .*/, '');
 }
 
 function rangeOf({ minItems, maxItems }: Field): string {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { fillIn } from '#shared/kernel/errors.ts';
-import { expectation, type Schema } from '#shared/kernel/expectation.ts';
+import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { codeOfParameter } from '#api/plugins/reply-with-error.ts';
 import { ErrorEnvelope } from '#api/plugins/error-envelope.ts';
 import { type Components, mapValues, reference } from './components.ts';
@@ -128,7 +128,7 @@ function parameterRefusals(declared: DeclaredOperation): Record<string, Example>
     own.map(([param, schema]): [string, Example] => {
       const [code, message] = [
         codeOfParameter(param),
-        `\`${param}\` must be ${expectation(schema)}.`,
+        `\`${param}\` must be ${schemaWords(schema)}.`,
       ];
       const error = { code, type: 'validation_error', message, param };
       return [code, { summary: message, value: { error } }];

@@ -39,7 +39,7 @@ import { LargeBodies } from './large-bodies.ts';
 import { OpenExchanges } from './exchange/open-exchanges.ts';
 import { Replays } from './replays.ts';
 import { Trials } from './trials.ts';
-import { Turnstile } from './turnstile.ts';
+import { FairQueue } from './fair-queue.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
@@ -139,7 +139,7 @@ export function openInference(
     screen: loadScreen(),
     tokens,
     moderator,
-    judging: new Turnstile(JUDGED_AT_ONCE, JUDGED_OF_ONE),
+    judging: new FairQueue(JUDGED_AT_ONCE, JUDGED_OF_ONE),
     mediaUrls: config.mediaUrls,
     supportEmail: config.supportEmail,
     roomIn: (region) => {

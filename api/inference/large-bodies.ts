@@ -5,7 +5,7 @@ import type { BodyReader } from './body-reader.ts';
 import { HEADERS_READ, type RawRequest, type Unrouted } from './read.ts';
 import type { Read, ReadingModel } from './read-prompt.ts';
 import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
-import { Turnstile } from './turnstile.ts';
+import { FairQueue } from './fair-queue.ts';
 
 /** Two organisations with large bodies do not wait for each other; each thread holds a body several times meanwhile. */
 const THREADS = 2;
@@ -26,7 +26,7 @@ export interface LargeBodiesOptions extends ThreadTerms {
  */
 export class LargeBodies {
   readonly #options: LargeBodiesOptions;
-  readonly #turnstile = new Turnstile(THREADS);
+  readonly #queue = new FairQueue(THREADS);
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
   #warming: NodeJS.Timeout | undefined;
@@ -47,11 +47,11 @@ export class LargeBodies {
 
   /** Resolves with a reader when it is this organisation's turn; to be followed by its `leave`. */
   async enter(orgId: string): Promise<BodyReader & { leave(): void }> {
-    await this.#turnstile.enter(orgId);
+    await this.#queue.enter(orgId);
     const thread = this.#idle.pop() ?? this.#start();
     return new ReaderOnThread(thread, () => {
       if (this.#all.has(thread)) this.#idle.push(thread);
-      this.#turnstile.leave(orgId);
+      this.#queue.leave(orgId);
     });
   }
 

@@ -1,7 +1,7 @@
 import { PATIENCE } from '#patience';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { KeptAnswer } from './idempotency.ts';
-import { Turnstile } from './turnstile.ts';
+import { FairQueue } from './fair-queue.ts';
 
 /** Longer than a large answer takes from a healthy PostgreSQL, and short for a caller who waits. */
 const PATIENCE_MS = 5_000 * PATIENCE;
@@ -19,7 +19,7 @@ type ReadKept = (claim: string, whenLarge: () => Promise<void>) => Promise<KeptA
  */
 export class Replays {
   readonly #read: ReadKept;
-  readonly #turnstile = new Turnstile(LARGE_AT_ONCE);
+  readonly #queue = new FairQueue(LARGE_AT_ONCE);
 
   constructor(read: ReadKept) {
     this.#read = read;
@@ -35,13 +35,13 @@ export class Replays {
     let isLate = false;
     let isInside = false;
     const whenLarge = async (): Promise<void> => {
-      await this.#turnstile.enter(orgId);
+      await this.#queue.enter(orgId);
       isInside = true;
       if (isLate) throw new Error('nobody waits for this stored answer any more');
     };
     // One that is read too late is in memory all the same, and keeps its place.
     const reading = this.#read(claim, whenLarge).finally(() => {
-      if (isInside) this.#turnstile.leave(orgId);
+      if (isInside) this.#queue.leave(orgId);
     });
     try {
       return await Promise.race([reading, late]);

@@ -9,7 +9,7 @@ import { type ArrivalDeps, takeArrival } from './admit/arrival.ts';
 import { type RecordDeps, recordRefusal } from './admit/refusals.ts';
 import type { Routed } from './route.ts';
 import type { Read } from './read-prompt.ts';
-import type { Turnstile } from './turnstile.ts';
+import type { FairQueue } from './fair-queue.ts';
 
 export interface ScreenDeps extends Pick<ArrivalDeps, 'outage' | 'roomIn'> {
   admissions: ArrivalDeps['admissions'] & RecordDeps['admissions'];
@@ -17,7 +17,7 @@ export interface ScreenDeps extends Pick<ArrivalDeps, 'outage' | 'roomIn'> {
   /** The second stage, for what the rules let through; none when it is not configured. */
   moderator?: Pick<Moderator, 'judge'> | undefined;
   /** How many it judges at once, and of one organisation. */
-  judging: Pick<Turnstile, 'enter' | 'leave'>;
+  judging: Pick<FairQueue, 'enter' | 'leave'>;
   supportEmail: string;
   events: Pick<ApiEvents, 'unjudged' | 'storeFailed'>;
   /** Epoch milliseconds. */

@@ -4,7 +4,7 @@ import { PLANS } from '#shared/kernel/plan.ts';
 
 /**
  * The schema is the single source: it validates, types, documents (OpenAPI 3.1) and words the refusals.
- * `x-expected` overrides the words that `expectation` would make from the keywords.
+ * `x-expected` overrides the words that `schemaWords` would make from the keywords.
  */
 
 /** A member that may be left out. Clients send null for "not set", so null means the same as leaving it out. */

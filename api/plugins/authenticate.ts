@@ -14,7 +14,7 @@ import { KEY_LENGTH } from '#shared/keys/format.ts';
 import { type Addresses, type Organisations, refusal } from './rates.ts';
 
 /**
- * The demand of a route: a scope; `any` valid key; `session`, where the dashboard signs people in by
+ * What a route requires: a scope; `any` valid key; `session`, where the dashboard signs people in by
  * itself; or `public`, for what the whole world may read.
  */
 export type RouteScope = Scope | 'any' | 'session' | 'public';
@@ -84,12 +84,12 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
   const admit = (
     request: FastifyRequest,
     credential: Credential | null,
-    demand: Scope | 'any',
+    required: Scope | 'any',
   ): Credential => {
     if (credential === null) throw invalidApiKey();
     const at = now();
     try {
-      authorize(credential, demand, { now: at, supportEmail });
+      authorize(credential, required, { now: at, supportEmail });
     } catch (error) {
       // The key is good: its caller is told where it stands, and what is refused counts as its.
       if (error instanceof Fault && error.status === 403) request.credential = credential;
@@ -120,12 +120,12 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     const refused = refusal(options.addresses?.waitOf(request.ip) ?? 0);
     if (refused !== undefined) throw refused;
   };
-  const check = (request: FastifyRequest, demand: Scope | 'any') => {
+  const check = (request: FastifyRequest, required: Scope | 'any') => {
     const token = parseBearer(request.headers.authorization);
     const found = credentials.lookup(token, () => mayRead(request));
     return found instanceof Promise
-      ? found.then((credential) => admit(request, credential, demand))
-      : admit(request, found, demand);
+      ? found.then((credential) => admit(request, credential, required))
+      : admit(request, found, required);
   };
   app.decorateRequest('authenticateAgain', function (this: FastifyRequest) {
     const { scope } = this.routeOptions.config;

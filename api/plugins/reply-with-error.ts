@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
-import { expectation, type Schema } from '#shared/kernel/expectation.ts';
+import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
 import { notOffered } from '#api/openai/not-offered.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
@@ -229,7 +229,7 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
   const canBeNamed = typeof unknown === 'string' && /^\w{1,64}$/.test(unknown);
   if (canBeNamed) path.push(unknown);
   const name = dotted(path) || 'request';
-  const wanted = expectation(unmetSchema(validation, instancePath));
+  const wanted = schemaWords(unmetSchema(validation, instancePath));
   const message =
     missing !== undefined
       ? `\`${name}\` is required.`

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '#shared/config/config.ts';
-import { LEASH } from './role-process.ts';
+import { PARENT_WATCH } from './role-process.ts';
 
 const PROGRAM = fileURLToPath(new URL('./compile.ts', import.meta.url));
 /** It takes two seconds of a core. Where it takes this long, the processes compile for themselves, as when it fails. */
@@ -32,7 +32,7 @@ export class Compilation {
       return;
     }
     const urls = entries.map(({ href }) => href);
-    const child = spawn(process.execPath, ['--import', LEASH, PROGRAM, ...urls], {
+    const child = spawn(process.execPath, ['--import', PARENT_WATCH, PROGRAM, ...urls], {
       env,
       // The channel tells it when the launcher is gone.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -5,7 +5,7 @@ import { eachLine } from '#embedded/each-line.ts';
 import { LOCALHOST } from '#shared/kernel/localhost.ts';
 
 /** Imported first by every process, so that it ends with the launcher. */
-export const LEASH = new URL('./leash.ts', import.meta.url).href;
+export const PARENT_WATCH = new URL('./parent-watch.ts', import.meta.url).href;
 
 /** Which program to run, and how. */
 export interface RoleCommand {
@@ -45,7 +45,7 @@ export class RoleProcess {
   constructor(command: RoleCommand) {
     this.command = command;
     const program = [fileURLToPath(command.entry), ...(command.args ?? [])];
-    const flags = [`--max-semi-space-size=${command.semiSpaceMib}`, '--import', LEASH];
+    const flags = [`--max-semi-space-size=${command.semiSpaceMib}`, '--import', PARENT_WATCH];
     this.#child = spawn(process.execPath, [...flags, ...program], {
       cwd: command.cwd,
       env: { MALLOC_ARENA_MAX, ...command.env },

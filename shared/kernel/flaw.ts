@@ -1,5 +1,5 @@
 import { Format } from 'typebox/format';
-import { expectation, type Schema } from './expectation.ts';
+import { schemaWords, type Schema } from './schema-words.ts';
 
 /** The first thing that is wrong with a value. */
 export interface Flaw {
@@ -37,7 +37,7 @@ export function dotted(path: Flaw['path']): string {
 }
 
 function refuse(schema: Schema, path: Flaw['path']): Flaw {
-  return { kind: 'wrong', path, wanted: expectation(schema) };
+  return { kind: 'wrong', path, wanted: schemaWords(schema) };
 }
 
 function diagnoseObject(
@@ -48,7 +48,7 @@ function diagnoseObject(
   const properties = schema.properties ?? {};
   for (const key of schema.required ?? []) {
     if (value[key] !== undefined) continue;
-    return { kind: 'missing', path: [...path, key], wanted: expectation(properties[key] ?? {}) };
+    return { kind: 'missing', path: [...path, key], wanted: schemaWords(properties[key] ?? {}) };
   }
   if (schema.additionalProperties === false) {
     const unknown = Object.keys(value).find((key) => !Object.hasOwn(properties, key));

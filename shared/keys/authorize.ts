@@ -3,8 +3,8 @@ import type { AccountState } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { stateAt } from './lifecycle.ts';
 
-/** The demand of a route: one scope, or any valid key. */
-export type Demand = Scope | 'any';
+/** What a route requires: one scope, or any valid key. */
+export type RequiredScope = Scope | 'any';
 
 /** Missing, malformed, mistyped and unknown keys are one answer, so that answers do not tell which keys exist. */
 export function invalidApiKey(): Fault {
@@ -12,13 +12,13 @@ export function invalidApiKey(): Fault {
 }
 
 /**
- * Decides whether `credential` may use a route that demands `demand`, at `now` (epoch milliseconds).
+ * Decides whether `credential` may use a route that requires `required`, at `now` (epoch milliseconds).
  * The key's own state comes first, then the account's, then the scope. Throws the refusal; that of an account names
  * `supportEmail`.
  */
 export function authorize(
   credential: Credential,
-  demand: Demand,
+  required: RequiredScope,
   { now, supportEmail }: { now: number; supportEmail: string },
 ): void {
   // A credential carries no revocation time; `stateAt` only needs one to decide on purging.
@@ -33,8 +33,8 @@ export function authorize(
   if (credential.accountState !== 'active') {
     throw refusalOfAccount(credential.accountState, supportEmail);
   }
-  if (demand !== 'any' && !credential.scopes.includes(demand)) {
-    throw new Fault('insufficient_scope', { values: { scope: demand } });
+  if (required !== 'any' && !credential.scopes.includes(required)) {
+    throw new Fault('insufficient_scope', { values: { scope: required } });
   }
 }
 

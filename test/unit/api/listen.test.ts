@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
-import { Departure } from '#api/departure.ts';
+import { GracefulShutdown } from '#api/graceful-shutdown.ts';
 import { listen } from '#api/listen.ts';
 import { isMissing } from '#shared/kernel/localhost.ts';
 import { HAS_IPV6 } from '#test/support/localhost.ts';
@@ -8,16 +8,16 @@ import { HAS_IPV6 } from '#test/support/localhost.ts';
 it('localhost is this machine’s address of either family, where it has both, and both are left together', async () => {
   const app = Fastify();
   app.get('/', (request, reply) => reply.send(request.socket.localAddress));
-  const departure = new Departure(app.server);
+  const shutdown = new GracefulShutdown(app.server);
   onTestFinished(() => app.close());
-  const port = await listen(app, departure, { port: 0, host: 'localhost', reusePort: false });
+  const port = await listen(app, shutdown, { port: 0, host: 'localhost', reusePort: false });
   const ask = async (host: string): Promise<string> =>
     (await fetch(`http://${host}:${port}/`)).text();
 
   expect(await ask('127.0.0.1')).toBe('127.0.0.1');
   if (HAS_IPV6) expect(await ask('[::1]')).toBe('::1');
 
-  await departure.leave(0);
+  await shutdown.leave(0);
   for (const host of ['127.0.0.1', '[::1]'])
     await expect(ask(host)).rejects.toThrow('fetch failed');
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import Type, { type TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { describe, expect, it } from 'vitest';
-import type { Schema } from '#shared/kernel/expectation.ts';
+import type { Schema } from '#shared/kernel/schema-words.ts';
 import { findFlaw } from '#shared/kernel/flaw.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';

@@ -3,7 +3,7 @@ import type { Credential } from '#shared/keys/credential.ts';
 import type { AccountState } from '#shared/accounts/account.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { authorize, type Demand } from '#shared/keys/authorize.ts';
+import { authorize, type RequiredScope } from '#shared/keys/authorize.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 
 const credential = (over: Partial<Credential> = {}): Credential => ({
@@ -23,11 +23,11 @@ const credential = (over: Partial<Credential> = {}): Credential => ({
 
 function outcome(
   over: Partial<Credential>,
-  demand: Demand = 'inference:write',
+  required: RequiredScope = 'inference:write',
   now = 1_000,
 ): string {
   try {
-    authorize(credential(over), demand, { now, supportEmail: 'support@docket.example' });
+    authorize(credential(over), required, { now, supportEmail: 'support@docket.example' });
     return 'admitted';
   } catch (error) {
     if (error instanceof Fault) return `${error.status} ${error.code}`;

@@ -1,4 +1,4 @@
-import { Turnstile } from '#api/inference/turnstile.ts';
+import { FairQueue } from '#api/inference/fair-queue.ts';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiEvents } from '#api/events.ts';
@@ -241,7 +241,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       decoder: () => undefined,
       promptFits: () => true,
     } as unknown as InferenceDeps['tokens'],
-    judging: new Turnstile(1),
+    judging: new FairQueue(1),
     mediaUrls: 'any',
     supportEmail: 'support@example.com',
     roomIn: ({ capacity }) => ({ region: capacity, org: capacity }),

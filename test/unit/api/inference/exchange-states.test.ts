@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  type Act,
-  afterEvent,
-  begun,
-  type ExchangeEvent,
-} from '#api/inference/exchange/states.ts';
+import { type Act, afterEvent, begun, type ExchangeEvent } from '#api/inference/exchange/states.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { runs } from '#test/support/depth.ts';
@@ -30,7 +25,10 @@ const reply: fc.Arbitrary<{ reply: Reply; payload: string }> = fc
       case 'receipt':
         return { reply: { id, attempt, kind }, payload: of('receipt') };
       case 'error':
-        return { reply: { ...head, kind, error: { code: 'worker_lost', message: '' } }, payload: '' };
+        return {
+          reply: { ...head, kind, error: { code: 'worker_lost', message: '' } },
+          payload: '',
+        };
       case 'moved':
         return { reply: { id, attempt, kind, region: 'eu', entryId: '8-0' }, payload: '' };
       case 'answer':
@@ -61,7 +59,8 @@ function actsOf(events: readonly ExchangeEvent[]): Act[] {
     const before = structuredClone({ ...state, entry: undefined });
     const [next, acts] = afterEvent(state, one);
     expect(structuredClone({ ...state, entry: undefined })).toEqual(before);
-    isAwaited = acts.some((act) => act.do === 'wait for the receipt') || (isAwaited && one.kind !== 'late');
+    isAwaited =
+      acts.some((act) => act.do === 'wait for the receipt') || (isAwaited && one.kind !== 'late');
     if (state.is === 'ended') expect(acts).toEqual([]);
     state = next;
     done.push(...acts);

@@ -4,7 +4,7 @@ import { ReaderHere } from '#api/inference/body-reader.ts';
 import { screened } from '#api/inference/screen.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { routed } from '#api/inference/route.ts';
-import { Turnstile } from '#api/inference/turnstile.ts';
+import { FairQueue } from '#api/inference/fair-queue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';
@@ -251,7 +251,7 @@ describe('what is asked before the second stage', () => {
   it('an organisation has a bounded number of requests judged at once, and the next when one of them has been', async () => {
     const answers: ((moderation: Moderation) => void)[] = [];
     const moderator = { judge: () => new Promise<Moderation>((resolve) => answers.push(resolve)) };
-    const judging = new Turnstile(3, 2);
+    const judging = new FairQueue(3, 2);
     const all = Array.from({ length: 3 }, () => bring({ moderator, judging }).verdict);
     await vi.waitFor(() => expect(answers).toHaveLength(2));
     await turn();

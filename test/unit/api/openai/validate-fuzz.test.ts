@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Compile } from 'typebox/compile';
 import { findFlaw } from '#shared/kernel/flaw.ts';
-import type { Schema } from '#shared/kernel/expectation.ts';
+import type { Schema } from '#shared/kernel/schema-words.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { Departure } from '#api/departure.ts';
+import { GracefulShutdown } from '#api/graceful-shutdown.ts';
 
 /** Above the time after which a leaving server gives up a connection on which nothing comes. */
 const HELD_UP_MS = 1_200;
@@ -24,13 +24,13 @@ function asked(server: Server): Promise<string> {
 
 it('a request that came while the process was held up is answered, though its connection had been idle for too long', async () => {
   const server = createServer((_request, response) => response.end('answered'));
-  const departure = new Departure(server);
+  const shutdown = new GracefulShutdown(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => server.closeAllConnections());
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
   await new Promise((resolve) => server.once('connection', resolve));
 
-  const left = departure.leave(0);
+  const left = shutdown.leave(0);
   // Written at once, by the thread that is the server's too: it lies there unread until the time is over.
   client.write(REQUEST);
   hold(HELD_UP_MS);
@@ -41,11 +41,11 @@ it('a request that came while the process was held up is answered, though its co
 
 it('a connection that came while the process was held up is answered, though it was to listen no more', async () => {
   const server = createServer((_request, response) => response.end('answered'));
-  const departure = new Departure(server);
+  const shutdown = new GracefulShutdown(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => server.closeAllConnections());
 
-  const left = departure.leave(LAME_DUCK_MS);
+  const left = shutdown.leave(LAME_DUCK_MS);
   await turn();
   const answer = asked(server);
   // It connects in this turn of the loop; the next one begins with timers, and ends with what came in.
@@ -64,13 +64,13 @@ it('a connection that came while the last turn was held up is answered', async (
     late ??= asked(server);
     hold(2 * LAME_DUCK_MS);
   });
-  const departure = new Departure(server);
+  const shutdown = new GracefulShutdown(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => server.closeAllConnections());
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
   await new Promise((resolve) => server.once('connection', resolve));
 
-  const left = departure.leave(LAME_DUCK_MS);
+  const left = shutdown.leave(LAME_DUCK_MS);
   await turn();
   client.write(REQUEST);
   // The next turn begins with the end of the lame-duck time, and then reads this request.
@@ -84,12 +84,12 @@ it('a connection that came while the last turn was held up is answered', async (
 
 it('an idle connection ends', async () => {
   const server = createServer();
-  const departure = new Departure(server);
+  const shutdown = new GracefulShutdown(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
   await new Promise((resolve) => server.once('connection', resolve));
 
-  await departure.leave(0);
+  await shutdown.leave(0);
 
   expect(await text(client)).toBe('');
 });

@@ -2,7 +2,7 @@
  * Lets requests in to what few can have at once: a bounded number of an organisation at a time, in the order in which they
  * came, so that an organisation with many of them waits for itself.
  */
-export class Turnstile {
+export class FairQueue {
   readonly #insideMax: number;
   readonly #ofOneMax: number;
   readonly #inside = new Map<string, number>();

@@ -18,7 +18,7 @@ type HttpSocket = Socket & { _httpMessage?: ServerResponse | null };
  * every answer from now on says `Connection: close`, so that clients open their next connection elsewhere, and what stays
  * idle goes: as late as the process serves anyway, since a client that is held up hears late that a connection is gone.
  */
-export class Departure {
+export class GracefulShutdown {
   readonly #server: Server;
   readonly #sockets = new Set<HttpSocket>();
   /** What takes connections for the server on other addresses. */

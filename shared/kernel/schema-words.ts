@@ -27,7 +27,7 @@ export interface Schema {
 }
 
 /** What a schema wants, in words that follow "must be": "a number from 0 to 2". */
-export function expectation(schema: Schema): string {
+export function schemaWords(schema: Schema): string {
   const words = schema['x-expected'];
   if (words !== undefined) return words;
   if (schema.anyOf !== undefined) return ofUnion(schema.anyOf);
@@ -52,7 +52,7 @@ const WORDS_OF_TYPE: Readonly<Record<string, (schema: Schema) => string>> = {
 
 /** Null is not mentioned: it is the same as leaving the member out. */
 function ofUnion(alternatives: readonly Schema[]): string {
-  const words = alternatives.filter((one) => one.type !== 'null').map(expectation);
+  const words = alternatives.filter((one) => one.type !== 'null').map(schemaWords);
   return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
