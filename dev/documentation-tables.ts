@@ -4,7 +4,6 @@
  */
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TSchema } from 'typebox';
@@ -16,11 +15,6 @@ import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
 import { fieldRows } from './receipt-table.ts';
 import { responseRows } from './responses-table.ts';
-
-interface ImportRule {
-  name: string;
-  comment: string;
-}
 
 /** Name of a table, as its marks say it → its text. */
 const TABLES: Readonly<Record<string, () => string>> = {
@@ -43,7 +37,6 @@ const TABLES: Readonly<Record<string, () => string>> = {
     const { head, rows } = comparedModels();
     return table(head, rows);
   },
-  imports: importsTable,
   metrics: metricsTable,
   receipt: () => fieldTable(RECEIPT, ['credentialSubject', 'measurement', 'proof']),
   inference: () => fieldTable(RECEIPT.properties.credentialSubject),
@@ -128,19 +121,6 @@ function survivesTable(): string {
   return table(
     ['what happens', 'what holds'],
     rules.map(({ sentence }) => sentence.split(/: (.*)/).slice(0, 2)),
-  );
-}
-
-/** The rules of imports. Those of the subjects differ in their place in the order alone, which the page says above. */
-function importsTable(): string {
-  const path = fileURLToPath(new URL('../.dependency-cruiser.cjs', import.meta.url));
-  const { forbidden } = createRequire(import.meta.url)(path) as { forbidden: ImportRule[] };
-  const rules = Map.groupBy(forbidden, ({ name }) =>
-    name.replace(/^\w+(?=-imports-earlier-subjects$)/, '<subject>'),
-  );
-  return table(
-    ['rule', 'why'],
-    [...rules].map(([name, [rule]]) => [`\`${name}\``, rule!.comment]),
   );
 }
 
