@@ -29,7 +29,10 @@ export function nodeHash(left: Hash, right: Hash): Hash {
 
 /** True when both are the same bytes. Roots are public, so the time it takes may depend on them. */
 export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+  if (a.length !== b.length) return false;
+  // A callback for each byte takes ten times as long, and fsck compares three of a row.
+  for (let at = 0; at < a.length; at += 1) if (a[at] !== b[at]) return false;
+  return true;
 }
 
 /** The largest power of two below `size`; `size` at least 2, at most 2^53. */
