@@ -3,9 +3,10 @@ import { invalidParam } from '#shared/kernel/errors.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
 
 /**
- * Refuses members that equal a known one but for the case of their letters: `"Messages"` beside `messages`. Some upstreams
- * (Go's decoder among them) match names without regard to case and take the last, so such a member would be read there
- * and by no check here. Names inside free objects (a tool's JSON Schema) are the caller's own.
+ * Refuses members that are known ones in another spelling: `"Messages"` beside `messages`, `"maxTokens"` beside `max_tokens`.
+ * Some upstreams (Go's decoders, and those of protocol buffers) take such names for the known ones, and of several the last,
+ * so such a member would be read there and by no check here. Names inside free objects (a tool's JSON Schema) are the
+ * caller's own.
  * @throws Fault `invalid_<param>` with the path of the member
  */
 export type CheckCase = (body: object) => void;
@@ -14,8 +15,8 @@ export type CheckCase = (body: object) => void;
 interface Shape {
   /** The known members, each with what is known below it. */
   readonly members: Map<string, Shape>;
-  /** Known members by their folded names. */
-  readonly folded: Map<string, string>;
+  /** Known members by what all spellings of their names have in common. */
+  readonly likenesses: Map<string, string>;
   /** Of the elements, where the value may be an array. */
   items: Shape | undefined;
 }
@@ -54,13 +55,13 @@ function walk(value: unknown, shape: Shape, path: (string | number)[]): void {
 }
 
 function refuseLikeness(name: string, shape: Shape, path: readonly (string | number)[]): void {
-  const known = shape.folded.get(fold(name));
+  const known = shape.likenesses.get(likenessOf(name));
   if (known === undefined) return;
   const here = dotted([...path, known]);
   // The parameter is the known one, and not the caller's spelling: that may be any text.
   throw invalidParam(
     String(path[0] ?? known),
-    `\`${here}\` must be spelt in lower case: a member of its name in other letters is there.`,
+    `\`${here}\` must be spelt in this way: a member of its name in another spelling is there.`,
     here,
   );
 }
@@ -80,7 +81,7 @@ export function likenessOf(name: string): string {
 }
 
 function emptyShape(): Shape {
-  return { members: new Map(), folded: new Map(), items: undefined };
+  return { members: new Map(), likenesses: new Map(), items: undefined };
 }
 
 interface SchemaParts {
@@ -96,7 +97,7 @@ function shapeOf(schema: TSchema, shape: Shape): Shape {
   if (items !== undefined) shape.items = shapeOf(items, shape.items ?? emptyShape());
   for (const [name, property] of Object.entries(properties)) {
     shape.members.set(name, shapeOf(property, shape.members.get(name) ?? emptyShape()));
-    shape.folded.set(fold(name), name);
+    shape.likenesses.set(likenessOf(name), name);
   }
   return shape;
 }

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
+import {
+  validateChat,
+  validateCompletion,
+  validateEmbedding,
+  validateResponse,
+} from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
 const message = { role: 'user', content: 'x' };
@@ -16,7 +21,7 @@ function refusal(work: () => unknown): { code: string; param: string | null } | 
   }
 }
 
-describe('a member that equals a known one but for the case of its letters is refused', () => {
+describe('a member that is a known one in another spelling is refused', () => {
   it.each<[string, object, string, string]>([
     ['Messages', { Messages: [message] }, 'messages', 'messages'],
     ['MESSAGES', { MESSAGES: 'anything' }, 'messages', 'messages'],
@@ -24,6 +29,38 @@ describe('a member that equals a known one but for the case of its letters is re
     ['a Kelvin sign', { toKen: 1, max_toKens: 1 }, 'max_tokens', 'max_tokens'],
     ['Stream', { Stream: true }, 'stream', 'stream'],
     ['Region', { Region: 'eu-west' }, 'region', 'region'],
+    ['maxTokens', { maxTokens: 1_000_000 }, 'max_tokens', 'max_tokens'],
+    [
+      'max-completion-tokens',
+      { 'max-completion-tokens': 9 },
+      'max_completion_tokens',
+      'max_completion_tokens',
+    ],
+    [
+      'includeUsage',
+      { stream: true, stream_options: { includeUsage: true } },
+      'stream_options',
+      'stream_options.include_usage',
+    ],
+    [
+      'imageUrl in a part',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'image_url', image_url: { url: 'x' }, imageUrl: { url: 'y' } }],
+          },
+        ],
+      },
+      'messages',
+      'messages[0].content[0].image_url',
+    ],
+    [
+      'toolCalls of a message',
+      { messages: [{ ...message, toolCalls: [] }] },
+      'messages',
+      'messages[0].tool_calls',
+    ],
     [
       'Content in a message',
       { messages: [{ ...message, Content: 'y' }] },
@@ -85,11 +122,13 @@ describe('a member that equals a known one but for the case of its letters is re
     expect(found).toEqual({ code: `invalid_${param}`, param: path });
   });
 
-  it('in completions and embeddings as well', () => {
+  it('in completions, embeddings and responses as well', () => {
     const completion = { model: 'm', prompt: 'x', Prompt: 'y' };
-    const embedding = { model: 'm', input: 'x', INPUT: 'y' };
+    const embedding = { model: 'm', input: 'x', encodingFormat: 'float' };
+    const response = { model: 'm', input: 'x', maxOutputTokens: 9 };
     expect(refusal(() => validateCompletion(completion))?.param).toBe('prompt');
-    expect(refusal(() => validateEmbedding(embedding))?.param).toBe('input');
+    expect(refusal(() => validateEmbedding(embedding))?.param).toBe('encoding_format');
+    expect(refusal(() => validateResponse(response))?.param).toBe('max_output_tokens');
   });
 
   it('in any spelling of any field of the body', () => {
@@ -101,16 +140,22 @@ describe('a member that equals a known one but for the case of its letters is re
       'user',
       'receipt',
       'top_k',
+      'max_tokens',
+      'response_format',
     ] as const;
     fc.assert(
-      fc.property(fc.constantFrom(...fields), fc.infiniteStream(fc.boolean()), (field, upper) => {
-        const spelt = field
-          .split('')
-          .map((letter) => (upper.next().value === true ? letter.toUpperCase() : letter))
-          .join('');
-        fc.pre(spelt !== field);
-        expect(refusal(() => validateChat({ ...chat, [spelt]: 1 }))?.param).toBe(field);
-      }),
+      fc.property(
+        fc.constantFrom(...fields),
+        fc.constantFrom('_', '-', ''),
+        fc.infiniteStream(fc.boolean()),
+        (field, gap, upper) => {
+          const spelt = Array.from(field.replaceAll('_', gap), (letter) =>
+            upper.next().value === true ? letter.toUpperCase() : letter,
+          ).join('');
+          fc.pre(spelt !== field);
+          expect(refusal(() => validateChat({ ...chat, [spelt]: 1 }))?.param).toBe(field);
+        },
+      ),
     );
   });
 });
@@ -118,7 +163,7 @@ describe('a member that equals a known one but for the case of its letters is re
 it('names inside a tool’s own schema are the caller’s', () => {
   const parameters = {
     type: 'object',
-    properties: { Name: {}, Content: {}, Messages: {} },
+    properties: { Name: {}, Content: {}, Messages: {}, maxTokens: {} },
     Type: 1,
   };
   const tools = [{ type: 'function', function: { name: 'f', parameters } }];
