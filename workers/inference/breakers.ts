@@ -20,13 +20,14 @@ const REMEMBERED_MAX = 32;
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
 /** What no request provokes: it counts as often as it happens, for any caller. */
 const OF_THE_ENDPOINT = new Set<UpstreamFailure['kind']>(['connection', 'timeout']);
-/** A request is wrong, or one of too many, or asks for too much; or its client leaves, or reads too slowly. */
-const OF_THE_CALLER = new Set<UpstreamFailure['kind']>([
+/** A request is wrong, or one of too many, or asks for too much; its client leaves, or reads too slowly; or we fail. */
+const OF_OTHERS = new Set<UpstreamFailure['kind']>([
   'rejected',
   'aborted',
   'too_large',
   'slow_client',
   'rate_limited',
+  'own_fault',
 ]);
 
 /** Whose call it was. */
@@ -162,9 +163,9 @@ export class Breakers {
   }
 }
 
-/** What a caller provokes says nothing about the endpoint. */
+/** What a caller provokes, or we do, says nothing about the endpoint. */
 function mayBeTheEndpoint({ kind, status }: UpstreamFailure): boolean {
-  return !OF_THE_CALLER.has(kind) && (status === undefined || !ABOUT_THE_REQUEST.has(status));
+  return !OF_OTHERS.has(kind) && (status === undefined || !ABOUT_THE_REQUEST.has(status));
 }
 
 /** Whether a failure tells more than those before it. */

@@ -307,10 +307,16 @@ export class Run {
 
   /** An answer that had begun did not come to its end: it counts against its endpoint like a call that failed at once. */
   #brokeOff(target: Target, failure: UpstreamFailure): void {
-    const { breakers, events, now } = this.#deps;
+    const { breakers, now } = this.#deps;
     const { region } = this.#entry;
     breakers.failed(target.endpoint.name, region, failure, this.#caller, now());
-    events.upstreamFailed(this.#entry, target, failure);
+    this.#note(target, failure);
+  }
+
+  #note(target: Target, failure: UpstreamFailure): void {
+    const { events } = this.#deps;
+    if (failure.kind === 'own_fault') events.runCrashed(this.#entry, failure.cause);
+    else events.upstreamFailed(this.#entry, target, failure);
   }
 
   async #fail(error: unknown): Promise<void> {
@@ -342,7 +348,7 @@ export class Run {
   }
 
   #plan(): CallPlan {
-    const { events, catalogue, breakers, now } = this.#deps;
+    const { catalogue, breakers, now } = this.#deps;
     const entry = this.#entry;
     return {
       targets: targetsOf(catalogue(), entry.model, entry.region),
@@ -357,7 +363,7 @@ export class Run {
         this.#call = call;
         this.#calledAt = this.#deps.now();
       },
-      onFailure: (target, failure) => events.upstreamFailed(entry, target, failure),
+      onFailure: (target, failure) => this.#note(target, failure),
     };
   }
 

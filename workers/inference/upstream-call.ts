@@ -9,6 +9,7 @@ import type {
 import { isErrorBody } from './providers/error-body.ts';
 import {
   failureOfErrorBody,
+  ownFault,
   UpstreamError,
   type UpstreamFailure,
 } from './providers/upstream-failure.ts';
@@ -75,13 +76,20 @@ export function callForAnswer(
     onEnd: () => fail({ kind: 'malformed', detail: 'the answer is empty' }),
     onFailure: fail,
   };
-  return { opened: promise, call: provider.call(request, sink) };
+  const call = provider.call(
+    request,
+    guarded(sink, (error) => {
+      fail(ownFault(error));
+      call.abort();
+    }),
+  );
+  return { opened: promise, call };
 }
 
 /**
  * One call for a stream, whose payloads go to `onPayload`. It counts as open with its first payload that has a choice:
  * until then the client has seen nothing and the call may be made again, so an error inside an HTTP 200 is caught here.
- * A payload on which `onPayload` throws an UpstreamError ends the stream with that failure.
+ * A payload on which `onPayload` throws ends the stream: with the failure of an UpstreamError, else with a fault of our own.
  */
 export function callForStream(
   provider: Provider,
@@ -96,15 +104,6 @@ export function callForStream(
     if (state === 'open') end({ failure });
     else reject(new UpstreamError(failure));
     state = 'over';
-  };
-  const take = (payload: string, chunk: JsonObject): void => {
-    try {
-      onPayload(payload, chunk);
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error;
-      fail(error.failure);
-      call.abort();
-    }
   };
   const sink: UpstreamSink = {
     onAnswer(text, joules) {
@@ -132,7 +131,7 @@ export function callForStream(
         state = 'open';
         open({ ended });
       }
-      take(payload, chunk);
+      onPayload(payload, chunk);
     },
     onEnd(clean, joules) {
       if (state === 'open') end({ failure: null, clean, joules });
@@ -140,8 +139,34 @@ export function callForStream(
     },
     onFailure: fail,
   };
-  const call = provider.call(request, sink);
+  const call = provider.call(
+    request,
+    guarded(sink, (error) => {
+      fail(error instanceof UpstreamError ? error.failure : ownFault(error));
+      call.abort();
+    }),
+  );
   return { opened, call };
+}
+
+/**
+ * Hears what an upstream says, and hands over what is thrown then: a provider would take it for a failure of its connection,
+ * or have told its end already and say nothing more.
+ */
+function guarded(sink: UpstreamSink, onThrown: (error: unknown) => void): UpstreamSink {
+  const guard = (hear: () => void): void => {
+    try {
+      hear();
+    } catch (error) {
+      onThrown(error);
+    }
+  };
+  return {
+    onAnswer: (text, joules) => guard(() => sink.onAnswer(text, joules)),
+    onPayload: (text) => guard(() => sink.onPayload(text)),
+    onEnd: (clean, joules) => guard(() => sink.onEnd(clean, joules)),
+    onFailure: (failure) => sink.onFailure(failure),
+  };
 }
 
 /** How a stream of events begins. */

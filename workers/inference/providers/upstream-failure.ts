@@ -6,7 +6,7 @@ import { type ErrorBody, readErrorBody } from './error-body.ts';
 /**
  * Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's.
  * `unfinished`: it said that the stream is over, and not that the answer is. `slow_client`: its reader made the stream last
- * too long. `cut_off`: no call was made, because every circuit is open.
+ * too long. `cut_off`: no call was made, because every circuit is open. `own_fault`: what reads the answer here has failed.
  */
 export interface UpstreamFailure {
   kind:
@@ -21,6 +21,7 @@ export interface UpstreamFailure {
     | 'too_large'
     | 'slow_client'
     | 'cut_off'
+    | 'own_fault'
     | 'aborted';
   /** What happened, in our own words. */
   detail: string;
@@ -32,6 +33,17 @@ export interface UpstreamFailure {
   code?: string;
   param?: string;
   retryAfterMs?: number;
+  /** What was thrown, where the fault is our own. */
+  cause?: unknown;
+}
+
+/** What is thrown here while an answer is read says nothing about its upstream. */
+export function ownFault(cause: unknown): UpstreamFailure {
+  return {
+    kind: 'own_fault',
+    detail: 'its answer could not be read for a fault of our own',
+    cause,
+  };
 }
 
 /** An upstream fails a call: before anything of its answer was used, or with what its stream goes on to say. */
@@ -123,6 +135,7 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
     'The answer was read so slowly that its stream took more than an hour.',
   ),
   cut_off: new Fault('region_degraded', { values: { where: 'The region' } }),
+  own_fault: new Fault('internal_error'),
   aborted: upstreamError('The request was cancelled.'),
 };
 

@@ -141,7 +141,8 @@ describe('the breakers of a worker', () => {
     { kind: 'misconfigured', status: 403 },
     { kind: 'unavailable', status: 408 },
     { kind: 'misconfigured', status: 501 },
-  ] as const)('what a caller provokes opens no circuit: $kind $status', (failure) => {
+    { kind: 'own_fault' },
+  ] as const)('what a caller provokes, or we do, opens no circuit: $kind $status', (failure) => {
     const breakers = new Breakers(() => {});
     for (let n = 0; n < 50; n += 1)
       breakers.failed('e', 'eu', { ...failure, detail: '' }, by(`org_${n % 3}`, n), 0);

@@ -4,8 +4,10 @@ import { aliveKey, begunKey, bodyKey, claimedReplyKey, heldKey } from '#shared/l
 import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import { AnswerRoom } from '#workers/inference/answer-room.ts';
+import { Breakers } from '#workers/inference/breakers.ts';
 import { KeptByStreams } from '#workers/inference/kept-by-streams.ts';
 import { openStreamBounds } from '#workers/inference/stream-bounds.ts';
+import { OnTheWay } from '#workers/inference/stream-pace.ts';
 import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import {
@@ -752,6 +754,38 @@ describe('a stream that is ahead of its client', () => {
       expect(bounds.frames.chars).toBe(0);
     },
   );
+});
+
+describe('a fault of our own while an answer is read', () => {
+  const changes: unknown[][] = [];
+  const broken = () => {
+    const onTheWay = new OnTheWay();
+    let frames = 0;
+    vi.spyOn(onTheWay, 'add').mockImplementation((chars) => {
+      if (chars > 0 && ++frames % 2 === 0) throw new Error('a bug');
+    });
+    return {
+      streams: { ...openStreamBounds(() => Promise.resolve()), onTheWay },
+      breakers: new Breakers((...change) => changes.push(change)),
+    };
+  };
+
+  it('ends its stream at once, with an error and a receipt, and counts against no endpoint', async () => {
+    const provider = new ScriptedProvider((sink) => {
+      for (const text of ['a', 'b', 'c']) sink.onPayload(chunk(text));
+    });
+    const { run, outbox, handed, events } = workerWith(provider, broken());
+    for (let n = 1; n <= 9; n += 1) {
+      await run(delivery({ stream: true, id: `req_${n}` }));
+      expect(outbox.replies.at(-1)).toMatchObject({ error: { code: 'internal_error' } });
+      expect(handed()).toHaveLength(n);
+      expect(provider.aborts).toBe(n);
+    }
+    expect(handed()[0]!.record.outcome).toBe('truncated');
+    expect(events.slice(0, 2)).toEqual(['runCrashed', 'runFinished']);
+    expect(events).not.toContain('upstreamFailed');
+    expect(changes).toEqual([]);
+  });
 });
 
 describe('a cancelled request', () => {

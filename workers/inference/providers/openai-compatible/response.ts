@@ -9,7 +9,7 @@ import type { Pace } from '../../stream-pace.ts';
 import { EVENT_CHARS } from '../../stream-turns.ts';
 import { ENDINGS } from '../../responses/native.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
-import type { UpstreamFailure } from '../upstream-failure.ts';
+import { ownFault, type UpstreamFailure } from '../upstream-failure.ts';
 import { failureOfError, failureOfErrorEvent, failureOfStatus } from './failures.ts';
 
 /** An answer above this is not an answer: embeddings of 2,048 inputs at 3,072 dimensions are about 100 MB as text. */
@@ -112,13 +112,13 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (!this.#speaks) this.#startSpeaking();
-    if (this.#inflate === undefined) this.#read(chunk);
+    if (this.#inflate === undefined) this.#guarded(() => this.#read(chunk));
     else this.#inflate.write(chunk);
   }
 
   onResponseEnd(): void {
     if (this.#mode === 'over') clearTimeout(this.#timer);
-    if (this.#inflate === undefined) this.#onceRead(() => this.#finish());
+    if (this.#inflate === undefined) this.#guarded(() => this.#onceRead(() => this.#finish()));
     else this.#inflate.end();
   }
 
@@ -140,11 +140,11 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
         : name === 'deflate'
           ? createInflate()
           : createGunzip();
-    inflate.on('data', (chunk: Buffer) => this.#inLaterTurn(() => this.#read(chunk)));
-    inflate.on('end', () => this.#inLaterTurn(() => this.#onceRead(() => this.#finish())));
+    inflate.on('data', (chunk: Buffer) => this.#guarded(() => this.#read(chunk)));
+    inflate.on('end', () => this.#guarded(() => this.#onceRead(() => this.#finish())));
     const detail = 'its compressed answer cannot be read';
     inflate.on('error', () =>
-      this.#inLaterTurn(() => this.#onceRead(() => this.#fail({ kind: 'malformed', detail }))),
+      this.#guarded(() => this.#onceRead(() => this.#fail({ kind: 'malformed', detail }))),
     );
     return inflate;
   }
@@ -234,19 +234,19 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       this.#inflate?.pause();
     }
     wait(() => {
-      if (this.#mode !== 'over') this.#inLaterTurn(() => this.#readOn());
+      if (this.#mode !== 'over') this.#guarded(() => this.#readOn());
     });
   }
 
   /**
-   * Reads in a turn of the event loop that is not the connection's. What is thrown in one of those fails the call; here it
-   * would end the process, and with it every other answer.
+   * Has what is thrown fail the call at once, as a fault of our own. In a turn of the connection it would be taken for one of
+   * the connection; in a later turn it would end the process, and with it every other answer.
    */
-  #inLaterTurn(read: () => void): void {
+  #guarded(read: () => void): void {
     try {
       read();
     } catch (error) {
-      this.#fail(failureOfError(error as Error));
+      this.#fail(ownFault(error));
     }
   }
 

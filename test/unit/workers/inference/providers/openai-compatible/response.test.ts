@@ -10,6 +10,8 @@ import { anyCharacter } from '#test/support/any-character.ts';
 const PATIENT = { energyHeader: undefined, firstByteMs: 60_000, totalMs: 60_000 };
 const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
 
+const OWN_FAULT = 'its answer could not be read for a fault of our own';
+
 afterEach(() => void vi.useRealTimers());
 
 interface Heard {
@@ -407,8 +409,17 @@ describe('a stream that is ahead of its client', () => {
     state.most = Infinity;
     state.fault = new Error('a fault of its reader');
     state.resume!();
-    expect(heard.slice(10)).toEqual(['the connection failed']);
+    expect(heard.slice(10)).toEqual([OWN_FAULT]);
     expect(calls).toEqual(['pause', 'abort']);
+  });
+
+  it('what is thrown as it comes fails this answer at once, though more of it waits to be read', () => {
+    const { response, call, calls, heard, state } = slow({});
+    state.fault = new Error('a fault of its reader');
+    const frames = Array.from({ length: 1_000 }, (_, n) => frame(n)).join('');
+    response.onResponseData(call, Buffer.from(frames));
+    expect(heard).toEqual([OWN_FAULT]);
+    expect(calls).toEqual(['abort']);
   });
 
   it('what is thrown while it is unpacked fails this answer, and ends no process', async () => {
@@ -417,7 +428,7 @@ describe('a stream that is ahead of its client', () => {
     response.onResponseData(call, gzipSync(frame(0)));
     response.onResponseEnd();
     await until(() => heard.length > 0);
-    expect(heard).toEqual(['the connection failed']);
+    expect(heard).toEqual([OWN_FAULT]);
     expect(calls).toEqual(['abort']);
   });
 });
