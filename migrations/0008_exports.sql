@@ -35,6 +35,8 @@ create table export (
 );
 create index export_by_org on export (org_id, id) where deleted_at is null;
 create index export_due on export (id) where deleted_at is null and status in ('queued', 'running');
+-- Whose turn it is: when an organisation's last export was begun.
+create index export_turn on export (org_id, started_at);
 create index export_expiring on export (expires_at) where status = 'ready';
 create index export_unremoved on export (id) where removed_at is null and (status in ('expired', 'failed') or deleted_at is not null);
 

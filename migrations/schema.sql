@@ -728,6 +728,7 @@ CREATE INDEX declaration_by_organisation ON public.declaration USING btree (org_
 CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
+CREATE INDEX export_turn ON public.export USING btree (org_id, started_at);
 CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
 CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_id) INCLUDE (refusal_rule, org_id) WHERE (kind = 'refused'::text);

@@ -101,15 +101,6 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
     async due(limit: number): Promise<string[]> {
       const rows = await db
         .selectFrom('export')
-        .leftJoin(
-          (eb) =>
-            eb
-              .selectFrom('export as any')
-              .select((of) => ['any.org_id', of.fn.max('any.started_at').as('began')])
-              .groupBy('any.org_id')
-              .as('turn'),
-          (join) => join.onRef('turn.org_id', '=', 'export.org_id'),
-        )
         .select('id')
         .where('deleted_at', 'is', null)
         .where((eb) =>
@@ -124,7 +115,15 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
             eb.and([eb('status', '=', 'running'), eb('run_at', '<', ago(RUN_SILENT_S))]),
           ]),
         )
-        .orderBy('turn.began', (order) => order.asc().nullsFirst())
+        .orderBy(
+          // Of each that waits by itself: of all organisations it was a look at every row.
+          (eb) =>
+            eb
+              .selectFrom('export as any')
+              .select((of) => of.fn.max('any.started_at').as('began'))
+              .whereRef('any.org_id', '=', 'export.org_id'),
+          (order) => order.asc().nullsFirst(),
+        )
         .orderBy('id')
         .limit(limit)
         .execute();
