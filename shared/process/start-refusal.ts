@@ -1,5 +1,7 @@
 import { CatalogueError } from '#shared/catalogue/problem.ts';
 import { ConfigError } from '#shared/config/config.ts';
+import { LaneKeyProblem } from '#shared/lanes/files/lane-keys.ts';
+import { VolatileRedis } from '#shared/lanes/redis/durability.ts';
 import { PeerProblem } from '#shared/lanes/redis/peers.ts';
 import { SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { PackError } from '#shared/screening/pack.ts';
@@ -16,6 +18,8 @@ export function startRefusal(error: unknown): string | undefined {
   if (error instanceof PackError) return `The screening rules cannot be used: ${error.message}`;
   if (error instanceof SigningKeyProblem)
     return `The signing keys cannot be used: ${error.message}`;
+  if (error instanceof LaneKeyProblem) return `The lane keys cannot be used: ${error.message}`;
+  if (error instanceof VolatileRedis) return error.message;
   if (error instanceof PeerProblem)
     return `This process cannot serve beside one that runs: ${error.message}. Mend that, or stop the other; one that was killed counts for some seconds more.`;
   return isWithoutDatabase(error)

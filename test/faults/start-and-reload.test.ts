@@ -15,6 +15,7 @@ import { until } from '#test/support/until.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });
+const forgetful = await startTestRedis();
 const directory = await mkdtemp(join(tmpdir(), 'docket-start-'));
 afterAll(() => rm(directory, { recursive: true }));
 ensureSigningKeys(join(directory, 'keys'));
@@ -119,6 +120,30 @@ describe('a start that a person has to make possible', () => {
       const ready = await fetch(`http://127.0.0.1:${started.metricsPort}/readyz`);
       expect(ready.status).toBe(200);
       expect(await started.stop()).toBe(0);
+    },
+  );
+
+  it.each(['api', 'inference', 'receipts'])(
+    '%s says in one line that it has no lane key, and exits with 78',
+    async (role) => {
+      const { code, lines } = await runMain(mainOf(role), {
+        LANE_KEYS_DIR: join(directory, 'no-lane-keys'),
+      });
+      const said = /^The lane keys cannot be used: No lane key in .*openssl rand 32/;
+      expect(lines.filter((line) => said.test(line))).toEqual([lines.at(-1)]);
+      expect(lines.join('\n')).not.toContain('start_failed');
+      expect(code).toBe(78);
+    },
+  );
+
+  it.each(['api', 'inference', 'ledger'])(
+    '%s says in one line that Redis would lose what it is given, and exits with 78',
+    async (role) => {
+      const { code, lines } = await runMain(mainOf(role), { REDIS_URL: forgetful.url });
+      const said = /^Redis is not safe to use: the append-only file is off\. Set appendonly yes/;
+      expect(lines.filter((line) => said.test(line))).toEqual([lines.at(-1)]);
+      expect(lines.join('\n')).not.toContain('start_failed');
+      expect(code).toBe(78);
     },
   );
 

@@ -29,18 +29,23 @@ export interface LaneKeyFile extends LaneKey {
   sealsFrom: number;
 }
 
+/** The lane keys of this process cannot be used, in words for who runs it, without key material. */
+export class LaneKeyProblem extends Error {
+  override readonly name = 'LaneKeyProblem';
+}
+
 const FILE_NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.key$/;
 /** A rotation is seen within a second; looking costs one listing and a stat per key. */
 const LOOK_MS = 1_000;
 
 /**
  * The keys in `dir`, oldest first.
- * @throws Error when there is none, or one cannot be used: with what an operator can do about it, and no key material.
+ * @throws LaneKeyProblem when there is none, or one cannot be used: with what an operator can do about it.
  */
 export function loadLaneKeys(dir: string): LaneKeyFile[] {
   const names = keyNames(dir);
   if (names.length === 0) {
-    throw new Error(
+    throw new LaneKeyProblem(
       `No lane key in ${dir}. Make one and bring it to every host: mkdir -p ${dir} && (umask 077; openssl rand ${LANE_KEY_BYTES} > ${dir}/$(date -u +%Y%m%dT%H%M%SZ).key)`,
     );
   }
@@ -90,7 +95,7 @@ export function sealingAt<Key extends { sealsFrom: number }>(
 /**
  * Seals for this process with the keys in `dir`, which may come and go while it runs. Keys that cannot be read then are
  * reported to `onError`, and those of before stay.
- * @throws Error when they cannot be read now: a process does not start without its keys.
+ * @throws LaneKeyProblem when they cannot be used now: a process does not start without its keys.
  */
 export function openSeals(
   dir: string,
@@ -139,12 +144,12 @@ function versionOf(dir: string): string {
 function readKey(path: string, name: string): LaneKeyFile {
   const { mode, size } = statSync(path);
   if ((mode & 0o077) !== 0) {
-    throw new Error(
+    throw new LaneKeyProblem(
       `${path} can be read by others. Run: chmod 600 ${path} (and rotate it if others were on this machine)`,
     );
   }
   if (size !== LANE_KEY_BYTES) {
-    throw new Error(`${path} does not hold ${LANE_KEY_BYTES} bytes.`);
+    throw new LaneKeyProblem(`${path} does not hold ${LANE_KEY_BYTES} bytes.`);
   }
   const bytes = readFileSync(path);
   return { id: laneKeyId(bytes), bytes, path, sealsFrom: timeOf(name) };
