@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions, showsHeldKey } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
@@ -5,16 +6,27 @@ import { boundConnections } from '#api/plugins/connections.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { errorAnswer } from '#api/plugins/error-envelope.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
+import { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { intake } from '#api/plugins/intake.ts';
 import { boundOpenRequests } from '#api/plugins/open-requests.ts';
 import {
   Addresses,
+  isOfAddress,
   limitAddresses,
   Organisations,
   type RatesOptions,
   Refusals,
+  takeOfAddress,
 } from '#api/plugins/rates.ts';
-import { faultOf, looksForPage, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
+import {
+  faultOf,
+  HEADERS_MAX,
+  looksForPage,
+  PARAMETERS_MAX,
+  replyWithError,
+  type ReplyWithErrorOptions,
+  sendFault,
+} from '#api/plugins/reply-with-error.ts';
 import { placeAddresses } from '#api/plugins/address-places.ts';
 import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
@@ -62,7 +74,7 @@ export interface AppOptions {
   connectionsMax: number;
   newRequestId: () => string;
   events: ApiEvents;
-  authenticate: Omit<AuthenticateOptions, 'addresses' | 'organisations' | 'supportEmail'>;
+  authenticate: Omit<AuthenticateOptions, 'addresses' | 'organisations' | 'held' | 'supportEmail'>;
   /** The rates of organisations on routes that run nothing. */
   buckets: RatesOptions['buckets'];
   /** The rate of an address that shows no good key, in this process. */
@@ -121,7 +133,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     schemaController: { compilersFactory: { buildSerializer: serialisersOnUse } },
-    routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
+    routerOptions: {
+      maxParamLength: PARAM_CHARS_MAX,
+      ignoreTrailingSlash: true,
+      // A request that has more is refused, by the first hook that knows its address.
+      querystringParser: (query) => parse(query, '&', '=', { maxKeys: PARAMETERS_MAX }),
+    },
     // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
     http: {
       requireHostHeader: false,
@@ -132,13 +149,17 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // A request that fails before routing passes no hook and no error handler.
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id);
-      return isOfDashboard(request)
-        ? sendError(faultOf(error), request, reply)
-        : send(reply, faultOf(error));
+      count(request, reply, (fault = faultOf(error)) =>
+        isOfDashboard(request) ? sendError(fault, request, reply) : send(reply, fault),
+      );
     },
   });
+  app.server.maxHeadersCount = HEADERS_MAX + 1;
   const { connectionsMax, trustedProxies, events } = options;
   const addresses = new Addresses(options.perAddress);
+  const held = new HeldRefusals({ trustedProxies, onRefused: events.connectionRefused });
+  const count: ReplyWithErrorOptions['count'] = (request, reply, goOn) =>
+    takeOfAddress({ addresses, held }, request, reply, goOn);
   const drainage = new Drainage();
   refuseBeforeRouting(app, {
     addresses,
@@ -155,7 +176,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       return errorAnswer(fault, id);
     },
     drain: (request, response) => drainage.add(request, response),
-    onRefused: events.connectionRefused,
+    held,
   });
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
@@ -167,11 +188,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     void reply.header('x-request-id', request.id);
     next();
   });
-  limitAddresses(app, addresses);
+  limitAddresses(app, { addresses, held });
   const refusals = new Refusals();
   const { buckets } = options;
   const organisations = new Organisations({ buckets, onError: events.storeFailed }, refusals);
   replyWithError(app, {
+    count: (request, reply, goOn) => (isOfAddress(request) ? goOn() : count(request, reply, goOn)),
     onInternalError: (error, request) => options.events.failedInside(error, request),
     onRefusal: (fault, request) => {
       options.events.refused(fault, request);
@@ -187,9 +209,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     ...options.authenticate,
     addresses,
     organisations,
+    held,
     supportEmail,
   });
-  organisations.limit(app);
+  organisations.limit(app, held);
   placeOrganisations(app);
   placeAddresses(app);
   const unread = new UnreadAnswers();

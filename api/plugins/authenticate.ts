@@ -11,6 +11,8 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { SCOPES, type Credential, type Scope } from '#shared/keys/credential.ts';
 import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
+import { callerNetwork } from './caller-network.ts';
+import type { HeldRefusals } from './held-refusals.ts';
 import { type Addresses, type Organisations, refusal } from './rates.ts';
 
 /**
@@ -44,12 +46,12 @@ export interface AuthenticateOptions {
   keyUse: { used(keyId: string, now: number): void };
   /** Where the caller of a suspended account is sent. */
   supportEmail: string;
-  /**
-   * Counts requests that are refused for their key; says in how many milliseconds the next is taken. None are counted without.
-   */
-  addresses?: Pick<Addresses, 'take' | 'waitOf'>;
+  /** Counts requests that are refused for their key; says in how many milliseconds the next is taken. */
+  addresses: Pick<Addresses, 'take' | 'waitOf'>;
   /** Counts those too whose key is good and may not do what it asks. */
-  organisations?: Pick<Organisations, 'takeForbidden'>;
+  organisations: Pick<Organisations, 'takeForbidden'>;
+  /** Has each of those wait that were refused for being too many. */
+  held: Pick<HeldRefusals, 'give'>;
   /** Epoch milliseconds. */
   now?: () => number;
 }
@@ -111,13 +113,18 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
   ): Promise<Error> => {
     const error = asError(thrown);
     if (!(error instanceof Fault) || (error.status !== 401 && error.status !== 403)) return error;
-    const refused = refusal(options.addresses?.take(request.ip) ?? 0);
-    if (refused !== undefined || error.status === 401) return refused ?? error;
-    return (await options.organisations?.takeForbidden(request, reply)) ?? error;
+    let refused = refusal(options.addresses.take(request.ip));
+    if (error.status === 403) refused ??= await options.organisations.takeForbidden(request, reply);
+    if (refused === undefined) return error;
+    const { credential, ip, raw } = request;
+    const caller = credential === null ? callerNetwork(ip) : credential.orgId;
+    const exchange = { request: raw, response: reply.raw };
+    await new Promise<void>((resolve) => options.held.give(caller, exchange, resolve));
+    return refused;
   };
   /** An address that has tried too many keys already has none looked up that was not used here before. */
   const mayRead = (request: FastifyRequest): void => {
-    const refused = refusal(options.addresses?.waitOf(request.ip) ?? 0);
+    const refused = refusal(options.addresses.waitOf(request.ip));
     if (refused !== undefined) throw refused;
   };
   const check = (request: FastifyRequest, required: Scope | 'any') => {

@@ -2,13 +2,12 @@ import type { Socket } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
 import { callerNetwork } from './caller-network.ts';
+import { Shares } from './shares.ts';
 
 /** Descriptors for stores, upstreams, files and the metrics port: a quarter where there are few. */
 const RESERVE = 1_024;
 /** Above what one process serves; with unfinished headers on each they come to some hundred megabytes. */
 const CONNECTIONS_MAX = 16_384;
-
-const SHARE_OF_FREE = 1 / 4;
 
 /** How many connections a process takes that may have so many descriptors. */
 export function connectionsMaxOf(openFilesMax: number): number {
@@ -46,7 +45,7 @@ export function boundConnections(
   { connectionsMax, trustedProxies, onRefused }: ConnectionsOptions,
 ): void {
   const isProxy = proxyTest(trustedProxies);
-  const connections = new Connections(connectionsMax);
+  const connections = new Shares(connectionsMax);
   server.prependListener('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket;
     if (address === undefined) {
@@ -55,45 +54,10 @@ export function boundConnections(
     }
     const network = isProxy(address, 0) ? undefined : callerNetwork(address);
     const bound = connections.take(network);
-    if (bound === undefined) socket.once('close', () => connections.leave(network));
+    if (bound === undefined) socket.once('close', () => connections.giveBack(network));
     else {
       socket.destroy();
       onRefused(bound);
     }
   });
-}
-
-/**
- * A network has at most a quarter as many connections as are free then: alone a fifth of all, and each further one that takes
- * what it can a fifth of what is left, so that it needs dozens of them to keep out one that comes.
- */
-export class Connections {
-  readonly #max: number;
-  readonly #ofNetwork = new Map<string, number>();
-  #all = 0;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  /** Counts a connection, or says what there are too many of. One without a network is bounded with all alone. */
-  take(network: string | undefined): ConnectionBound | undefined {
-    const free = this.#max - this.#all;
-    if (free <= 0) return 'all';
-    if (network !== undefined) {
-      const open = this.#ofNetwork.get(network) ?? 0;
-      if (open >= free * SHARE_OF_FREE) return 'address';
-      this.#ofNetwork.set(network, open + 1);
-    }
-    this.#all += 1;
-    return undefined;
-  }
-
-  leave(network: string | undefined): void {
-    this.#all -= 1;
-    if (network === undefined) return;
-    const open = this.#ofNetwork.get(network)! - 1;
-    if (open === 0) this.#ofNetwork.delete(network);
-    else this.#ofNetwork.set(network, open);
-  }
 }

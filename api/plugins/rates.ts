@@ -5,6 +5,7 @@ import type { Credential } from '#shared/keys/credential.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { Buckets } from '#shared/lanes/redis/buckets.ts';
 import { callerNetwork } from './caller-network.ts';
+import type { HeldRefusals } from './held-refusals.ts';
 import { MemoryRates } from './memory-rates.ts';
 import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
@@ -53,20 +54,20 @@ export function rateClassOf(
   return method === 'GET' || method === 'HEAD' ? 'reads' : 'changes';
 }
 
+export interface AddressLimits {
+  addresses: Pick<Addresses, 'take' | 'spend'>;
+  held: Pick<HeldRefusals, 'give'>;
+}
+
 /**
  * Counts requests for what the public may read, for pages, and for what is not there, by address, and a large answer as
  * many. To be called before any hook that may refuse them for another reason; what is refused for its key is
  * counted by `authenticate`.
  */
-export function limitAddresses(
-  app: FastifyInstance,
-  addresses: Pick<Addresses, 'take' | 'spend'>,
-): void {
-  app.addHook('onRequest', (request, _reply, next) => {
-    const kind = classOf(request);
-    // A page looks a session up before it knows who asks.
-    const isCounted = kind === 'address' || kind === 'session';
-    next(isCounted ? refusal(addresses.take(request.ip)) : undefined);
+export function limitAddresses(app: FastifyInstance, limits: AddressLimits): void {
+  app.addHook('onRequest', (request, reply, next) => {
+    if (isOfAddress(request)) takeOfAddress(limits, request, reply, next);
+    else next();
   });
   app.addHook('onSend', (request, reply, payload, next) => {
     const { scope } = request.routeOptions.config;
@@ -76,10 +77,30 @@ export function limitAddresses(
       // A pack that a person fetches comes in pieces, at the pace of its reader, and holds up no other request.
       const bytes = isWhole ? payload.length : scope === 'public' ? announced() : 0;
       const more = Math.floor(bytes / BYTES_OF_ANSWER);
-      if (more > 0) addresses.spend(request.ip, more);
+      if (more > 0) limits.addresses.spend(request.ip, more);
     }
     next();
   });
+}
+
+/** Whether its address is what a request is counted with. A page looks a session up before it knows who asks. */
+export function isOfAddress(request: FastifyRequest): boolean {
+  const kind = classOf(request);
+  return kind === 'address' || kind === 'session';
+}
+
+/** Counts a request for its address. One that is one too many goes on with its refusal, when that is its turn. */
+export function takeOfAddress(
+  { addresses, held }: AddressLimits,
+  { ip, raw }: FastifyRequest,
+  reply: FastifyReply,
+  goOn: (refused?: Fault) => void,
+): void {
+  const refused = refusal(addresses.take(ip));
+  if (refused === undefined) return goOn();
+  // Without a good key it had been refused before routing. Those with one do not wait behind those without.
+  const caller = `${callerNetwork(ip)} with a key`;
+  held.give(caller, { request: raw, response: reply.raw }, () => goOn(refused));
 }
 
 /** What is said while Redis cannot be asked. */
@@ -140,11 +161,16 @@ export class Organisations {
   }
 
   /** To be called behind `authenticate`, which has counted what it refuses. */
-  limit(app: FastifyInstance): void {
+  limit(app: FastifyInstance, held: Pick<HeldRefusals, 'give'>): void {
     app.addHook('onRequest', (request, reply, next) => {
+      const goOn = (refused?: Fault): void => {
+        if (refused === undefined) return next();
+        const exchange = { request: request.raw, response: reply.raw };
+        held.give(request.credential.orgId, exchange, () => next(refused));
+      };
       const taken = this.take(request, reply);
-      if (!(taken instanceof Promise)) return next(taken);
-      taken.then(next, next);
+      if (!(taken instanceof Promise)) return goOn(taken);
+      taken.then(goOn, next);
     });
     app.addHook('onSend', (request, reply, _payload, next) => {
       const { credential } = request;

@@ -18,6 +18,8 @@ export interface ReplyWithErrorOptions {
   /** Told of every error that is unforeseen, with its cause. */
   onInternalError: (error: unknown, request: FastifyRequest) => void;
   onRefusal: (fault: Fault, request: FastifyRequest) => void;
+  /** Counts a request that is refused before it is known who asks; goes on with another refusal where it is one too many. */
+  count: (request: FastifyRequest, reply: FastifyReply, goOn: (refused?: Fault) => void) => void;
   /** Sends a refusal in the form that its caller reads. */
   send: (reply: FastifyReply, fault: Fault) => FastifyReply;
 }
@@ -43,9 +45,11 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
     });
   };
   // Said before the body is read: what is wrong with a body matters only where there is something to send it to.
-  app.addHook('onRequest', (request, _reply, next) => {
+  app.addHook('onRequest', (request, reply, next) => {
     if (request.is404) return next(nothingHere(request));
-    next(refusedAddress(request));
+    const fault = refusedAddress(request);
+    if (fault === undefined) return next();
+    options.count(request, reply, (refused) => next(refused ?? fault));
   });
   app.setNotFoundHandler((request, reply) => {
     const fault = nothingHere(request);
@@ -73,12 +77,30 @@ const CODING = /^[\w-]{1,32}$/;
 /** Far more than the codings that bodies are sent with. */
 const CODINGS_CHARS_MAX = 512;
 
+/** Far more than clients send and proxies add. Node reads one more. */
+export const HEADERS_MAX = 100;
+/** Far more than any route has. */
+export const PARAMETERS_MAX = 100;
+
 /** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
+  if (raw.rawHeaders.length > 2 * HEADERS_MAX) {
+    return new Fault('headers_too_large', { message: `More than ${HEADERS_MAX} headers came.` });
+  }
+  if (hasTooManyParameters(url)) {
+    const message = `The address has more than ${PARAMETERS_MAX} parameters.`;
+    return new Fault('invalid_url', { message });
+  }
   if (url.includes('%00')) {
     return new Fault('invalid_url', { message: 'The address holds a NUL character.' });
   }
   return refusedHost(raw) ?? refusedFraming(raw) ?? refusedCoding(raw);
+}
+
+function hasTooManyParameters(url: string): boolean {
+  let found = 0;
+  for (let at = url.indexOf('?'); at !== -1; at = url.indexOf('&', at + 1)) found += 1;
+  return found > PARAMETERS_MAX;
 }
 
 function refusedHost({ headers: { host }, httpVersion }: IncomingMessage): Fault | undefined {

@@ -156,7 +156,7 @@ const STABLE = {
     message: 'The request took too long to arrive.',
   }),
   headers_too_large: row('validation_error', 431, false, {
-    when: 'The headers are over 16 KiB.',
+    when: 'The headers are over 16 KiB, or more than 100.',
     advice: 'Send fewer or shorter headers; cookies of other services are a common cause.',
     message: 'The headers are larger than this service accepts.',
   }),

@@ -59,6 +59,8 @@ describe('an error of ours', () => {
         },
         waitOf: () => 0,
       },
+      organisations: { takeForbidden: async () => undefined },
+      held: { give() {} },
     });
     app.get('/', { config: { scope: 'any' } }, () => 'never');
     const headers = { authorization: `Bearer dkt_${'a'.repeat(KEY_LENGTH - 4)}` };

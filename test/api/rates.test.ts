@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fastify, type FastifyInstance } from 'fastify';
 import type { AppOptions } from '#api/app.ts';
 import { READ_HERE } from '#api/inference/handle.ts';
+import { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { BYTES_OF_ANSWER, limitAddresses, rateClassOf } from '#api/plugins/rates.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -164,6 +165,34 @@ describe('a key that may not do what it asks', () => {
   );
 });
 
+it(
+  'what a key is refused for its rate waits for its turn among the refusals of its organisation, on every route',
+  { tags: ['limits.reads', 'limits.refusals', 'limits.addresses'] },
+  async () => {
+    const app = await build({
+      buckets: buckets(1_500),
+      perAddress: { requestsPerSecond: 0.001, burst: 2 },
+    });
+    const orgId = 'org_waits';
+    const limits = { ...NEGOTIATED, requestsPerSecond: 0.001, burst: 1 };
+    const [good, bare] = [SCOPES, []].map((scopes) => credentials.issue(orgId, scopes, { limits }));
+    const give = vi.spyOn(HeldRefusals.prototype, 'give');
+    onTestFinished(() => give.mockRestore());
+    const callersOf = async (method: string, url: string, token: string | undefined) => {
+      give.mockClear();
+      const { status } = await ask(app, method, url, token);
+      return [status, ...give.mock.calls.map(([caller]) => caller)];
+    };
+    expect(await callersOf('GET', '/v1/receipts/x', good)).toEqual([429, orgId]);
+    expect(await callersOf('POST', '/v1/chat/completions', good)).toEqual([415]);
+    expect(await callersOf('POST', '/v1/chat/completions', good)).toEqual([429, orgId]);
+    expect(await callersOf('GET', '/v1/receipts', bare)).toEqual([429, orgId]);
+    expect(await callersOf('GET', '/v1/nothing', good)).toEqual([404]);
+    expect(await callersOf('GET', '/v1/nothing', good)).toEqual([429, '127.0.0.1 with a key']);
+    expect(await callersOf('GET', '/v1/keys', bare)).toEqual([429, orgId]);
+  },
+);
+
 describe('requests for inference that are refused before admission', () => {
   it(
     'are counted by organisation, over all its keys, a large body as many, and who is over the rate waits before the next body is read',
@@ -288,6 +317,8 @@ describe('an address', () => {
     ['that shows an expired key', 'GET', '/v1/models', refused.expired, 'expired_api_key'],
     ['of a closed account', 'GET', '/v1/models', refused.closed, 'revoked_api_key'],
     ['of a suspended account', 'GET', '/v1/models', refused.suspended, 'customer_suspended'],
+    ['that asks with a NUL', 'GET', '/v1/receipts?after=%00', null, 'invalid_url'],
+    ['that asks what is no address', 'GET', '/v1/%zz', null, 'invalid_url'],
     ['of a key without the scope', 'GET', '/v1/keys', refused.bare, 'insufficient_scope'],
   ] as const)(
     'an address %s may do so at its rate, and a good key from it is still served',
@@ -370,7 +401,8 @@ it(
   async () => {
     const spent: number[] = [];
     const app = fastify();
-    limitAddresses(app, { take: () => 0, spend: (_address, weight) => spent.push(weight) });
+    const addresses = { take: () => 0, spend: (_ip: string, weight: number) => spent.push(weight) };
+    limitAddresses(app, { addresses, held: { give() {} } });
     const config = { scope: 'session' } as const;
     app.get('/page', { config }, () => 'x'.repeat(3 * BYTES_OF_ANSWER));
     app.get('/pack', { config }, (_request, reply) =>

@@ -75,6 +75,26 @@ export function errorsOfHttp(system: () => System, bodyBytesMax: number): void {
       expectRefusal(await ask(system().baseUrl + path, { headers: keyed() }), 'invalid_url');
     });
 
+    it('an address with more than a hundred parameters is refused, and so are more than a hundred headers', async () => {
+      const parameters = (count: number) =>
+        Array.from({ length: count }, (_, i) => `a${i % 7}=`).join('&');
+      for (const headers of [keyed(), undefined]) {
+        const init = headers === undefined ? {} : { headers };
+        for (const path of ['/receipts', '/models'])
+          expectRefusal(
+            await ask(`${system().baseUrl}${path}?${parameters(101)}`, init),
+            'invalid_url',
+          );
+      }
+      const few = await ask(`${system().baseUrl}/receipts?${parameters(100)}`, {
+        headers: keyed(),
+      });
+      expectRefusal(few, 'invalid_a0');
+      const many = Array.from({ length: 120 }, (_, i) => [`a${i}`, '']);
+      const asked = ask(`${system().baseUrl}/models`, { headers: keyed(Object.fromEntries(many)) });
+      expectRefusal(await asked, 'headers_too_large');
+    });
+
     it('an address that is longer than any id is 404 with the envelope', async () => {
       const path = `/keys/${'k'.repeat(2_000)}`;
       expectRefusal(await ask(system().baseUrl + path, { headers: keyed() }), 'route_not_found');

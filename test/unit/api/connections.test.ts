@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
-import { Connections, connectionsMaxOf } from '#api/plugins/connections.ts';
+import { connectionsMaxOf } from '#api/plugins/connections.ts';
+import { Shares } from '#api/plugins/shares.ts';
 
 /** As many connections as a network gets at most. */
-function takeAll(connections: Connections, network: string): number {
+function takeAll(connections: Shares, network: string): number {
   let taken = 0;
   while (connections.take(network) === undefined) taken += 1;
   return taken;
@@ -12,7 +13,7 @@ it(
   'one address alone has a fifth of all connections, and each of a dozen more that take what they can leaves room for others',
   { tags: ['limits.connections'] },
   () => {
-    const connections = new Connections(1_000);
+    const connections = new Shares(1_000);
     expect(takeAll(connections, 'first')).toBe(200);
     for (let network = 0; network < 12; network += 1) {
       expect(takeAll(connections, `${network}`)).toBeGreaterThan(0);
@@ -26,13 +27,13 @@ it(
   'what is closed makes room again, and connections of proxies are bounded with all alone',
   { tags: ['limits.connections'] },
   () => {
-    const connections = new Connections(10);
+    const connections = new Shares(10);
     const ofProxy = Array.from({ length: 11 }, () => connections.take(undefined));
     expect(ofProxy).toEqual([...Array.from({ length: 10 }, () => undefined), 'all']);
-    for (let i = 0; i < 8; i += 1) connections.leave(undefined);
+    for (let i = 0; i < 8; i += 1) connections.giveBack(undefined);
     expect(takeAll(connections, 'a')).toBe(2);
-    connections.leave('a');
-    connections.leave('a');
+    connections.giveBack('a');
+    connections.giveBack('a');
     expect(takeAll(connections, 'a')).toBe(2);
   },
 );

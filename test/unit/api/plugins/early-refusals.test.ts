@@ -3,6 +3,8 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
+import { HeldRefusals } from '#api/plugins/held-refusals.ts';
+import { limitAddresses } from '#api/plugins/rates.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 import { until } from '#test/support/until.ts';
 
@@ -15,9 +17,9 @@ interface Server {
   remote: string;
   app: FastifyInstance;
   port: number;
-  /** Requests that Fastify was given. */
+  /** Requests that Fastify answered. */
   routed: string[];
-  /** How many requests were refused, and connections closed. */
+  /** How many requests were refused, by Fastify too, and connections closed. */
   answered: number;
   closed: number;
   /** What is to be done later, in order, and when. */
@@ -28,19 +30,13 @@ interface Server {
 
 /** A server to which `ADDRESS` is over its rate, and from which all connections seem to come from `remote`. */
 async function serve(remote: string): Promise<Server> {
-  const app = Fastify();
+  const app = Fastify({ trustProxy: [PROXY] });
   const held: Server['held'] = new Set();
   const passes = (ms: number) => held.forEach((one) => one.ms <= ms && one.act());
   const server: Server = { remote, app, port: 0, routed: [], answered: 0, closed: 0, held, passes };
-  refuseBeforeRouting(app, {
-    addresses: { waitOf: (address) => (address.startsWith(ADDRESSES) ? 1_500 : 0) },
+  const waitOf = (address: string) => (address.startsWith(ADDRESSES) ? 1_500 : 0);
+  const heldRefusals = new HeldRefusals({
     trustedProxies: [PROXY],
-    showsKey: ({ headers }) => headers.authorization === 'Bearer good',
-    refuse: (_request, retryAfterMs) => {
-      server.answered += 1;
-      return { status: 429, headers: { 'retry-after-ms': String(retryAfterMs) }, body: 'no' };
-    },
-    drain: () => {},
     onRefused: () => {
       server.closed += 1;
     },
@@ -50,6 +46,26 @@ async function serve(remote: string): Promise<Server> {
       held.add(one);
       return () => void held.delete(one);
     },
+  });
+  refuseBeforeRouting(app, {
+    addresses: { waitOf },
+    trustedProxies: [PROXY],
+    showsKey: ({ headers }) => headers.authorization === 'Bearer good',
+    refuse: (_request, retryAfterMs) => {
+      server.answered += 1;
+      return { status: 429, headers: { 'retry-after-ms': String(retryAfterMs) }, body: 'no' };
+    },
+    drain: () => {},
+    held: heldRefusals,
+  });
+  limitAddresses(app, { addresses: { take: waitOf, spend() {} }, held: heldRefusals });
+  app.setErrorHandler((_error, _request, reply) => {
+    server.answered += 1;
+    return reply.code(429).send('no');
+  });
+  app.get('/keyed', { config: { scope: 'any' } }, async ({ url }) => {
+    server.routed.push(url);
+    return 'yes';
   });
   app.server.prependListener('connection', (socket) =>
     Object.defineProperty(socket, 'remoteAddress', { value: server.remote }),
@@ -70,7 +86,7 @@ interface Client {
 }
 
 /** Asks so many times in a row, without waiting for answers. */
-async function ask(port: number, headers = '', times = 1): Promise<Client> {
+async function ask(port: number, headers = '', times = 1, path = '/x'): Promise<Client> {
   const socket = connect(port, '127.0.0.1');
   const client: Client = { socket, text: '' };
   socket.on('error', () => {});
@@ -78,7 +94,7 @@ async function ask(port: number, headers = '', times = 1): Promise<Client> {
     client.text += data.toString();
   });
   await once(socket, 'connect');
-  socket.write(`GET /x HTTP/1.1\r\nHost: a\r\n${headers}\r\n`.repeat(times));
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`.repeat(times));
   return client;
 }
 
@@ -136,30 +152,51 @@ describe('requests of an address that is over its rate', () => {
       const from = (address: string) => `X-Forwarded-For: ${address}\r\n`;
       const flood = await ask300(server.port, from(ADDRESS));
       await until(() => server.answered === 32 + 12);
-      const good = await ask(server.port, `${from(ADDRESS)}Authorization: Bearer good\r\n`);
+      const key = `${from(ADDRESS)}Authorization: Bearer good\r\n`;
+      const good = await ask(server.port, key, 1, '/keyed');
       const other = await ask(server.port, from('192.0.2.9'));
       await until(() => [good, other].every(({ text }) => text.includes('200 OK')));
-      expect(server.routed).toEqual(['/x', '/x']);
+      expect(server.routed.toSorted()).toEqual(['/keyed', '/x']);
       hangUp([...flood, good, other]);
     },
   );
 
   it(
-    'hold up the first refusals of no other address, however many of all wait',
+    'wait in the same way with a good key, where no route asks for it, and behind none of those without one',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(ADDRESS);
+      const strangers = await ask300(server.port);
+      await until(() => server.closed === 300 - 32 - 256);
+      const owners = await ask300(server.port, 'Authorization: Bearer good\r\n');
+      await until(() => server.closed === 2 * (300 - 32 - 256));
+      expect([server.answered, server.held.size]).toEqual([2 * 32, 2 * 256]);
+      server.passes(1_000);
+      await until(() => server.answered === 2 * 64);
+      expect(server.routed).toEqual([]);
+      hangUp([...strangers, ...owners]);
+    },
+  );
+
+  it(
+    'hold up the refusals of no other address, however many a few of them have wait',
     { tags: ['limits.addresses'] },
     async () => {
       const server = await serve(ADDRESS);
       const floods: Client[] = [];
-      for (let at = 0; at < 8; at += 1) {
+      for (let at = 0; at < 12; at += 1) {
         server.remote = `${ADDRESSES}${at}`;
+        const all = server.held.size + 256;
+        const { closed } = server;
         floods.push(await ask(server.port, '', 288));
-        await until(() => server.held.size === (at + 1) * 256);
+        await until(() => server.held.size === all || server.closed > closed);
       }
-      const { answered } = server;
+      const { answered, closed } = server;
+      const before = server.held.size;
       server.remote = `${ADDRESSES}200`;
-      const other = await ask(server.port);
-      await until(() => other.text.includes('429'));
-      expect([server.answered, server.closed]).toEqual([answered + 1, 0]);
+      const other = await ask(server.port, '', 33);
+      await until(() => other.text.includes('429') && server.held.size > before);
+      expect([server.answered, server.closed]).toEqual([answered + 32, closed]);
       hangUp([...floods, other]);
     },
   );

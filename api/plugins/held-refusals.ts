@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Rate } from '#shared/kernel/plan.ts';
+import { cutOff } from './before-routing.ts';
+import { proxyTest } from './connections.ts';
+import { MemoryRates } from './memory-rates.ts';
+import { Shares } from './shares.ts';
+
+/** Of one caller: a client that heeds what it is told is not held up, and one that does not has them in its own time. */
+const REFUSALS: Rate = { requestsPerSecond: 32, burst: 32 };
+/** A refusal waits no longer than this, so 256 of a caller wait. */
+const HELD_MS_MAX = 8_000;
+/** Of all callers: with the largest headers and what is read ahead of a body some hundred megabytes. */
+const HELD_MAX = 2_048;
+
+export interface HeldRefusalsOptions {
+  /** Their connections are those of many callers, and stay open. */
+  trustedProxies: readonly string[];
+  /** A connection was closed, because too many refusals of its caller, or of all, wait already. */
+  onRefused: (bound: 'refusals') => void;
+  /** Monotonic milliseconds. */
+  now?: () => number;
+  /** Does something in so many milliseconds, unless what it returns is called. */
+  later?: (ms: number, act: () => void) => () => void;
+}
+
+function afterTime(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms);
+  return () => clearTimeout(timer);
+}
+
+/**
+ * Gives a caller that is over its rate so many refusals a second: beyond that a request waits for its refusal, and its
+ * connection with it, so that asking again and again costs the client its time, and the process a few dozen answers a
+ * second. Where too many wait already, of the caller or of all, the connection is closed; one that a proxy brings is
+ * answered instead, since proxies take a server that closes their connections for one that has failed.
+ */
+export class HeldRefusals {
+  readonly #isProxy: (address: string, hop: number) => boolean;
+  readonly #onRefused: HeldRefusalsOptions['onRefused'];
+  readonly #later: NonNullable<HeldRefusalsOptions['later']>;
+  readonly #rates: MemoryRates;
+  readonly #shares = new Shares(HELD_MAX);
+  readonly #held = new Set<() => void>();
+
+  constructor({ trustedProxies, onRefused, now, later = afterTime }: HeldRefusalsOptions) {
+    this.#isProxy = proxyTest(trustedProxies);
+    this.#onRefused = onRefused;
+    this.#later = later;
+    this.#rates = new MemoryRates(REFUSALS, now);
+  }
+
+  /** Has a refused request answered when it is its caller's turn; it may be that its connection is closed instead. */
+  give(
+    caller: string,
+    { request, response }: { request: IncomingMessage; response: ServerResponse },
+    answer: () => void,
+  ): void {
+    const { socket } = request;
+    const goOn = (): void => {
+      if (!socket.destroyed) answer();
+    };
+    const waitMs = this.#rates.waitOf(caller);
+    if (waitMs === 0) {
+      this.#rates.spend(caller, 1);
+      goOn();
+    } else if (waitMs <= HELD_MS_MAX && this.#shares.take(caller) === undefined) {
+      this.#rates.spend(caller, 1);
+      this.#hold(caller, response, waitMs, goOn);
+    } else if (this.#isProxy(socket.remoteAddress ?? '', 0)) goOn();
+    else {
+      this.#onRefused('refusals');
+      cutOff(socket);
+    }
+  }
+
+  /** Answers all that wait. */
+  letGo(): void {
+    for (const letGo of this.#held) letGo();
+  }
+
+  #hold(caller: string, response: ServerResponse, waitMs: number, goOn: () => void): void {
+    const letGo = (): void => {
+      forget();
+      goOn();
+    };
+    const cancel = this.#later(waitMs, letGo);
+    const forget = (): void => {
+      cancel();
+      this.#held.delete(letGo);
+      this.#shares.giveBack(caller);
+      response.off('close', forget);
+    };
+    // An answer that waits for the one before it on its connection is not told when that closes, and goes with its time.
+    response.once('close', forget);
+    this.#held.add(letGo);
+  }
+}
