@@ -3,7 +3,10 @@
  * anew. The script checks with them that a document has the members of its form and no others.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
+import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
+import { IRI_PATTERN } from '#shared/receipts/fields.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 
 type Field = Readonly<Record<string, unknown>>;
@@ -16,7 +19,7 @@ const WIDTH_MAX = 118;
 /**
  * A form as the script reads it: an object as such, with `?` after names that need not be there and the condition under
  * which they are; `["=", …]` for one of these values; `["*", form, min, max]` for a list; a number for a whole number of
- * at least that; `record` for a flat record; any other text for a text of this pattern, `time` and empty for any.
+ * at least that; `record` for a flat record; any other text for a text of this pattern or of the one that is named so, `time` and empty for any.
  */
 function formOf(field: Field): unknown {
   if ('const' in field) return ['=', field['const']];
@@ -27,7 +30,7 @@ function formOf(field: Field): unknown {
   }
   if (field['type'] === 'integer') return field['minimum'];
   if (field['format'] === 'date-time') return 'time';
-  if (field['type'] === 'string') return field['pattern'] ?? '';
+  if (field['type'] === 'string') return formOfText(field['pattern'] as string | undefined);
   const required = new Set(field['required'] as string[]);
   return Object.fromEntries(
     Object.entries(field['properties'] as Record<string, Field>).map(([name, inner]) => {
@@ -35,6 +38,17 @@ function formOf(field: Field): unknown {
       return [required.has(name) ? name : `${name}?${when}`, formOf(inner)];
     }),
   );
+}
+
+/** Patterns that stand in many places, by the names that the script has for them. */
+const NAMED: Readonly<Record<string, string>> = {
+  decimal: DECIMAL_PATTERN,
+  digest: MULTIHASH_PATTERN,
+  iri: IRI_PATTERN,
+};
+
+function formOfText(pattern = ''): string {
+  return Object.keys(NAMED).find((name) => NAMED[name] === pattern) ?? pattern;
 }
 
 /** Broken between members, so that lines can be read. */
@@ -52,6 +66,7 @@ export function withForms(script: string): string {
   const start = script.indexOf(BEGIN) + BEGIN.length;
   const end = script.indexOf(END, start);
   const forms = {
+    patterns: NAMED,
     seal: formOf(SEAL_FORMAT as unknown as Field),
     1: formOf(FORMAT_1 as unknown as Field),
   };

@@ -48,9 +48,12 @@ interface Pattern {
   'x-expected': string;
 }
 
+/** An absolute IRI. */
+export const IRI_PATTERN = '^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>"{}|\\\\^`]+$';
+
 const IRI = {
   ...TEXT,
-  pattern: '^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>"{}|\\\\^`]+$',
+  pattern: IRI_PATTERN,
   'x-expected': 'an absolute IRI',
   'x-type': '@id',
 };

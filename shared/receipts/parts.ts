@@ -99,8 +99,6 @@ export const Revised = node(
 export const Proof = node(
   {
     '@context': contexts('the same as the receipt’s'),
-    // That the proof repeats `validFrom` would tell a reader nothing.
-    created: Type.Optional(time(undefined, 'the same as `validFrom`; absent')),
     cryptosuite: text(undefined, '`eddsa-jcs-2022`: Ed25519 over canonical JSON (RFC 8785)'),
     expires: Type.Optional(time(undefined, 'until when it holds; receipts are issued without')),
     proofPurpose: text(undefined, '`assertionMethod`'),

@@ -16,6 +16,7 @@ import { sample } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { until } from '#test/support/until.ts';
+import { signedReceipt } from '#test/support/signed-receipt.ts';
 
 const [system, lab, browser] = await Promise.all([joinProduct(), startTamperLab(), openBrowser()]);
 const didJson = readFileSync(lab.trust, 'utf8');
@@ -119,7 +120,7 @@ describe('receipts in a browser', () => {
   const estimated = lines.find((line) => line.includes('/derivations/'))!;
   const { proof: _, ...unsigned } = JSON.parse(estimated);
   unsigned.measurement.result[0].value = '0.000001';
-  const wrong = lab.lab.signer('receipts').signCredential(unsigned);
+  const wrong = signedReceipt(lab.lab.signer('receipts'), unsigned);
   it.each([
     ['follow', estimated, 'good'],
     ['do not follow', wrong, 'bad'],

@@ -15,7 +15,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { createTestDatabase } from '#test/support/database.ts';
 import { PackLab } from '#test/support/packs.ts';
-import { verifyWithPython } from '#test/support/pack-script.ts';
+import { SCRIPT_GOOD, verifyWithPython } from '#test/support/pack-script.ts';
 import { ForgedPack } from './tampering.ts';
 
 let lab: PackLab;
@@ -43,7 +43,7 @@ async function expectVerdict(path: string, code: 'good' | PackProblemCode): Prom
   const trust = join(directory, 'did.json');
   writeFileSync(trust, didJson);
   const python = await verifyWithPython(path, trust);
-  expect(python.output).toMatch(code === 'good' ? /^GOOD {2}/ : /^BAD {2}/);
+  expect(python.output).toMatch(code === 'good' ? SCRIPT_GOOD : /^BAD {2}/);
   expect(python.code).toBe(code === 'good' ? 0 : 1);
 }
 

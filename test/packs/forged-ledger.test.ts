@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { signedReceipt } from '#test/support/signed-receipt.ts';
 import {
   expectRefused,
   forge,
@@ -146,7 +147,7 @@ describe('keys', () => {
     const edit = (pack: ForgedPack): void =>
       receiptLines(pack, (lines) => {
         const { proof: _, ...receipt } = JSON.parse(lines[2]!);
-        return lines.with(2, stranger().signCredential(receipt));
+        return lines.with(2, signedReceipt(stranger(), receipt));
       });
     await expectRefused(await forge(edit, 'seal'), 'unknown_key');
   });

@@ -8,7 +8,7 @@ import { parseDerivation } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
-import { expectRefused, FIRST, forge, GOOD_PACK, LAST } from './forger.ts';
+import { expectLeftToDocket, expectRefused, FIRST, forge, GOOD_PACK, LAST } from './forger.ts';
 import { ForgedPack, type Loose, multihash } from './tampering.ts';
 
 /** The receipt at the start of the range is the first of its derivation. */
@@ -35,25 +35,39 @@ function readNothing(step: Loose): void {
 
 describe('a lineage document that was altered', () => {
   it.each<[string, (lineage: Loose) => void]>([
-    ['another receipt', (l) => (l.about.id = l.about.id.replace(/.$/, 'X'))],
     ['other bytes of the receipt', (l) => (l.about.digest = multihash(Buffer.from('x')))],
-    ['another methodology', (l) => (l.measurement.hadPlan.digest = multihash(Buffer.from('x')))],
-    ['another version of it', (l) => (l.measurement.hadPlan.version = '1.0.1')],
-    ['another constant', (l) => (l.measurement.hadPlan.constants[0].value = '0.00001')],
     ['another record', (l) => (l.measurement.used[1].record.lifetime_s = 1)],
-    ['another digest of a record', (l) => (l.measurement.used[1].digest = multihash(Buffer.of(1)))],
     ['a record less', (l) => l.measurement.used.pop()],
     ['a record more', (l) => l.measurement.used.push(l.measurement.used[1])],
-    ['another step', (l) => (l.measurement.steps[3].value = '12')],
+    ['another figure of a record', (l) => (l.measurement.used[1].figures[0].value = '7')],
+    ['another figure under its name', (l) => (l.measurement.used[1].figures[0].symbol = 'host')],
     ['another formula', (l) => (l.measurement.steps[3].formula += ' * 2')],
     ['a formula that is not the methodology’s', (l) => (l.measurement.steps[3].formula += ' * 1')],
     ['that a step reads what nothing gave', (l) => readNothing(l.measurement.steps[3])],
-    ['another figure in a step', (l) => (l.measurement.steps[0].reads[0].value = '7')],
-    ['another result', (l) => (l.measurement.generated[0].value = '0.000001')],
+    ['steps in another order', (l) => (l.measurement.steps = l.measurement.steps.toReversed())],
+    ['fewer doubts', (l) => l.measurement.bounds[0].factors.pop()],
   ])('to say %s is found', { tags: ['evidence.sources'] }, async (_name, change) => {
     await expectRefused(await forge(say(change), 'nothing'), 'checksum_mismatch');
     await expectRefused(await forge(say(change), 'seal'), 'lineage_mismatch');
   });
+
+  it.each<[string, (lineage: Loose) => void]>([
+    ['another receipt', (l) => (l.about.id = l.about.id.replace(/.$/, 'X'))],
+    ['another methodology', (l) => (l.measurement.hadPlan.digest = multihash(Buffer.from('x')))],
+    ['another version of it', (l) => (l.measurement.hadPlan.version = '1.0.1')],
+    ['another constant', (l) => (l.measurement.hadPlan.constants[0].value = '0.00001')],
+    ['another digest of a record', (l) => (l.measurement.used[1].digest = multihash(Buffer.of(1)))],
+    ['another step', (l) => (l.measurement.steps[3].value = '12')],
+    ['another figure in a step', (l) => (l.measurement.steps[0].reads[0].value = '7')],
+    ['another result', (l) => (l.measurement.generated[0].value = '0.000001')],
+  ])(
+    'to tell of %s is found by docket verify, and the script says that it did not look',
+    { tags: ['evidence.sources'] },
+    async (_name, change) => {
+      await expectRefused(await forge(say(change), 'nothing'), 'checksum_mismatch');
+      await expectLeftToDocket(await forge(say(change), 'seal'), 'lineage_mismatch');
+    },
+  );
 
   it('and one of another receipt, one that is none, and one in another spelling are found', async () => {
     const [, second] = documentsOf(new ForgedPack(GOOD_PACK));

@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import type { PackProblemCode } from '#shared/packs/problem.ts';
 import { createKeptDatabase } from '#test/support/database.ts';
-import { verifyWithPython } from '#test/support/pack-script.ts';
+import { SCRIPT_GOOD, verifyWithPython } from '#test/support/pack-script.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { ForgedPack, type Loose, type Repair } from './tampering.ts';
 
@@ -64,6 +64,15 @@ export async function expectRefused(
   const python = await verifyWithPython(path, trust);
   expect(python.output).toMatch(/^BAD {2}/);
   expect(python.code).toBe(1);
+}
+
+/** `docket verify` refuses what verify.py does not look at, and says that it does not. */
+export async function expectLeftToDocket(path: string, code: PackProblemCode): Promise<void> {
+  const didJson = readFileSync(TRUST, 'utf8');
+  const verdict = await verifyPack(path, { didJson, now: Date.now() });
+  expect([verdict.code, verdict.message]).toEqual([code, expect.anything()]);
+  const python = await verifyWithPython(path, TRUST);
+  expect(python).toEqual({ code: 0, output: expect.stringMatching(SCRIPT_GOOD) as unknown });
 }
 
 /** Forges a pack: the edit, then as much repair as the forger is capable of. */

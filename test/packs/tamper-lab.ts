@@ -34,10 +34,10 @@ import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { rotateSigningKey } from '#shared/receipts/signing/files/rotation.ts';
 import { countedReceipt, PackTotals } from '#shared/packs/totals.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import type { UnsignedCredential } from '#shared/receipts/signing/signer.ts';
 import { startAuthority } from '#test/support/attestors.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { ORG, PackLab } from '#test/support/packs.ts';
+import { signedReceipt } from '#test/support/signed-receipt.ts';
 import { attest } from '#workers/ledger/attest.ts';
 import type { LedgerEvents } from '#workers/ledger/events.ts';
 import { type ForgedPack, type Loose, multihash } from './tampering.ts';
@@ -202,7 +202,7 @@ function signedAgain(
       ? { ...receipt, wasRevisionOf: { ...revised, digest, leafIndex: place } }
       : receipt;
   const { proof: _, ...unsigned } = linked;
-  return lab.signer('receipts').signCredential(unsigned as UnsignedCredential);
+  return signedReceipt(lab.signer('receipts'), unsigned);
 }
 
 function removeAll(pack: ForgedPack, folder: string): void {

@@ -14,6 +14,7 @@ import {
   REPORT_PAGE,
   REPORT_STATEMENT,
 } from '#shared/packs/layout.ts';
+import { signedReceipt } from '#test/support/signed-receipt.ts';
 import {
   continueHeads,
   dropAnchor,
@@ -45,6 +46,8 @@ export interface Tampering {
   flags?: readonly ('--require-anchor' | '--require-timestamp')[];
   /** Why a verifier that finds it good is right, or can do no better. */
   passes?: { ours?: string; python?: string };
+  /** What verify.py leaves to `docket verify`, and says so in its verdict. */
+  unchecked?: 'page' | 'lineage';
 }
 
 const ANCHORED = 'data/anchor/head.json';
@@ -422,6 +425,9 @@ function ofSeal(pack: ForgedPack): Tampering[] {
 }
 
 /** Kinds of payload files, one of each: altered and taken away by a holder of the seal's key. */
+/** What `docket verify` alone makes again. */
+const MADE_FOR_PEOPLE = { unchecked: 'page' } as const;
+
 function ofFiles(pack: ForgedPack): Tampering[] {
   const kinds = new Map<string, string>();
   for (const path of pack.files.keys()) {
@@ -439,6 +445,7 @@ function ofFiles(pack: ForgedPack): Tampering[] {
     },
     {
       ...sealed,
+      ...(path === REPORT_PAGE || path === REPORT_STATEMENT ? MADE_FOR_PEOPLE : {}),
       name: `${kind}: a byte more`,
       pack: 'range',
       edit: (p) => p.set(path, `${p.text(path)} `),
@@ -602,6 +609,12 @@ function ofLedger(): Tampering[] {
 const HEADS_NOTE =
   'The range is held by the head that the seal names. Another head within it adds that it never was otherwise; whoever seals decides which to add.';
 
+/** Places of a lineage document without which verify.py could not compute figures. The rest of it tells how they came about. */
+const READ_IN_LINEAGE =
+  /^(@context|about\.digest|measurement\.(dataQuality|bounds\[\]\.(share|factors\[\]\.name)|steps\[\]\.(symbol|formula)|used\[\]\.record(\..+)?))$/;
+const asToldIn = (place: string): Pick<Tampering, 'unchecked'> =>
+  READ_IN_LINEAGE.test(place) ? {} : { unchecked: 'lineage' };
+
 /** What a lineage document says, said otherwise by a holder of the seal's key. */
 function ofLineage(pack: ForgedPack): Tampering[] {
   const path = [...pack.files.keys()].find((name) => name.startsWith('data/lineage/'))!;
@@ -614,26 +627,31 @@ function ofLineage(pack: ForgedPack): Tampering[] {
   return [
     ...placesIn(document).map((place): Tampering => ({
       ...sealed,
+      ...asToldIn(named(place)),
       name: `lineage: another ${named(place)}`,
       edit: edited((lineage) => change(lineage, place)),
     })),
     ...objectsIn(document).map((place): Tampering => ({
       ...sealed,
+      ...asToldIn(named(place)),
       name: `lineage: a further member in ${named(place) || 'it'}`,
       edit: edited((lineage) => void (valueAt(lineage, place).approved = 'yes')),
     })),
     {
       ...sealed,
+      unchecked: 'lineage',
       name: 'lineage: the licence of another source',
       edit: edited((l) => void (l.bibliography[1].license = 'CC0')),
     },
     {
       ...sealed,
+      unchecked: 'lineage',
       name: 'lineage: another year of a factor',
       edit: edited((l) => void (l.measurement.used[3].figures[0].year = '2024')),
     },
     {
       ...sealed,
+      unchecked: 'lineage',
       name: 'lineage: a figure of another source',
       edit: edited(
         (l) =>
@@ -1285,17 +1303,19 @@ const BESIDE_NOTE =
 function ofWhatThePageSays(): Tampering[] {
   const page = (name: string, from: RegExp, to: string): Tampering => ({
     ...sealed,
+    ...MADE_FOR_PEOPLE,
     name: `data/report/report.html: ${name}`,
     edit: (p) => p.set(REPORT_PAGE, replaced(p.text(REPORT_PAGE), from, to)),
   });
   const statement = (name: string, members: Record<string, unknown>): Tampering => ({
     ...sealed,
+    ...MADE_FOR_PEOPLE,
     name: `data/report/stated.json: ${name}, the page made anew`,
     edit: (p) => {
       const stated: Loose = JSON.parse(p.text(REPORT_STATEMENT));
       p.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
     },
-    passes: { ours: STATED_NOTE, python: STATED_NOTE },
+    passes: { ours: STATED_NOTE },
   });
   return [
     page('another total', /(<strong title="[^"]*">)[^ ]+/, '$10.01'),
@@ -1328,11 +1348,13 @@ function ofWhatThePageSays(): Tampering[] {
     }),
     {
       ...sealed,
+      ...MADE_FOR_PEOPLE,
       name: 'data/report/stated.json: another form',
       edit: (p) => p.set(REPORT_STATEMENT, `${p.text(REPORT_STATEMENT)}\n`),
     },
     {
       ...sealed,
+      ...MADE_FOR_PEOPLE,
       name: 'data/report/stated.json: a member that is not known',
       edit: (p) =>
         p.set(
@@ -1350,7 +1372,7 @@ function replaced(text: string, from: RegExp, to: string): string {
 }
 
 const STATED_NOTE =
-  'No receipt says names or contracts: they are the word of whoever seals, and both verdicts say so.';
+  'No receipt says names or contracts: they are the word of whoever seals, and the verdict says so.';
 
 /** A page that does more than show. */
 function ofPage(): Tampering[] {
@@ -1401,6 +1423,6 @@ function resign(lab: TamperLab['lab'], pack: ForgedPack): void {
   pack.lines(pack.shard('receipts'), (lines) => {
     const { proof: _, ...receipt } = JSON.parse(lines[PLAIN]!);
     receipt.credentialSubject.region = 'eu-north';
-    return lines.with(PLAIN, lab.signer('receipts').signCredential(receipt));
+    return lines.with(PLAIN, signedReceipt(lab.signer('receipts'), receipt));
   });
 }

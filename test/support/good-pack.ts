@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
-import { verifyWithPython } from './pack-script.ts';
+import { SCRIPT_GOOD, verifyWithPython } from './pack-script.ts';
 import type { PackLab } from './packs.ts';
 
 /** Packs the whole ledger: both verifiers find the pack good, and every lineage document in it is made again. */
@@ -17,5 +17,5 @@ export async function expectGoodPack(lab: PackLab, directory: string): Promise<v
   expect([verdict.code, verdict.message]).toEqual(['good', expect.any(String)]);
   expect(verdict.lineage!.remade).toBe(verdict.lineage!.documents);
   const python = await verifyWithPython(path, trust);
-  expect([python.code, python.output]).toEqual([0, expect.stringContaining('GOOD')]);
+  expect([python.code, python.output]).toEqual([0, expect.stringMatching(SCRIPT_GOOD)]);
 }

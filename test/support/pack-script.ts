@@ -19,6 +19,9 @@ for line in sys.stdin:
     print(json.dumps([code, said.getvalue()]), flush=True)
 `;
 
+/** How its verdict on a good pack begins. */
+export const SCRIPT_GOOD = /^GOOD, except NOT CHECKED: page, lineage {2}/;
+
 export interface PythonVerdict {
   code: number | null;
   output: string;

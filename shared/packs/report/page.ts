@@ -63,9 +63,9 @@ const REVISION_WORDS: Readonly<Record<RevisionReason, string>> = {
 };
 
 /**
- * The report of a pack for people: one file without scripts, made from what the pack holds and nothing else. Verifiers make
- * it again, in verify.py too, and compare every byte: a page that says anything otherwise, or in other words, is one of
- * another format of packs.
+ * The report of a pack for people: one file without scripts, made from what the pack holds and nothing else. `docket verify`
+ * makes it again and compares every byte: a page that says anything otherwise, or in other words, is one of another format
+ * of packs.
  */
 export function reportPage(input: ReportInput): string {
   const total = input.totals.total();
@@ -382,5 +382,5 @@ ${lines.join('\n')}
 }
 
 function check({ issuer }: ReportInput): string {
-  return `<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again, and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code>, and this page, with what they come to; names and contracts are as <code>stated.json</code> has them. The seal is by <code>${escaped(issuer)}</code>: use keys that you fetched from it yourself.</p></section>`;
+  return `<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again, and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code> with what they come to; <code>docket verify</code> alone makes this page again, and compares it; names and contracts are as <code>stated.json</code> has them. The seal is by <code>${escaped(issuer)}</code>: use keys that you fetched from it yourself.</p></section>`;
 }

@@ -53,7 +53,6 @@ describe('the description of a receipt', () => {
       'measurement.metered.digest',
       'measurement.metered.from',
       'measurement.metered.to',
-      'proof.created',
       'proof.expires',
       'validUntil',
     ]);

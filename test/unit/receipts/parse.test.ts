@@ -83,6 +83,7 @@ describe('a document that is no receipt is refused with its place', () => {
     ['unknown_field', 'footnote', (d) => (d.footnote = 'x')],
     ['unknown_field', 'measurement.result[0].note', (d) => (d.measurement.result[0].note = 'x')],
     ['unknown_field', 'constructor', (d) => (d.constructor = 'x')],
+    ['unknown_field', 'proof.created', (d) => (d.proof.created = d.validFrom)],
     ['wrong_value', 'tier', (d) => (d.tier = 'gold')],
     ['wrong_value', 'type', (d) => (d.type = ['VerifiableCredential'])],
     ['wrong_value', 'type', (d) => d.type.push('Other')],

@@ -24,6 +24,7 @@ import { requestDigest } from '#shared/receipts/digest.ts';
 import { derivationDigest } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { runs } from '#test/support/depth.ts';
+import { signedReceipt } from '#test/support/signed-receipt.ts';
 import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
 
 const { signer, did } = newIssuer();
@@ -826,7 +827,7 @@ describe('a receipt that a holder of the key can sign, and the service never iss
   ) => {
     const { proof: _, ...receipt } = structuredClone(from);
     edit(receipt);
-    const file = save('receipt.json', issuing.signCredential(receipt));
+    const file = save('receipt.json', signedReceipt(issuing, receipt));
     const trust = save('trusted/did.json', read('did.json'));
     if (how === 'with its record') save(`${digest}.json`, read(`derivations/${digest}.json`));
     return run(file, '--trust', trust);

@@ -118,8 +118,8 @@ describe('the verdict says what is wrong', () => {
     ],
     [
       'signature_invalid',
-      'an edited proof time',
-      changed((d) => (d.proof.created = '2026-11-20T09:38:06.008Z')),
+      'a proof that is said to expire',
+      changed((d) => (d.proof.expires = '2027-11-20T09:38:06.008Z')),
     ],
     [
       'signature_invalid',
@@ -214,12 +214,12 @@ describe('the verdict says what is wrong', () => {
     [
       'in_the_future',
       'signed next year',
-      changed((d) => (d.validFrom = d.proof.created = '2027-11-20T09:38:06.007Z'), true),
+      changed((d) => (d.validFrom = '2027-11-20T09:38:06.007Z'), true),
     ],
     [
       'wrong_value',
       'signed on a day that is none',
-      changed((d) => (d.proof.created = '2026-02-31T09:38:06Z'), true),
+      changed((d) => (d.proof.expires = '2026-02-31T09:38:06Z'), true),
     ],
     ['expired', 'no longer valid', changed((d) => (d.validUntil = '2026-11-20T09:38:30Z'), true)],
     [
