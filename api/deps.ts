@@ -128,8 +128,6 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     servesWithout: { postgres: () => access.credentials.holdsUsable() },
     start: async () => {
       await inference.start();
-      // It holds the event loop for a third of a second, so before a caller waits.
-      await dashboard?.signIn();
       return { port: await listen(app, shutdown, config) };
     },
     drain: async () => {

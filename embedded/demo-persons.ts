@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { hashPassword } from '#shared/persons/password-hash.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import { writePrivateFile } from './stores/private-file.ts';
 
@@ -51,8 +52,6 @@ export async function ensureDemoPersons(
     const known = await persons.find(email);
     if (known?.hasLogin === true && kept !== undefined) continue;
     const person = await persons.add({ name, email }, place, LAUNCHER);
-    // Only now: it is the largest part of the dashboard's code, and most starts do not need it.
-    const { hashPassword } = await import('better-auth/crypto');
     await persons.setPassword(person, await hashPassword(password));
   }
   return logins;

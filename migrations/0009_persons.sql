@@ -1,5 +1,5 @@
 -- Persons who sign in to the dashboard, apart from everything else: of the processes only the api can see them, and the
--- operator's command line adds them. The first four tables have the shape that the sign-in library writes.
+-- operator's command line adds them.
 create schema persons;
 
 create table persons.person (
@@ -9,7 +9,6 @@ create table persons.person (
   email              text not null unique check (email = lower(email) and length(email) <= 254),
   -- False until the person has shown that they get the letters of this address; before that they do not sign in.
   email_verified     boolean not null default false,
-  image              text,
   created_at         timestamptz(3) not null default now(),
   updated_at         timestamptz(3) not null default now(),
   two_factor_enabled boolean not null default false
@@ -19,13 +18,13 @@ create index person_unconfirmed on persons.person (created_at) where not email_v
 create table persons.session (
   id           text primary key,
   person_id    text not null references persons.person (id) on delete cascade,
-  -- Worth nothing alone: the cookie carries it signed with a secret that is not in the database.
+  -- The SHA-256 of the cookie's token, which cannot be made from it. The cookie carries a mark beside the token, made with a
+  -- secret that is not in the database.
   token        text not null unique,
   expires_at   timestamptz(3) not null,
   address      text,
   user_agent   text,
   created_at   timestamptz(3) not null,
-  updated_at   timestamptz(3) not null,
   -- The organisation whose issuer let the person in: the session is good for that one alone.
   sso_org_id   text references account (id),
   -- When the person last showed the strongest proof that they have. A fact of its own: sessions are also opened by less, and
@@ -36,35 +35,19 @@ create index session_by_sso_organisation on persons.session (sso_org_id) where s
 create index session_by_person on persons.session (person_id);
 create index session_by_expiry on persons.session (expires_at);
 
--- A way in: with `credential` a password, as a salted scrypt hash.
+-- The password of a person who has chosen one, as a salted scrypt hash that says how it was made.
 create table persons.login (
-  id                       text primary key,
-  person_id                text not null references persons.person (id) on delete cascade,
-  provider_id              text not null,
-  account_id               text not null,
-  password                 text,
-  access_token             text,
-  refresh_token            text,
-  id_token                 text,
-  access_token_expires_at  timestamptz(3),
-  refresh_token_expires_at timestamptz(3),
-  scope                    text,
-  created_at               timestamptz(3) not null default now(),
-  updated_at               timestamptz(3) not null default now(),
-  unique (provider_id, account_id)
-);
-create index login_by_person on persons.login (person_id);
-
--- What a letter's link proves. The identifier is a hash.
-create table persons.verification (
-  id         text primary key,
-  identifier text not null,
-  value      text not null,
-  expires_at timestamptz(3) not null,
-  created_at timestamptz(3) not null,
+  person_id  text primary key references persons.person (id) on delete cascade,
+  password   text not null,
   updated_at timestamptz(3) not null
 );
-create index verification_by_identifier on persons.verification (identifier);
+
+-- Why a person was sent somewhere, by a letter's link or to a page, until they come back with it. The identifier is a hash.
+create table persons.verification (
+  identifier text primary key,
+  value      text not null,
+  expires_at timestamptz(3) not null
+);
 
 -- The part that a person has in an organisation.
 create table persons.membership (
@@ -97,21 +80,17 @@ create table persons.staff (
   primary key (person_id, role)
 );
 
--- A second factor of persons who sign in: the secret of an authenticator app and recovery codes, both encrypted with the
--- secret of the sessions. The shape is the one that the sign-in library writes.
+-- A second factor of persons who sign in: the secret of an authenticator app, sealed with the secret of the sessions, and the
+-- recovery codes that are left, each as a mark that was made with that secret.
 create table persons.two_factor (
-  id                        text primary key,
-  person_id                 text not null unique references persons.person (id) on delete cascade,
-  secret                    text not null,
-  backup_codes              text not null,
+  person_id      text primary key references persons.person (id) on delete cascade,
+  secret         text not null,
+  recovery_codes text[] not null,
   -- It asks for nothing until one code of the app was right.
-  verified                  boolean not null default false,
-  -- Wrong codes in a row, over all processes; at ten of them none is tried for a quarter of an hour.
-  failed_verification_count integer not null default 0,
-  locked_until              timestamptz(3),
+  verified       boolean not null default false,
   -- A code of an app opens one door once (RFC 6238, 5.2): the time step of the last code that was taken. Only codes of later
   -- ones are taken.
-  last_step                 integer
+  last_step      integer
 );
 
 -- Passkeys of persons: a key that their device keeps signs for this site alone, after it has made sure who they are.
@@ -178,8 +157,9 @@ create unlogged table persons.rate (
 create index rate_by_due on persons.rate (due_at);
 
 grant usage on schema persons to docket_api, docket_operator, docket_housekeeping;
-grant select, insert, update, delete on persons.session, persons.verification, persons.rate, persons.invitation,
-  persons.two_factor, persons.single_sign_on, persons.sign_in_domain to docket_api;
+grant select, insert, update, delete on persons.session, persons.rate, persons.invitation, persons.two_factor,
+  persons.single_sign_on, persons.sign_in_domain to docket_api;
+grant select, insert, delete on persons.verification to docket_api;
 grant select, insert, update on persons.login to docket_api;
 grant select, insert, delete on persons.person, persons.membership, persons.passkey, persons.issuer_login to docket_api;
 grant select on persons.staff to docket_api;
@@ -188,8 +168,7 @@ grant update (role) on persons.membership to docket_api;
 grant update (counter, last_used_at) on persons.passkey to docket_api;
 -- Of a login the command line writes a password and reads none.
 grant select, insert on persons.person to docket_operator;
-grant select (id, person_id, provider_id, account_id), insert, update (password, updated_at) on persons.login
-  to docket_operator;
+grant select (person_id), insert, update (password, updated_at) on persons.login to docket_operator;
 grant select, insert, update, delete on persons.membership, persons.staff to docket_operator;
 grant delete, select (id, person_id) on persons.session to docket_operator;
 -- A person who has lost every device gets in by the password alone again. The command line reads no secret for that.

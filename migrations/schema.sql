@@ -1457,22 +1457,11 @@ create table issuer_login (
 );
 
 create table login (
-  id text not null,
   person_id text not null,
-  provider_id text not null,
-  account_id text not null,
-  password text,
-  access_token text,
-  refresh_token text,
-  id_token text,
-  access_token_expires_at timestamp(3) with time zone,
-  refresh_token_expires_at timestamp(3) with time zone,
-  scope text,
-  created_at timestamp(3) with time zone not null default now(),
-  updated_at timestamp(3) with time zone not null default now(),
+  password text not null,
+  updated_at timestamp(3) with time zone not null,
   constraint login_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
-  constraint login_pkey PRIMARY KEY (id),
-  constraint login_provider_id_account_id_key UNIQUE (provider_id, account_id)
+  constraint login_pkey PRIMARY KEY (person_id)
 );
 
 create table membership (
@@ -1506,7 +1495,6 @@ create table person (
   name text not null,
   email text not null,
   email_verified boolean not null default false,
-  image text,
   created_at timestamp(3) with time zone not null default now(),
   updated_at timestamp(3) with time zone not null default now(),
   two_factor_enabled boolean not null default false,
@@ -1531,7 +1519,6 @@ create table session (
   address text,
   user_agent text,
   created_at timestamp(3) with time zone not null,
-  updated_at timestamp(3) with time zone not null,
   sso_org_id text,
   confirmed_at timestamp(3) with time zone,
   constraint session_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
@@ -1576,33 +1563,25 @@ create table staff (
 );
 
 create table two_factor (
-  id text not null,
   person_id text not null,
   secret text not null,
-  backup_codes text not null,
+  recovery_codes text[] not null,
   verified boolean not null default false,
-  failed_verification_count integer not null default 0,
-  locked_until timestamp(3) with time zone,
   last_step integer,
   constraint two_factor_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
-  constraint two_factor_person_id_key UNIQUE (person_id),
-  constraint two_factor_pkey PRIMARY KEY (id)
+  constraint two_factor_pkey PRIMARY KEY (person_id)
 );
 
 create table verification (
-  id text not null,
   identifier text not null,
   value text not null,
   expires_at timestamp(3) with time zone not null,
-  created_at timestamp(3) with time zone not null,
-  updated_at timestamp(3) with time zone not null,
-  constraint verification_pkey PRIMARY KEY (id)
+  constraint verification_pkey PRIMARY KEY (identifier)
 );
 
 CREATE INDEX invitation_by_email ON persons.invitation USING btree (email);
 CREATE INDEX invitation_by_expiry ON persons.invitation USING btree (expires_at);
 CREATE INDEX issuer_login_by_person ON persons.issuer_login USING btree (person_id);
-CREATE INDEX login_by_person ON persons.login USING btree (person_id);
 CREATE INDEX membership_by_organisation ON persons.membership USING btree (org_id);
 CREATE INDEX passkey_by_person ON persons.passkey USING btree (person_id);
 CREATE INDEX person_unconfirmed ON persons.person USING btree (created_at) WHERE (NOT email_verified);
@@ -1611,7 +1590,6 @@ CREATE INDEX session_by_expiry ON persons.session USING btree (expires_at);
 CREATE INDEX session_by_person ON persons.session USING btree (person_id);
 CREATE INDEX session_by_sso_organisation ON persons.session USING btree (sso_org_id) WHERE (sso_org_id IS NOT NULL);
 CREATE UNIQUE INDEX sign_in_domain_confirmed ON persons.sign_in_domain USING btree (domain) WHERE (confirmed_at IS NOT NULL);
-CREATE INDEX verification_by_identifier ON persons.verification USING btree (identifier);
 
 grant usage on schema persons to docket_api;
 grant usage on schema persons to docket_housekeeping;
@@ -1640,12 +1618,12 @@ grant select on staff to docket_api;
 grant delete, insert, select, update on staff to docket_operator;
 grant delete, insert, select, update on two_factor to docket_api;
 grant delete on two_factor to docket_operator;
-grant delete, insert, select, update on verification to docket_api;
+grant delete, insert, select on verification to docket_api;
 grant delete on verification to docket_housekeeping;
 
 grant select (expires_at) on invitation to docket_housekeeping;
 grant select (org_id, person_id) on issuer_login to docket_operator;
-grant select (id, person_id, provider_id, account_id) on login to docket_operator;
+grant select (person_id) on login to docket_operator;
 grant update (password, updated_at) on login to docket_operator;
 grant update (role) on membership to docket_api;
 grant select (person_id, org_id, role) on membership to docket_housekeeping;

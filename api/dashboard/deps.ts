@@ -8,7 +8,6 @@ import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { Config } from '#shared/config/config.ts';
-import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
@@ -24,6 +23,9 @@ import {
 } from '#shared/persons/postgres/persons.ts';
 import { createPasskeys } from '#shared/persons/postgres/passkeys.ts';
 import { createErrands } from '#shared/persons/postgres/errands.ts';
+import { createLogins } from '#shared/persons/postgres/logins.ts';
+import { createSecondFactors } from '#shared/persons/postgres/second-factors.ts';
+import { createSessions } from '#shared/persons/postgres/sessions.ts';
 import { createSingleSignOns } from '#shared/persons/postgres/single-sign-on.ts';
 import { createTeams } from '#shared/persons/postgres/team.ts';
 import { anchoredAuditHead } from '#shared/ledger/postgres/audit-checkpoints.ts';
@@ -36,7 +38,7 @@ import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import { AttemptCounter } from './session/attempts.ts';
-import type { SignIn } from './session/sign-in.ts';
+import { openSignIn } from './session/sign-in.ts';
 import type { Ceremony } from './session/ceremony.ts';
 import { Flash } from './session/flash.ts';
 import { PageBounds } from './session/page-bounds.ts';
@@ -75,7 +77,7 @@ export interface DashboardOptions {
 
 export type DashboardDeps = ReturnType<typeof openDashboard>;
 
-/** Dependencies of the dashboard: PostgreSQL, and the sign-in, whose library takes a moment to load. */
+/** Dependencies of the dashboard: PostgreSQL, and the sign-in. */
 export function openDashboard(pool: Pool, options: DashboardOptions) {
   const {
     publicUrl,
@@ -91,29 +93,25 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   const attempts = new AttemptCounter((name, rate) => takeAttempt(pool, name, rate));
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
-  const openSignIn = async (): Promise<SignIn> => {
-    const signIn = await import('./session/sign-in.ts');
-    return signIn.openSignIn({
-      db: queriesOn(pool),
-      publicUrl,
-      secret,
-      now: () => surroundings.now(),
-      newPersonId: () => surroundings.newId('usr'),
-      passwordWasReset: async (person, isFirst) => {
-        await persons.confirmEmail(person.id);
-        if (!isFirst) await persons.sendLetter(passwordLetter(person));
-      },
-      sendResetLink: async (person, token) => {
-        const hasLogin = (await persons.find(person.email))?.hasLogin === true;
-        await persons.sendLetter(
-          resetLetter({ ...person, hasLogin }, link('password/reset', token)),
-        );
-      },
-      sendConfirmationLink: (person, token) =>
-        persons.sendLetter(confirmationLetter(person, link('e-mail/confirm', token))),
-      onError,
-    });
-  };
+  const flash = new Flash(secret);
+  const takeAttempts = (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each);
+  const signIn = openSignIn({
+    sessions: createSessions(pool, surroundings),
+    logins: createLogins(pool, surroundings),
+    secondFactors: createSecondFactors(pool, surroundings),
+    errands,
+    flash,
+    publicUrl,
+    secret,
+    now: () => surroundings.now(),
+    takeAttempts,
+    confirmEmail: (personId) => persons.confirmEmail(personId),
+    passwordWasReset: (person) => persons.sendLetter(passwordLetter(person)),
+    sendResetLink: (person, token) =>
+      persons.sendLetter(resetLetter(person, link('password/reset', token))),
+    sendConfirmationLink: (person, token) =>
+      persons.sendLetter(confirmationLetter(person, link('e-mail/confirm', token))),
+  });
   /** Passkeys, at the name that a request was for; undefined where there are none. */
   const ceremony = async (host: string): Promise<Ceremony | undefined> => {
     const { createCeremony, siteOf } = await import('./session/ceremony.ts');
@@ -125,7 +123,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
   };
   return {
-    signIn: madeOnce(openSignIn),
+    signIn: () => Promise.resolve(signIn),
     persons,
     teams: createTeams(pool, surroundings),
     singleSignOn: createSingleSignOns(pool, surroundings),
@@ -157,9 +155,9 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     derivationsOf: resources.lineage.derivationsOf,
     originOf: resources.lineage.originOf,
     trustedKeys: () => trustedKeysOf(JSON.stringify(options.didDocument())),
-    flash: new Flash(secret),
+    flash,
     takeAttempt: (name: string, rate: Attempts) => attempts.take(name, rate),
-    takeAttempts: (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each),
+    takeAttempts,
     bounds: new PageBounds(options.perAddress, { publicUrl }),
     now: () => surroundings.now(),
     publicUrl,

@@ -276,7 +276,7 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
     const signIn = await deps.signIn();
     const signedIn = await signIn.session(visitorOf(request));
     if (signedIn === null) {
-      return sendToSignIn([request, reply], await signIn.wasOpened(visitorOf(request)));
+      return sendToSignIn([request, reply], signIn.wasOpened(visitorOf(request)));
     }
     const { person, session } = signedIn;
     const [memberships, staff] = await Promise.all([

@@ -80,14 +80,14 @@ describe('docket persons', () => {
           `with someone as (
              update persons.person set two_factor_enabled = true where email = $1 returning id
            ), factor as (
-             insert into persons.two_factor (id, person_id, secret, backup_codes, verified)
-             select id, id, 'secret', 'codes', true from someone
+             insert into persons.two_factor (person_id, secret, recovery_codes, verified)
+             select id, 'secret', '{code}', true from someone
            ), passkey as (
              insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
              select id, id, 'Phone', '\\x00', 0, '{}', now() from someone
            )
-           insert into persons.session (id, person_id, token, expires_at, created_at, updated_at)
-           select id, id, id, now() + interval '1 hour', now(), now() from someone`,
+           insert into persons.session (id, person_id, token, expires_at, created_at)
+           select id, id, id, now() + interval '1 hour', now() from someone`,
           [email],
         );
       }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { hashPassword } from 'better-auth/crypto';
 import type { Pool } from 'pg';
 import { type DashboardDeps, openDashboard } from '#api/dashboard/deps.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
@@ -15,6 +14,7 @@ import { openResources } from '#api/routes/deps.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
+import { hashPassword } from '#shared/persons/password-hash.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { movableClock, OPERATOR } from './accounts.ts';

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { keyFor } from './secrets.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -11,7 +12,7 @@ export class Flash {
   readonly #key: Buffer;
 
   constructor(secret: string) {
-    this.#key = createHmac('sha256', secret).update('flash').digest();
+    this.#key = keyFor('flash', secret);
   }
 
   seal(subject: string, text: string): string {

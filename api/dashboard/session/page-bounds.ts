@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
-import { readCookie } from './cookies.ts';
+import { ownCookie, readCookie, SESSION_COOKIE } from './cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { type Caller, Places } from '#api/plugins/places.ts';
@@ -61,8 +61,7 @@ export class PageBounds {
     { requestsPerSecond, burst }: Rate,
     { publicUrl, now }: { publicUrl: string; now?: () => number },
   ) {
-    const prefix = publicUrl.startsWith('https:') ? '__Secure-' : '';
-    this.#sessionCookie = new RegExp(`^${prefix}docket\\.session_token=([^;]+)`);
+    this.#sessionCookie = ownCookie(publicUrl, SESSION_COOKIE).pattern;
     const rateOf = (kind: Kind) => {
       const share = SHARE[kind];
       const rate = {

@@ -568,19 +568,9 @@ interface PersonsIssuerLoginTable {
 }
 
 interface PersonsLoginTable {
-  id: string;
   person_id: string;
-  provider_id: string;
-  account_id: string;
-  password: string | null;
-  access_token: string | null;
-  refresh_token: string | null;
-  id_token: string | null;
-  access_token_expires_at: Date | null;
-  refresh_token_expires_at: Date | null;
-  scope: string | null;
-  created_at: Defaulted<Date>;
-  updated_at: Defaulted<Date>;
+  password: string;
+  updated_at: Date;
 }
 
 interface PersonsMembershipTable {
@@ -606,7 +596,6 @@ interface PersonsPersonTable {
   name: string;
   email: string;
   email_verified: Defaulted<boolean>;
-  image: string | null;
   created_at: Defaulted<Date>;
   updated_at: Defaulted<Date>;
   two_factor_enabled: Defaulted<boolean>;
@@ -625,7 +614,6 @@ interface PersonsSessionTable {
   address: string | null;
   user_agent: string | null;
   created_at: Date;
-  updated_at: Date;
   sso_org_id: string | null;
   confirmed_at: Date | null;
 }
@@ -655,23 +643,17 @@ interface PersonsStaffTable {
 }
 
 interface PersonsTwoFactorTable {
-  id: string;
   person_id: string;
   secret: string;
-  backup_codes: string;
+  recovery_codes: string[];
   verified: Defaulted<boolean>;
-  failed_verification_count: Defaulted<number>;
-  locked_until: Date | null;
   last_step: number | null;
 }
 
 interface PersonsVerificationTable {
-  id: string;
   identifier: string;
   value: string;
   expires_at: Date;
-  created_at: Date;
-  updated_at: Date;
 }
 
 export interface Database {

@@ -14,6 +14,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkPerson } from '../checks.ts';
 import { factorsResetLetter } from '../letters.ts';
+import { writePassword } from './logins.ts';
 import { forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
@@ -94,7 +95,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
             .exists(
               eb
                 .selectFrom('persons.login as l')
-                .select('l.id')
+                .select('l.person_id')
                 .whereRef('l.person_id', '=', 'p.id'),
             )
             .$castTo<boolean>()
@@ -135,7 +136,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       return new Map(rows.map(({ id, name }) => [id, name]));
     },
 
-    /** Who chose a password by a link from a letter has shown that the address is theirs. */
+    /** Who has followed the link of a letter has shown that the address is theirs. */
     async confirmEmail(personId: string): Promise<void> {
       await db
         .updateTable('persons.person')
@@ -326,30 +327,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
 
     /** Sets a password that was hashed before, and takes the address as confirmed. For machines of one's own. */
     setPassword: (person: Pick<Person, 'id'>, passwordHash: string): Promise<void> =>
-      inTransaction(pool, async (client) => {
-        const on = queriesOn(client);
-        const updated_at = new Date(surroundings.now());
-        await on
-          .insertInto('persons.login')
-          .values({
-            id: `${person.id}.credential`,
-            person_id: person.id,
-            provider_id: 'credential',
-            account_id: person.id,
-            password: passwordHash,
-          })
-          .onConflict((conflict) =>
-            conflict
-              .columns(['provider_id', 'account_id'])
-              .doUpdateSet({ password: passwordHash, updated_at }),
-          )
-          .execute();
-        await on
-          .updateTable('persons.person')
-          .set({ email_verified: true, updated_at })
-          .where('id', '=', person.id)
-          .execute();
-      }),
+      inTransaction(pool, (client) => writePassword(client, surroundings, person.id, passwordHash)),
   };
 }
 

@@ -353,7 +353,6 @@ it(
     const reset = { form: tokens['nobody']!, token: 'a\0b', password: 'correct horse battery' };
     const refused = await visitors['nobody']!.post('/dashboard/password/reset', reset);
     expect(refused.payload).toContain('holds a NUL');
-    // Refused by the schema of the sign-in library, not by its handler.
     const forgot = { form: tokens['nobody']!, email: 'no address' };
     await visitors['nobody']!.post('/dashboard/password/forgot', forgot);
     expect(errors).toEqual([]);

@@ -146,6 +146,51 @@ describe('a second factor', () => {
   );
 
   it(
+    'a recovery code that comes several times at once is taken once, and none stands in the database',
+    { tags: ['dashboard.second-factor'] },
+    async () => {
+      const { recovery } = await setUp();
+      const { rows } = await database.pool.query('select * from persons.two_factor');
+      for (const code of recovery) expect(JSON.stringify(rows)).not.toContain(code);
+      const visitors = [stranger(), stranger(), stranger()];
+      for (const each of visitors) await each.signIn(person);
+      const [shared = '', other = ''] = recovery;
+      const replies = await Promise.all(
+        visitors.map((each) => each.send(CODE, CODE, { code: shared })),
+      );
+      const taken = replies.filter(({ statusCode }) => statusCode === 303);
+      expect([taken.length, replies.length]).toEqual([1, 3]);
+      // Another code, at the same time or later, is not lost by that.
+      const one = stranger();
+      await one.signIn(person);
+      expect((await one.send(CODE, CODE, { code: other })).statusCode).toBe(303);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'who has the password alone tries ten codes and then few, however often they sign in',
+    { tags: ['dashboard.second-factor', 'dashboard.brute-force'] },
+    async () => {
+      const { key, recovery } = await setUp();
+      for (let i = 0; i < 2; i += 1) {
+        const guesser = stranger();
+        await guesser.signIn(person);
+        for (let j = 0; j < 5; j += 1) {
+          const { statusCode } = await guesser.send(CODE, CODE, { code: wrongFor(key) });
+          expect(statusCode).toBe(401);
+        }
+      }
+      const late = stranger();
+      await late.signIn(person);
+      for (const code of [codeOf(key), recovery[0]!]) {
+        expect((await late.send(CODE, CODE, { code })).statusCode).toBe(401);
+      }
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
     'a code of the app is taken once, for setting up, signing in and stepping up alike, also when it comes twice at once',
     { tags: ['dashboard.second-factor'] },
     async () => {

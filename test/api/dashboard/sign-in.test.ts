@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { HashingQueue } from '#api/dashboard/session/hashing-queue.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
@@ -54,6 +56,25 @@ describe('signing in', () => {
       const words = (page: string): string =>
         page.replaceAll(/value="[^"]*"/g, '').replaceAll(/\s+/g, ' ');
       expect(words(wrong.payload)).toBe(words(unknown.payload));
+    },
+  );
+
+  it(
+    'one password is hashed for each attempt: also for an address that is not known, and one that has chosen no password',
+    { tags: ['dashboard.sign-in', 'dashboard.brute-force'] },
+    async () => {
+      const invited = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      await database.pool.query('delete from persons.login where person_id = $1', [invited.id]);
+      const hashed = vi.spyOn(HashingQueue.prototype, 'run');
+      for (const { email } of [owner, invited, { email: 'nobody@person.example' }]) {
+        hashed.mockClear();
+        const visitor = browser({ address: '192.0.2.80' });
+        expect((await visitor.signIn({ email }, 'not the password at all')).statusCode).toBe(401);
+        expect(hashed, email).toHaveBeenCalledTimes(1);
+      }
+      hashed.mockRestore();
     },
   );
 
@@ -115,6 +136,29 @@ describe('signing in', () => {
       for (const made of [token, `${token}.AAAA`, value.slice(0, -6)]) {
         forger.cookies.set(name, made);
         expect((await forger.get('/dashboard/account')).statusCode).toBe(303);
+      }
+    },
+  );
+
+  it(
+    'of the token in the cookie the database has a hash, and one that is copied from there opens nothing',
+    { tags: ['dashboard.session'] },
+    async () => {
+      const visitor = browser({ address: '192.0.2.81' });
+      await visitor.signIn(owner);
+      const [name, value] = [...visitor.cookies].find(([each]) => each.includes('session'))!;
+      const [token = '', mark = ''] = decodeURIComponent(value).split('.');
+      expect(Buffer.from(token, 'base64url')).toHaveLength(32);
+      const { rows } = await database.pool.query<{ token: string }>(
+        'select * from persons.session',
+      );
+      const kept = JSON.stringify(rows);
+      expect([kept.includes(token), kept.includes(mark)]).toEqual([false, false]);
+      expect(rows.map((row) => row.token)).toContain(hash('sha256', token));
+      const thief = browser({ address: '192.0.2.82' });
+      for (const row of rows) {
+        thief.cookies.set(name, `${row.token}.${mark}`);
+        expect((await thief.get('/dashboard/account')).statusCode).toBe(303);
       }
     },
   );

@@ -1,0 +1,90 @@
+import { sql } from 'kysely';
+import type { Pool } from 'pg';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+
+export type SecondFactors = ReturnType<typeof createSecondFactors>;
+
+/** Apps and recovery codes of persons, in PostgreSQL: secrets come sealed and codes as marks. */
+export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
+  const now = () => new Date(surroundings.now());
+  return {
+    /** Keeps a secret, which counts when its first code has come; false when the person has one that counts. */
+    async begin(personId: string, secret: string, recovery_codes: string[]): Promise<boolean> {
+      const begun = { secret, recovery_codes, last_step: null };
+      const kept = await db
+        .insertInto('persons.two_factor')
+        .values({ person_id: personId, ...begun })
+        .onConflict((conflict) =>
+          conflict
+            .column('person_id')
+            .doUpdateSet(begun)
+            .where(sql<boolean>`not two_factor.verified`),
+        )
+        .returning('person_id')
+        .executeTakeFirst();
+      return kept !== undefined;
+    },
+
+    /** The secret of one that counts, or that has begun. */
+    async secretOf(personId: string, state: 'counts' | 'begun'): Promise<string | undefined> {
+      const kept = await db
+        .selectFrom('persons.two_factor')
+        .select('secret')
+        .where('person_id', '=', personId)
+        .where('verified', '=', state === 'counts')
+        .executeTakeFirst();
+      return kept?.secret;
+    },
+
+    /**
+     * Takes the code of a time step, once: neither it nor one that was shown before it is taken again (RFC 6238, 5.2). From
+     * the first one on it counts. One statement, so that of several at once one passes.
+     */
+    async takeStep(personId: string, secret: string, step: number): Promise<boolean> {
+      const taken = await db
+        .with('taken', (codes) =>
+          codes
+            .updateTable('persons.two_factor')
+            .set({ last_step: step, verified: true })
+            .where('person_id', '=', personId)
+            .where('secret', '=', secret)
+            .where((eb) => eb.or([eb('last_step', 'is', null), eb('last_step', '<', step)]))
+            .returning('person_id'),
+        )
+        .updateTable('persons.person as p')
+        .from('taken')
+        .set({ two_factor_enabled: true, updated_at: now() })
+        .whereRef('p.id', '=', 'taken.person_id')
+        .returning('p.id')
+        .executeTakeFirst();
+      return taken !== undefined;
+    },
+
+    /** Takes a recovery code by its mark, once. One statement, for the same reason. */
+    async takeRecoveryCode(personId: string, mark: string): Promise<boolean> {
+      const taken = await db
+        .updateTable('persons.two_factor')
+        .set({ recovery_codes: sql<string[]>`array_remove(recovery_codes, ${mark})` })
+        .where('person_id', '=', personId)
+        .where('verified', '=', true)
+        .where(sql<boolean>`${mark} = any (recovery_codes)`)
+        .returning('person_id')
+        .executeTakeFirst();
+      return taken !== undefined;
+    },
+
+    /** Forgets app and codes. */
+    async end(personId: string): Promise<void> {
+      await db
+        .with('ended', (codes) =>
+          codes.deleteFrom('persons.two_factor').where('person_id', '=', personId),
+        )
+        .updateTable('persons.person')
+        .set({ two_factor_enabled: false, updated_at: now() })
+        .where('id', '=', personId)
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Pool } from 'pg';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { type Session, SESSION_MS, type SignedIn } from '../sessions.ts';
+
+type NewSession = Omit<Session, 'id' | 'since' | 'until'> & { personId: string };
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+/** Open sessions, in PostgreSQL, which has hashes of their tokens: what it holds opens nothing. */
+export function createSessions(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
+  const now = () => new Date(surroundings.now());
+  /** A token of 256 bits, and what is kept of a session that begins with it. */
+  const begin = () => {
+    const token = randomBytes(32).toString('base64url');
+    const times = { created_at: now(), expires_at: new Date(surroundings.now() + SESSION_MS) };
+    return [token, { id: randomUUID(), token: hash('sha256', token), ...times }] as const;
+  };
+  const select = () =>
+    db
+      .selectFrom('persons.session as s')
+      .innerJoin('persons.person as p', 'p.id', 's.person_id')
+      .select(['p.id as person_id', 'p.name', 'p.email', 'p.two_factor_enabled', 's.id'])
+      .select(['s.created_at', 's.expires_at', 's.address', 's.user_agent'])
+      .select(['s.sso_org_id', 's.confirmed_at'])
+      .where('s.expires_at', '>', now());
+  return {
+    /** Returns the id and the token. */
+    async open({ personId, organisation, confirmedAt, address, userAgent }: NewSession) {
+      const [token, begun] = begin();
+      const confirmed_at = confirmedAt === null ? null : new Date(confirmedAt);
+      const where = { address, user_agent: userAgent, sso_org_id: organisation };
+      await db
+        .insertInto('persons.session')
+        .values({ ...begun, ...where, person_id: personId, confirmed_at })
+        .execute();
+      return { id: begun.id, token };
+    },
+
+    /** Whose session has this token; null for none, one that ended, and a person whose address is not confirmed. */
+    async find(token: string): Promise<SignedIn | null> {
+      const row = await select()
+        .where('s.token', '=', hash('sha256', token))
+        .where('p.email_verified', '=', true)
+        .executeTakeFirst();
+      if (row === undefined) return null;
+      const { person_id: id, name, email, two_factor_enabled: hasSecondFactor } = row;
+      return { person: { id, name, email }, session: sessionOf(row), hasSecondFactor };
+    },
+
+    /** Of a person, the newest first. */
+    async of(personId: string): Promise<Session[]> {
+      const rows = select().where('s.person_id', '=', personId).orderBy('s.created_at', 'desc');
+      return (await rows.execute()).map(sessionOf);
+    },
+
+    /** Has a session go on under another id and token, which it returns; the old ones open nothing. */
+    async renew(id: string): Promise<string> {
+      const [token, begun] = begin();
+      await db.updateTable('persons.session').set(begun).where('id', '=', id).execute();
+      return token;
+    },
+
+    /**
+     * Notes that the person of a session has just shown that it is they. A password counts for those who have nothing
+     * stronger: neither an app nor a passkey.
+     */
+    async confirm(id: string, by: 'password' | 'more than a password'): Promise<void> {
+      const hasMore = sql<boolean>`
+        exists (select from persons.person p where p.id = s.person_id and p.two_factor_enabled)
+          or exists (select from persons.passkey k where k.person_id = s.person_id)`;
+      await db
+        .updateTable('persons.session as s')
+        .set({ confirmed_at: now() })
+        .where('s.id', '=', id)
+        .$if(by === 'password', (shown) => shown.where((eb) => eb.not(eb.parens(hasMore))))
+        .execute();
+    },
+
+    async end(id: string): Promise<void> {
+      await db.deleteFrom('persons.session').where('id', '=', id).execute();
+    },
+
+    /** Ends every session of a person, but one. */
+    async endOthers({ person, session }: SignedIn): Promise<void> {
+      await db
+        .deleteFrom('persons.session')
+        .where('person_id', '=', person.id)
+        .where('id', '<>', session.id)
+        .execute();
+    },
+  };
+}
+
+function sessionOf(row: {
+  id: string;
+  created_at: Date;
+  expires_at: Date;
+  address: string | null;
+  user_agent: string | null;
+  sso_org_id: string | null;
+  confirmed_at: Date | null;
+}): Session {
+  return {
+    id: row.id,
+    since: row.created_at.getTime(),
+    until: row.expires_at.getTime(),
+    address: row.address,
+    userAgent: row.user_agent,
+    organisation: row.sso_org_id,
+    confirmedAt: row.confirmed_at?.getTime() ?? null,
+  };
+}
