@@ -68,7 +68,7 @@ export class ConfirmationNeeded extends Error {
   }
 }
 
-/** The longest that addresses of ours hold: a place to go back to, or the token of a letter. */
+/** The longest that addresses of ours hold: a place to go back to, or the token of an e-mail. */
 export const ASKED_CHARS_MAX = 2_048;
 
 /** A parameter of the address, without what no name has; empty when it is not there, or there twice. */

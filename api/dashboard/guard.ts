@@ -395,7 +395,7 @@ export function isMemberOf({ visit }: FastifyRequest, orgId: string): boolean {
 /** Why a person who works for the service does not act on this organisation; undefined where they may. */
 export function whyNot(request: FastifyRequest, orgId: string): string | undefined {
   return isMemberOf(request, orgId)
-    ? 'You are a member of this organisation: somebody else has to act on it.'
+    ? 'You are a member of this organisation: someone else has to act on it.'
     : undefined;
 }
 

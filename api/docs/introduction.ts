@@ -81,7 +81,7 @@ The codes that follow no pattern are ${STABLE_CODES.map((code) => `\`${code}\``)
 
 ## A leaked key
 
-Revoke it at once: in the dashboard, with \`POST /v1/keys/{id}/revoke\`, or by a letter to ${supportEmail}, with the first 8 and last 4 characters of the key and never the whole. Support answers ${RESPONSE_TARGETS}. Requests with a revoked key fail within seconds everywhere; whoever floods the service with it cannot hold the revocation up.
+Revoke it at once: in the dashboard, with \`POST /v1/keys/{id}/revoke\`, or by an e-mail to ${supportEmail}, with the first 8 and last 4 characters of the key and never the whole. Support answers ${RESPONSE_TARGETS}. Requests with a revoked key fail within seconds everywhere; whoever floods the service with it cannot hold the revocation up.
 
 ## Limits
 

@@ -98,7 +98,7 @@ export const TAGS = {
   Usage: 'What your organisation has used, and its footprint.',
   Keys: 'API keys and the audit log. These need an administrator’s key.',
   Account: 'Your account.',
-  Public: 'What anybody may read in order to check a receipt. No key.',
+  Public: 'What anyone may read in order to check a receipt. No key.',
 } as const;
 type Tag = keyof typeof TAGS;
 

@@ -84,7 +84,7 @@ function check({ origin }: LandingParts): Html {
     <h2>Check it without trusting us</h2>
     <p class="prose">
       A receipt is a W3C Verifiable Credential. The keys are public, the method and its factors are
-      too, and every organisation’s receipts are leaves of a Merkle tree whose signed heads anybody
+      too, and every organisation’s receipts are leaves of a Merkle tree whose signed heads anyone
       can keep. Evidence packs for auditors verify offline.
     </p>
     <pre id="verify" tabindex="0">

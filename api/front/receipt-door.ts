@@ -29,7 +29,7 @@ export function receiptDoor({ id, origin, hasDashboard }: ReceiptDoor): Html {
         <p class="prose">
           A receipt is shown to the organisation that made the request: to its members in the
           dashboard, and to whoever has a key of it with the scope <code>service:read</code>. If
-          somebody gave you the receipt itself, <a href="/verify">check it in your browser</a>; it
+          someone gave you the receipt itself, <a href="/verify">check it in your browser</a>; it
           needs no sign-in.
         </p>
         ${

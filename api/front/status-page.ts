@@ -52,7 +52,7 @@ export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail:
       <h2>Regions</h2>
       ${
         regions.length === 0
-          ? html`<p class="soft">No region is open to everybody.</p>`
+          ? html`<p class="soft">No region is open to everyone.</p>`
           : table(
               'Regions',
               ['Region', 'State', 'Models', 'What this means'],
@@ -105,7 +105,7 @@ function summary(regions: ServiceStatus['regions'], ledger: ServiceStatus['ledge
   const well = open.filter(({ word }) => word === 'normal').length;
   if (open.length === 0) {
     const none =
-      regions.length === 0 ? 'No region is open to everybody.' : 'No region takes requests.';
+      regions.length === 0 ? 'No region is open to everyone.' : 'No region takes requests.';
     return note('warn', html`<strong>${none}</strong>`);
   }
   if (well === open.length && ledger === 'normal') {

@@ -99,7 +99,7 @@ export function verifyPage(origin: string): Html {
             <span
               >A <code>did.json</code> of your own
               <span class="help"
-                >That you fetched from the issuer, or got from somebody you trust.</span
+                >That you fetched from the issuer, or got from someone you trust.</span
               ></span
             >
           </label>

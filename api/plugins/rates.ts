@@ -10,7 +10,7 @@ import { MemoryRates } from './memory-rates.ts';
 import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
 /**
- * Acts that leave something behind: an entry in the audit log, a letter, an export. A hundred services can be given new
+ * Acts that leave something behind: an entry in the audit log, an e-mail, an export. A hundred services can be given new
  * keys at once; more come one a second. Revocations have as much for themselves: who has stolen a key must not be able to
  * hold them up.
  */

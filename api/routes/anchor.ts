@@ -66,7 +66,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
         tag: 'Ledger',
         summary: 'Prove that everyone was shown the same log',
         description:
-          'Leads from a checkpoint of your log to a checkpoint of the one anchor log, which is public, and timestamped and cosigned where that is configured. `head_size_max`, `before` and `anchor_size` choose an older one; `attested` asks for one that somebody else has attested.',
+          'Leads from a checkpoint of your log to a checkpoint of the one anchor log, which is public, and timestamped and cosigned where that is configured. `head_size_max`, `before` and `anchor_size` choose an older one; `attested` asks for one that someone else has attested.',
         querystring: AnchorQuery,
         response: {
           200: exact('application/json', 'The proof.', AnchorProof, { proof: PROOF }),

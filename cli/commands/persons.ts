@@ -23,7 +23,7 @@ export function register(program: Command): void {
     withPlace(
       persons
         .command('add <e-mail>')
-        .description('let somebody in, or change their role; a letter says where to sign in')
+        .description('let someone in, or change their role; an e-mail says where to sign in')
         .requiredOption('--name <name>', 'the name that others see'),
     ),
   ).action((email: string, options: PlaceOptions & { name: string }) =>
@@ -60,7 +60,7 @@ export function register(program: Command): void {
     persons
       .command('reset-second-factor <e-mail>')
       .description(
-        'for somebody who has lost app, recovery codes and passkeys; ends their sessions, and a letter tells them',
+        'for someone who has lost app, recovery codes and passkeys; ends their sessions, and an e-mail tells them',
       ),
     { asksReason: true },
   ).action((email: string, options: ActOptions) =>

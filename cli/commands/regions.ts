@@ -31,11 +31,8 @@ export function register(program: Command): void {
           'catalogue',
         ]),
       )
-      .option(
-        '--note <text>',
-        'what everybody is told at /status, until the region is normal again',
-      )
-      .option('--no-note', 'take away what everybody is told'),
+      .option('--note <text>', 'what everyone is told at /status, until the region is normal again')
+      .option('--no-note', 'take away what everyone is told'),
   ).action(set);
 }
 

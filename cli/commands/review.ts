@@ -86,7 +86,7 @@ export function register(program: Command): void {
 }
 
 const SECOND_PERSON =
-  'The risk is high: the review stays open until somebody else approves it too.\n';
+  'The risk is high: the review stays open until someone else approves it too.\n';
 
 interface DecideOptions {
   reason: string;

@@ -12,7 +12,7 @@ const MAIL_MS = 5_000 * PATIENCE;
 /** Names and addresses that mean another machine to everyone who reads them. */
 const LOOPBACK = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)$/;
 
-/** Looks at the addresses that receipts, letters and refusals carry to others: wrong ones cannot be taken back. */
+/** Looks at the addresses that receipts, e-mails and refusals carry to others: wrong ones cannot be taken back. */
 export function examineAddresses(
   { publicUrl, supportEmail }: Pick<ToolConfig, 'publicUrl' | 'supportEmail'>,
   embedded: boolean,
@@ -36,7 +36,7 @@ function examinePublicUrl(publicUrl: string, embedded: boolean): Finding {
 function examineSupportEmail(supportEmail: string, embedded: boolean): Finding {
   const name = 'SUPPORT_EMAIL';
   if (embedded || !supportEmail.endsWith('@localhost')) return ok(name, supportEmail);
-  const fix = 'set SUPPORT_EMAIL to an address that is read: refusals and letters name it';
+  const fix = 'set SUPPORT_EMAIL to an address that is read: refusals and e-mails name it';
   return problem(name, `${supportEmail} reaches nobody`, fix);
 }
 
@@ -48,7 +48,7 @@ export async function examineMail(
   const name = 'SMTP';
   const { smtpUrl } = secrets;
   if (smtpUrl === undefined) {
-    const detail = `SMTP_URL is not set: letters are files in ${dataDir}/mail`;
+    const detail = `SMTP_URL is not set: e-mails are files in ${dataDir}/mail`;
     if (embedded) return [ok(name, detail)];
     const folder = await examineDirectory('letters', join(dataDir, 'mail'));
     return [warning(name, detail, 'set SMTP_URL'), folder];

@@ -92,7 +92,7 @@ function nothingSeen(): Seen {
 
 const GOOD = 'The pack is whole: every receipt is signed, in the ledger, and in its place.';
 const INTACT =
-  'The pack agrees with itself, by keys that it brings along: anybody may have made it.';
+  'The pack agrees with itself, by keys that it brings along: anyone may have made it.';
 
 /** Facts learnt before a problem came up. */
 type Seen = SeenOnWalk & Pick<PackVerdict, 'anchored' | 'timestamps' | 'seal' | 'script'>;

@@ -70,7 +70,7 @@ export function packSaid(
 /** Says what was shown, and no more. */
 function closing({ verdict }: PackVerdict, { issuer, credentialSubject }: SealDocument): string[] {
   const { range, checkpoint } = credentialSubject;
-  const whose = verdict === 'good' ? plain(issuer) : 'whoever made the pack, which may be anybody';
+  const whose = verdict === 'good' ? plain(issuer) : 'whoever made the pack, which may be anyone';
   return [
     `This shows that these receipts are the entries ${range.firstIndex} to ${range.lastIndex} of the ledger as of its head of ${checkpoint.size} entries, in their order,`,
     `signed by keys of ${whose}, and that the totals are theirs.`,

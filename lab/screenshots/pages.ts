@@ -40,7 +40,7 @@ async function reportIncident(page: Page): Promise<void> {
   await region.locator('summary').click();
   await region.getByLabel('State').selectOption('degraded');
   await region
-    .getByLabel('What everybody is told')
+    .getByLabel('What everyone is told')
     .fill(
       'A power cut at one of two sites since 13:40 UTC. Requests go elsewhere, unless they are pinned. We expect it to end by 17:00 UTC.',
     );

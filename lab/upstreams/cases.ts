@@ -82,7 +82,7 @@ export function cases(model: string, namesTool = false): Record<string, Case> {
     'too-long': chat({ messages: [{ role: 'user', content: LONG }] }),
     'too-long-stream': stream({ messages: [{ role: 'user', content: LONG }] }),
     'image-to-a-text-model': chat({ messages: [{ role: 'user', content: image }] }),
-    'unknown-model': chat({ model: 'somebody-elses/model' }),
+    'unknown-model': chat({ model: 'someone-elses/model' }),
     'wrong-type': chat({ temperature: 'hot' }),
     'wrong-path': { ...chat(), path: '/v1/v1/chat/completions' },
     'request-id-of-ours': {

@@ -2,18 +2,18 @@ import { inert, named, reasonOf } from '#shared/kernel/plain-text.ts';
 import { dateTime, HOUR_MS } from '#shared/kernel/time.ts';
 import type { Account } from './account.ts';
 
-/** A letter in plain text. */
+/** An e-mail in plain text. */
 export interface Letter {
   to: string;
   subject: string;
   body: string;
 }
 
-/** A letter without its addressee. */
+/** An e-mail without its addressee. */
 export type Draft = Omit<Letter, 'to'>;
 
 /**
- * Hands letters to what delivers them: a mail server, or a directory. Resolves when it has taken the letter; throws
+ * Hands e-mails to what delivers them: a mail server, or a directory. Resolves when it has taken the e-mail; throws
  * `LetterRefused` when it is there and does not take this one.
  */
 export interface Mailer {
@@ -21,7 +21,7 @@ export interface Mailer {
   close(): Promise<void>;
 }
 
-/** The mail server is there and does not take this letter: its address, its size, its text. It may take others. */
+/** The mail server is there and does not take this e-mail: its address, its size, its text. It may take others. */
 export class LetterRefused extends Error {
   override readonly name = 'LetterRefused';
 }
@@ -30,14 +30,14 @@ const FAILURE_LENGTH_MAX = 500;
 /** What follows the host of an address: in one of ours it may open a door. */
 const PATHS = /\b(https?:\/\/[^\s/?#]+)[/?#]\S*/gi;
 
-/** Why a letter could not be sent, for operators: on one line, with what a mail server quotes of the letter cut out. */
+/** Why an e-mail could not be sent, for operators: on one line, with what a mail server quotes of the e-mail cut out. */
 export function describeFailure(error: unknown): string {
   const said = reasonOf(error).replaceAll(PATHS, '$1/…');
   return said.length > FAILURE_LENGTH_MAX ? `${said.slice(0, FAILURE_LENGTH_MAX - 1)}…` : said;
 }
 
 /**
- * How long it is kept that a letter was sent or given up. Longer than anything that names its letters (`once`) goes on
+ * How long it is kept that an e-mail was sent or given up. Longer than anything that names its e-mails (`once`) goes on
  * asking to write them: a key is warned of for two weeks.
  */
 export const LETTER_DAYS = 30;
@@ -47,48 +47,48 @@ const ATTEMPTS_MAX = 17;
 const BACKOFF_MIN_MS = 30_000;
 const BACKOFF_MAX_MS = 3 * HOUR_MS;
 
-/** How long a letter waits after its `attempts`th failure, in milliseconds; null when it is given up. */
+/** How long an e-mail waits after its `attempts`th failure, in milliseconds; null when it is given up. */
 export function waitAfterFailure(attempts: number): number | null {
   if (attempts >= ATTEMPTS_MAX) return null;
   return Math.min(BACKOFF_MIN_MS * 2 ** (attempts - 1), BACKOFF_MAX_MS);
 }
 
-const SIGNATURE = 'You get this letter because you are a contact or an owner of this organisation.';
+const SIGNATURE = 'You get this e-mail because you are a contact or an owner of this organisation.';
 /** Of a change of contacts, which those from before are told as well. */
 const SIGNATURE_OF_BOTH =
-  'You get this letter because you are a contact or an owner of this organisation, or were its contact until now.';
+  'You get this e-mail because you are a contact or an owner of this organisation, or were its contact until now.';
 
 /** Specification: how soon a key is revoked that is reported as leaked. */
 export const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
 
-/** What stands at the end of every letter: whom to write to, and how soon a leaked key is revoked. */
+/** What stands at the end of every e-mail: whom to write to, and how soon a leaked key is revoked. */
 export function supportLines(supportEmail: string): string {
   return `Support: ${supportEmail}. If a key may have leaked, write there at once: it is revoked ${RESPONSE_TARGETS}.`;
 }
 
-/** Where members find what a letter is about. Contacts need not be members, and are not asked to sign in. */
+/** Where members find what an e-mail is about. Contacts need not be members, and are not asked to sign in. */
 export function membersLine(publicUrl: string, orgId: string): string {
   return `Members of the organisation find it here: ${new URL(publicUrl).origin}/dashboard/${orgId}`;
 }
 
-/** The one letter that an address gets when others have named it as a contact. The link that confirms it stands below. */
+/** The one e-mail that an address gets when others have named it as a contact. The link that confirms it stands below. */
 export function draftOfContactAsked({ name }: Pick<Account, 'name'>): Draft {
   return {
-    subject: `Letters about ${named(name)} from Docket?`,
+    subject: `E-mails about ${named(name)} from Docket?`,
     body: [
-      `${named(name)} has an account with Docket and names this address for letters about it: about its account, or about its API keys.`,
-      'If you do not know them, do nothing: no other letter comes. To get those letters, confirm the address here:',
+      `${named(name)} has an account with Docket and names this address for e-mails about it: about its account, or about its API keys.`,
+      'If you do not know them, do nothing: no other e-mail comes. To get those e-mails, confirm the address here:',
     ].join('\n\n'),
   };
 }
 
-/** The letter to the contacts about a step of their account; null where none is needed. */
+/** The e-mail to the contacts about a step of their account; null where none is needed. */
 export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string): Draft | null {
   const name = named(account.name);
   switch (action) {
     case 'account.created':
       return draft(`${name}: an account was opened with Docket`, [
-        `${name} has an account with Docket, and you are named as one of its contacts: letters about it come to you. You need not do anything.`,
+        `${name} has an account with Docket, and you are named as one of its contacts: e-mails about it come to you. You need not do anything.`,
         'Its owners make the use-of-service declaration; then the application is screened, and the contract signed.',
       ]);
     case 'account.referred':
@@ -131,7 +131,7 @@ export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string
       return draft(
         `${name}: the contacts of your organisation were changed`,
         [
-          'Its settings show to whom letters about the account and about keys go, once they have confirmed their addresses.',
+          'Its settings show to whom e-mails about the account and about keys go, once they have confirmed their addresses.',
           UNEXPECTED,
         ],
         SIGNATURE_OF_BOTH,
@@ -159,7 +159,7 @@ interface NamedKey {
   display: string;
 }
 
-/** A key, as far as a letter tells of it. */
+/** A key, as far as an e-mail tells of it. */
 export interface KeyOfLetter extends NamedKey {
   /** Others have it, or may have. */
   leaked: boolean;
@@ -167,12 +167,12 @@ export interface KeyOfLetter extends NamedKey {
   restorableUntil: number | null;
 }
 
-/** Whether a letter says that a key leaked: when it is marked so, and not when it expires afterwards. */
+/** Whether an e-mail says that a key leaked: when it is marked so, and not when it expires afterwards. */
 export function tellsOfLeak({ leaked }: Pick<KeyOfLetter, 'leaked'>, action: string): boolean {
   return leaked && action !== 'key.expired';
 }
 
-/** The letter to the technical contact about a key; null where none is needed. It never holds more than its shown characters. */
+/** The e-mail to the technical contact about a key; null where none is needed. It never holds more than its shown characters. */
 export function draftOfKeyAct(
   key: KeyOfLetter,
   action: string,
@@ -221,7 +221,7 @@ export function draftOfExpiry(key: NamedKey, expiresAt: number): Draft {
   ]);
 }
 
-/** The letter to support by which an owner asks for an account to be closed. */
+/** The e-mail to support by which an owner asks for an account to be closed. */
 export function draftOfClosingAsked(
   { id, name }: Pick<Account, 'id' | 'name'>,
   { who, reason, link }: { who: string; reason: string; link: string },
@@ -232,10 +232,10 @@ export function draftOfClosingAsked(
   };
 }
 
-/** Keys listed in one letter; an organisation may have thousands. */
+/** Keys listed in one e-mail; an organisation may have thousands. */
 const KEYS_LISTED_MAX = 50;
 
-/** The letter about keys that were to expire and, on the plan audit, no longer do. */
+/** The e-mail about keys that were to expire and, on the plan audit, no longer do. */
 export function draftOfEndedExpiries(organisation: string, keys: readonly NamedKey[]): Draft {
   const listed = keys
     .slice(0, KEYS_LISTED_MAX)

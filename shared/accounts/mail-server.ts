@@ -2,7 +2,7 @@
 const HERE: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * How letters go to a mail server: over TLS, or not at all. They hold links that open accounts, and the login goes before
+ * How e-mails go to a mail server: over TLS, or not at all. They hold links that open accounts, and the login goes before
  * them. `?requireTLS=false` in the address is the exception that an operator makes, for a relay in their own network.
  */
 export function mailServerOf(url: string): { url: string; requireTLS: boolean } {

@@ -87,7 +87,7 @@ export function isLastApproval(
   if (risk === 'normal') return true;
   if (before.some(({ by }) => by === actor.id)) {
     throw new Fault('invalid_actor', {
-      message: 'The risk is high: somebody else has to approve as well.',
+      message: 'The risk is high: someone else has to approve as well.',
       param: 'actor',
     });
   }

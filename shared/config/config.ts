@@ -52,7 +52,7 @@ export function loadConfig(env: Environment = readEnvironment()): Config {
   }
   const { name } = SETTINGS.supportEmail;
   if (textOf(env, name) === undefined) {
-    problems.push(`${name} is not set: refusals and letters send people there`);
+    problems.push(`${name} is not set: refusals and e-mails send people there`);
   }
   return readConfig(env, problems) as Config;
 }

@@ -144,7 +144,7 @@ export const SETTINGS = {
     'SUPPORT_EMAIL',
     emailAddress,
     'support@localhost',
-    'Address that refusals and letters send people to; processes do not start without it, the embedded mode does.',
+    'Address that refusals and e-mails send people to; processes do not start without it, the embedded mode does.',
   ),
   bodyBytesMax: setting(
     'BODY_BYTES_MAX',

@@ -84,7 +84,7 @@ export const JOBS = {
   'key-purge': PURGE,
   /** Forgets which requests ran on metered endpoints when METERED_DAYS are over. */
   'metered-purge': PURGE,
-  /** Forgets letters that were sent or given up thirty days ago. */
+  /** Forgets e-mails that were sent or given up thirty days ago. */
   'letter-purge': PURGE,
   /**
    * Estimates a degraded receipt again. That the methodology fails is an outcome, kept in PostgreSQL with the time of
@@ -176,7 +176,7 @@ export const JOBS = {
     concurrency: 1,
     everyMs: MINUTE,
   },
-  /** Removes sessions, links and invitations that are over, and who never followed the letter of their sign-up. */
+  /** Removes sessions, links and invitations that are over, and who never followed the e-mail of their sign-up. */
   'sign-in-expiry': {
     payload: Nothing,
     attempts: 1,
@@ -194,7 +194,7 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 6 * HOUR,
   },
-  /** Sends the letters that wait. */
+  /** Sends the e-mails that wait. */
   mail: {
     payload: Nothing,
     attempts: 1,

@@ -55,7 +55,7 @@ function withoutLikenesses(text: string): string {
   });
 }
 
-/** Text of others as a letter shows it: on one line, of so many characters at most, and with nothing that becomes a link. */
+/** Text of others as an e-mail shows it: on one line, of so many characters at most, and with nothing that becomes a link. */
 export function inert(foreign: string, lengthMax: number): string {
   const seen = foreign.replaceAll(/\s+/g, ' ').replaceAll(UNSEEN, '').trim();
   // Cut at last, so that nothing that was made longer is longer than that.
@@ -63,7 +63,7 @@ export function inert(foreign: string, lengthMax: number): string {
   return characters.slice(0, lengthMax).join('') + (characters.length > lengthMax ? '…' : '');
 }
 
-/** A name is no place for a letter of its own. */
+/** A name is no place for an e-mail of its own. */
 const NAME_SHOWN_MAX = 80;
 
 /** Quotation marks of every script and kind, and what looks like one: primes, brackets of titles, ornaments, marks of repetition. */
@@ -72,10 +72,10 @@ const QUOTATION_MARKS =
 /** Apostrophes in a row, and marks that stand on no letter, which look like one quotation mark. */
 const APOSTROPHES = /(?:['`´ʹʻʼʽˈˊˋ]\p{M}*|(?<![\p{L}\p{M}\p{N}\u200c\u200d])\p{M}+)+/gu;
 
-/** A name that others have given, as a letter shows it: in quotes that it cannot close. */
+/** A name that others have given, as an e-mail shows it: in quotes that it cannot close. */
 export function named(name: string): string {
   const shown = inert(name, NAME_SHOWN_MAX).replaceAll(QUOTATION_MARKS, "'");
-  // One alone may be a letter of its language.
+  // One alone may be an e-mail of its language.
   const single = shown.replaceAll(APOSTROPHES, (found) => (/^\P{M}$/u.test(found) ? found : "'"));
   return `“${single}”`;
 }

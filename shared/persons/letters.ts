@@ -6,7 +6,7 @@ import type { Person } from './roles.ts';
 type Addressee = Pick<Person, 'email'>;
 
 /**
- * Tells someone where to choose a password, their first one where they have no way in yet. A reader of the letter proves
+ * Tells someone where to choose a password, their first one where they have no way in yet. A reader of the e-mail proves
  * by it that the address is theirs.
  */
 export function resetLetter(person: Addressee & { hasLogin: boolean }, link: string): Letter {
@@ -25,13 +25,13 @@ export function resetLetter(person: Addressee & { hasLogin: boolean }, link: str
 export function invitedLetter(email: string, link: string): Letter {
   return letter({ email }, 'Sign up to Docket to answer your invitation', [
     'Hello,',
-    'Somebody asked for a password with this e-mail address. You have an invitation, and no account yet: sign up with this address, and the invitation is there.',
+    'Someone asked for a password with this e-mail address. You have an invitation, and no account yet: sign up with this address, and the invitation is there.',
     link,
     'If you did not ask for this, do nothing.',
   ]);
 }
 
-/** Asks someone to show that they get the letters of their address. */
+/** Asks someone to show that they get the e-mails of their address. */
 export function confirmationLetter(person: Addressee, link: string): Letter {
   return letter(person, 'Confirm your e-mail address for Docket', [
     'Hello,',

@@ -7,7 +7,7 @@ const database = await createTestDatabase();
 
 it(
   'the status says that the ledger is behind when the oldest receipt that waits for it is old',
-  { tags: ['dashboard.everybody'] },
+  { tags: ['dashboard.everyone'] },
   async () => {
     const { signer } = makeReceiptSigner();
     const at = Date.now();

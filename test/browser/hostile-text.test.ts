@@ -191,9 +191,9 @@ beforeAll(async () => {
      values ($1, $2, 'x', now(), 1, now(), $3, null), ($4, 'x', 'x', now(), 17, now(), 'x', now())`,
     [
       outside('addressee'),
-      outside('subject of a letter'),
+      outside('subject of an e-mail'),
       outside('mail server'),
-      outside('addressee of a letter that was given up'),
+      outside('addressee of an e-mail that was given up'),
     ],
   );
   await pool.query('update ledger_head set halted_at = now(), halt_reason = $2 where org_id = $1', [
@@ -374,7 +374,7 @@ const sent = new Set<string>();
 /** Fields that a person types freely. */
 const FREE = new Set(['text', 'search', 'textarea']);
 const VALID: Readonly<Record<string, string>> = {
-  email: 'somebody@hostile.example',
+  email: 'someone@hostile.example',
   url: 'https://issuer.example',
   password: PASSWORD,
 };

@@ -49,7 +49,7 @@ async function importList(fileName: string): Promise<void> {
   );
 }
 
-/** Where the link of the letter leads that has come to this address. */
+/** Where the link of the e-mail leads that has come to this address. */
 async function linkTo(email: string): Promise<string> {
   await until(() => mail.recipients.includes(email));
   return /http:\/\/127\.0\.0\.1(\/dashboard\/password\/reset\S+)/.exec(

@@ -173,7 +173,7 @@ it(
     await page.getByRole('link', { name: 'Regions' }).click();
     await page.locator('summary', { hasText: 'eu' }).click();
     await page.getByLabel('State').first().selectOption('degraded');
-    await page.getByLabel('What everybody is told').first().fill(LONG.repeat(4));
+    await page.getByLabel('What everyone is told').first().fill(LONG.repeat(4));
     await page.getByLabel('Reason for the audit log').first().fill('A power cut');
     await page.getByRole('button', { name: /^Set / }).first().click();
     await page.getByText('The region is set.').waitFor();

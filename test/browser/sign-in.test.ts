@@ -156,7 +156,7 @@ it(
       [owner.id],
     );
     await page.goto(`/dashboard/${orgId}/team`);
-    await page.getByLabel('E-mail').fill('somebody@person.example');
+    await page.getByLabel('E-mail').fill('someone@person.example');
     await page.getByRole('button', { name: 'Send the invitation' }).click();
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
@@ -273,7 +273,7 @@ it(
     );
     await walk(theirs, settings);
     await theirs.goto(`/dashboard/${orgId}/team`);
-    await theirs.getByLabel('E-mail').fill('somebody@person.example');
+    await theirs.getByLabel('E-mail').fill('someone@person.example');
     await theirs.getByRole('button', { name: 'Send the invitation' }).click();
     await theirs.getByText('Confirm at your organisation').waitFor();
     await look(theirs, 'confirmed at the issuer');

@@ -12,7 +12,7 @@ const persons = (...args: string[]): Promise<CommandResult> =>
   runDocket(['persons', ...args], { DATABASE_URL: database.url });
 
 const add = (email: string, ...place: string[]): Promise<CommandResult> =>
-  persons('add', email, '--name', 'Somebody', ...place, ...ACTOR);
+  persons('add', email, '--name', 'Someone', ...place, ...ACTOR);
 
 async function roles(orgId: string): Promise<string[]> {
   const { stdout } = await persons('list', '--org', orgId, '--json');
@@ -45,7 +45,7 @@ describe('docket persons', () => {
     const org = (await activeAccount(registries)).id;
     const email = 'third@person.example';
     const place = ['--org', org, '--role', 'owner', '--name', 'Third'];
-    expect((await persons('add', email, ...place, '--reason', 'asked by letter')).code).toBe(0);
+    expect((await persons('add', email, ...place, '--reason', 'asked by e-mail')).code).toBe(0);
     const list = (...args: string[]) =>
       runDocket(['audit', 'list', ...args], { DATABASE_URL: database.url });
     const here = `os:${userInfo().username}@${hostname()}`;
@@ -55,7 +55,7 @@ describe('docket persons', () => {
         action: 'member.added',
         actor: { kind: 'operator', id: here },
         address: here,
-        reason: 'asked by letter',
+        reason: 'asked by e-mail',
       },
     ]);
     const none = await list('--org', org, '--by', 'ada', '--to', '2020-01-01');

@@ -75,7 +75,7 @@ export async function startSmtpServer({
   };
 }
 
-/** The text of a letter as its reader sees it: RFC 2045, 6.7. */
+/** The text of an e-mail as its reader sees it: RFC 2045, 6.7. */
 export function decodeLetter(data: string): string {
   return data
     .replaceAll(/=\n/g, '')

@@ -8,7 +8,7 @@ import type { Mailer } from '#shared/accounts/letters.ts';
 
 /** Accounts read at once by a sweep. */
 const SWEEP_PAGE = 100;
-/** Keys and letters handled by one run; the next run follows within seconds. */
+/** Keys and e-mails handled by one run; the next run follows within seconds. */
 const BATCH = 500;
 
 export interface HousekeepingOptions {

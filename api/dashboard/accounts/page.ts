@@ -211,14 +211,14 @@ function acts(frame: Frame, parts: AccountParts): Html {
       state === 'active',
       'suspend',
       'Suspend',
-      'Requests with its keys are refused with customer_suspended within a second. The contacts get a letter. It can be reinstated.',
+      'Requests with its keys are refused with customer_suspended within a second. The contacts get an e-mail. It can be reinstated.',
       why('suspend-reason'),
     ],
     [
       state === 'suspended',
       'reinstate',
       'Reinstate',
-      'Its keys work again at once, if its screening is current and no review speaks against it. The contacts get a letter.',
+      'Its keys work again at once, if its screening is current and no review speaks against it. The contacts get an e-mail.',
       why('reinstate-reason'),
     ],
     [
@@ -253,7 +253,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       state === 'contracted',
       'activate',
       'Activate',
-      'Keys can be issued from now on. The contacts get a letter. Refused until everybody named is screened against the current lists, normally half a minute after the contract was recorded.',
+      'Keys can be issued from now on. The contacts get an e-mail. Refused until everyone named is screened against the current lists, normally half a minute after the contract was recorded.',
       undefined,
     ],
     [
@@ -282,7 +282,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       !hasEnded,
       'close',
       'Close',
-      `Ends the account and revokes its keys. This cannot be undone. Its owners can read receipts, packs and the audit log for ${counted(parts.closedReadDays, 'day')} more; receipts stay verifiable. The contacts get a letter.`,
+      `Ends the account and revokes its keys. This cannot be undone. Its owners can read receipts, packs and the audit log for ${counted(parts.closedReadDays, 'day')} more; receipts stay verifiable. The contacts get an e-mail.`,
       why('close-reason'),
     ],
   ];
@@ -367,7 +367,7 @@ function members(frame: Frame, { members: all }: AccountParts): Html {
     <h2>Members</h2>
     ${
       all.length === 0
-        ? html`<p class="soft">Nobody: <code>docket persons add</code> lets somebody in.</p>`
+        ? html`<p class="soft">Nobody: <code>docket persons add</code> lets someone in.</p>`
         : table(
             'Members',
             ['Name', 'E-mail', 'Role', 'Since'],
@@ -393,7 +393,7 @@ function domainsSection(frame: Frame, { account, domains, mayNot }: AccountParts
     <h2>Domains of single sign-on</h2>
     <p class="soft prose">
       Confirm a domain when you have found out that all of its addresses are the organisation’s:
-      never one where anybody can get an address.
+      never one where anyone can get an address.
     </p>
     ${table(
       'Domains',

@@ -48,7 +48,7 @@ export function exportsPage(frame: Frame, parts: ExportsParts): Html {
         ? makes
           ? form(frame, parts)
           : html`<p class="soft">
-              Owners, admins and members make packs; everybody here downloads them.
+              Owners, admins and members make packs; everyone here downloads them.
             </p>`
         : note(
             'warn',

@@ -153,18 +153,18 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
 
 function letters(frame: Frame, { unsent }: HealthParts): Html {
   return html`<section class="stack tight">
-    <h2>Letters that could not be sent</h2>
+    <h2>E-mails that could not be sent</h2>
     ${
       unsent.letters.length === 0
         ? html`<p class="soft">None has failed, and none has waited for more than five minutes.</p>`
         : html`<p class="help">
               Waiting, and tried again for a day: ${count(unsent.waiting)}. Given up in the last
               ${LETTER_DAYS} days: ${count(unsent.givenUp)}. <code>docket doctor</code> asks the
-              mail server what is wrong. A link of a letter to a person is over by then: they ask
+              mail server what is wrong. A link of an e-mail to a person is over by then: they ask
               for a new one.
             </p>
             ${table(
-              'Letters that could not be sent',
+              'E-mails that could not be sent',
               ['To', 'Subject', 'Organisation', 'Written', 'Attempts', 'Next attempt', 'Why', ACT],
               unsent.letters.map(
                 ({ id, orgId, to, subject, writtenAt, attempts, nextAttemptAt, failure }) =>
@@ -181,7 +181,7 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
                     </td>
                     <td class="wrap">${failure ?? 'not tried yet'}</td>
                     <td class="num">
-                      ${nextAttemptAt === null ? tryAgain(frame, 'letters', { letter: id }, `the letter to ${to}`) : undefined}
+                      ${nextAttemptAt === null ? tryAgain(frame, 'letters', { letter: id }, `the e-mail to ${to}`) : undefined}
                     </td>
                   </tr>`,
               ),

@@ -7,7 +7,7 @@ import { healthPage, type HealthParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PARKED_SHOWN = 50;
-/** Of letters that wait, and of those that were given up: one mail server is the cause of most of them. */
+/** Of e-mails that wait, and of those that were given up: one mail server is the cause of most of them. */
 const LETTERS_SHOWN = 25;
 /** Versions of lists: the newest ones, the current ones among them. */
 const LISTS_SHOWN = 20;
@@ -16,16 +16,16 @@ const DUE_MAX = 1_000;
 
 const OUTCOMES: Readonly<Record<FlagOutcome, string>> = {
   flagged: 'It is tried again now.',
-  pending: 'Somebody has asked for it already; it is tried again soon.',
+  pending: 'Someone has asked for it already; it is tried again soon.',
   not_degraded: 'The receipt is not degraded any more: there is nothing to try.',
   unknown: 'There is no such receipt.',
 };
 const DONE = {
   ...OUTCOMES,
-  letter: 'The letter is sent within seconds, or tried for another day.',
+  letter: 'The e-mail is sent within seconds, or tried for another day.',
 };
-const NO_LETTER = 'No such letter was given up: it is being tried, was sent, or is forgotten.';
-/** Letters are counted. */
+const NO_LETTER = 'No such e-mail was given up: it is being tried, was sent, or is forgotten.';
+/** E-mails are counted. */
 const LETTER_ID = /^[1-9]\d{0,17}$/;
 
 /** What of the service waits for an operator. */

@@ -444,7 +444,7 @@ function wayBack(frame: Frame, key: KeyRecord): Html {
     </p>`;
   }
   return html`<p class="prose">
-      The key works again at once, for everybody who has it. This can be done ${left}.
+      The key works again at once, for everyone who has it. This can be done ${left}.
     </p>
     <form method="post" action="${base(frame)}/${key.id}/restore">
       ${token(frame)}<button type="submit">Restore key</button>

@@ -50,8 +50,8 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
       <h2>A key has leaked</h2>
       <p class="prose">
         Paste the key, or its SHA-256 in hexadecimal. If it is one of ours it is revoked at once,
-        and refused everywhere within a second; its organisation gets a letter and cannot restore it
-        by itself. The key is not kept, logged or shown again.
+        and refused everywhere within a second; its organisation gets an e-mail and cannot restore
+        it by itself. The key is not kept, logged or shown again.
       </p>
       <form class="form" method="post" action="${ADDRESS}/leaked" autocomplete="off">
         ${token(frame)}

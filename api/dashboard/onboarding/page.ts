@@ -95,8 +95,8 @@ export function applyPage(frame: Frame, { typed, problem }: ApplyParts): Html {
         </div>
         <p class="help">Support can change it later.</p>
       </fieldset>
-      ${contact('billing', 'Billing contact', 'Gets letters about the account.')}
-      ${contact('technical', 'Technical contact', 'Gets letters about keys, and about the account.')}
+      ${contact('billing', 'Billing contact', 'Gets e-mails about the account.')}
+      ${contact('technical', 'Technical contact', 'Gets e-mails about keys, and about the account.')}
       <div class="row">
         <button class="primary" type="submit">Save and go on to owners</button>
       </div>
@@ -220,7 +220,7 @@ ${(draft?.tradingNames ?? []).join('\n')}</textarea>
     <fieldset class="stack tight" id="parties">
       <legend>Owners and directors</legend>
       <p class="help">
-        Everybody who owns a quarter or more of it or sits on its board, as in their passports; an
+        Everyone who owns a quarter or more of it or sits on its board, as in their passports; an
         owner may be a firm. They are compared with sanctions lists. Rows that are empty are left
         out.
       </p>
@@ -333,25 +333,25 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
     case 'screened':
       return waiting(
         'Your application is being screened',
-        'The names in it are compared with the sanctions lists, by a program. This normally takes less than half a minute. You get a letter with the outcome.',
+        'The names in it are compared with the sanctions lists, by a program. This normally takes less than half a minute. You get an e-mail with the outcome.',
         again,
       );
     case 'in_review':
       return waiting(
         'A person looks at your application',
-        'The screening has raised a question. A reviewer reads your application, typically on the same day, sometimes longer; you need not do anything, and get a letter with the outcome.',
+        'The screening has raised a question. A reviewer reads your application, typically on the same day, sometimes longer; you need not do anything, and get an e-mail with the outcome.',
         since,
       );
     case 'approved':
       return waiting(
         'Your application is approved: the contract comes next',
-        'We send the contract to your billing contact. How long this takes is for both sides; when it is signed your account is made active, and you get a letter.',
+        'We send the contract to your billing contact. How long this takes is for both sides; when it is signed your account is made active, and you get an e-mail.',
         since,
       );
     case 'contracted':
       return waiting(
         'The contract is signed',
-        'Whoever signed is screened as well, normally within half a minute, and then an operator makes your account active. You get a letter.',
+        'Whoever signed is screened as well, normally within half a minute, and then an operator makes your account active. You get an e-mail.',
         since,
       );
     case 'rejected':

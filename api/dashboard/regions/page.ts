@@ -148,7 +148,7 @@ const toldAtStatus = (code: string, value: string): Html =>
   textArea({
     name: 'note',
     id: `note-${code}`,
-    label: 'What everybody is told at /status (optional)',
+    label: 'What everyone is told at /status (optional)',
     value,
     max: String(REGION_NOTE_LENGTH_MAX),
     required: false,

@@ -205,7 +205,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
       mine
         ? note(
             'plain',
-            'You have approved this. Somebody else has to as well; until then you can still reject it.',
+            'You have approved this. Someone else has to as well; until then you can still reject it.',
           )
         : decisionForm(frame, parts, {
             decision: 'approved',
@@ -213,7 +213,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
             effect: needsSecond
               ? 'The risk is high: this is the first of two approvals. Nothing changes until another reviewer has approved the same screening.'
               : inReview
-                ? 'The application goes on to the contract, and its contacts get a letter. Listed parties that were met here are not held against this organisation again.'
+                ? 'The application goes on to the contract, and its contacts get an e-mail. Listed parties that were met here are not held against this organisation again.'
                 : `${stays}${isSuspended ? ': an operator can reinstate it then' : ''}. Listed parties that were met here are not held against it again.`,
           })
     }
@@ -221,7 +221,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
       decision: 'rejected',
       label: 'Reject',
       effect: inReview
-        ? 'The application ends, and its contacts get a letter. This cannot be undone: the organisation would have to apply anew.'
+        ? 'The application ends, and its contacts get an e-mail. This cannot be undone: the organisation would have to apply anew.'
         : `${stays}${isSuspended ? ' and cannot be reinstated on this review' : ''}.`,
     })}
   </div>`;

@@ -27,7 +27,7 @@ type OfReview = { Params: { id: string } };
 const DONE: Readonly<Record<string, string>> = {
   approved: 'The review is approved.',
   rejected: 'The review is rejected.',
-  first: 'Your approval is noted. The review stays open until somebody else approves it too.',
+  first: 'Your approval is noted. The review stays open until someone else approves it too.',
 };
 
 /** Reviews of applicants and of accounts that a list names: read by all who work for the service, decided by reviewers. */
@@ -81,7 +81,7 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
 }
 
-const ALREADY = { message: 'Somebody has decided this review already.' };
+const ALREADY = { message: 'Someone has decided this review already.' };
 
 const PROBLEMS: Readonly<Record<string, string>> = {
   invalid_screening:
@@ -162,7 +162,7 @@ function isStale(
 function whyNot(request: FastifyRequest, { orgId }: Review): string | undefined {
   if (!request.visit.staff.includes('reviewer')) return 'Reviewers decide this. You can read it.';
   if (isMemberOf(request, orgId)) {
-    return 'You are a member of this organisation: somebody else has to decide.';
+    return 'You are a member of this organisation: someone else has to decide.';
   }
   return undefined;
 }

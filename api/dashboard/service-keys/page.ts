@@ -40,7 +40,7 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
               ${token(frame)}
               <p class="prose">
                 Requests with this key are refused everywhere within a second. Its organisation gets
-                a letter and can restore it for 90 days at most, while it is active; one that
+                an e-mail and can restore it for 90 days at most, while it is active; one that
                 leaked, support alone.
               </p>
               ${reason('revoke-reason', 'Reason; of one that leaked, where it was found')}
@@ -60,7 +60,7 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
         : leaking(frame, {
             key,
             address,
-            where: html`<p class="prose">Its organisation gets a letter.</p>
+            where: html`<p class="prose">Its organisation gets an e-mail.</p>
               ${reason('revoke-reason', 'Where it was found')}`,
           })
     }
@@ -89,7 +89,7 @@ function restoring(
     <form class="form" method="post" action="${address}/restore">
       ${token(frame)}
       <p class="prose">
-        The key works again at once, for everybody who has it; its organisation gets a letter. This
+        The key works again at once, for everyone who has it; its organisation gets an e-mail. This
         can be done until ${moment(until, frame.now)}; its record is deleted 90 days after it was
         revoked.
         ${key.leaked ? 'It leaked: restore it only when you know that nobody else has it.' : undefined}

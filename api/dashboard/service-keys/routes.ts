@@ -21,10 +21,10 @@ import type { Told } from '../parts/elements.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
-  revoked: 'The key is refused everywhere within a second. Its organisation gets a letter.',
+  revoked: 'The key is refused everywhere within a second. Its organisation gets an e-mail.',
   leaked:
-    'The key is marked as leaked, and refused everywhere within a second. Its organisation gets a letter.',
-  restored: 'The key is restored and works again. Its organisation gets a letter.',
+    'The key is marked as leaked, and refused everywhere within a second. Its organisation gets an e-mail.',
+  restored: 'The key is restored and works again. Its organisation gets an e-mail.',
 };
 
 type OfKey = { Params: { id: string } };

@@ -45,7 +45,7 @@ export interface SignInOptions extends SecondFactorParts {
   sendConfirmationLink: (person: Person, token: string) => Promise<void>;
 }
 
-/** A letter may be slow, and is not kept for long. */
+/** An e-mail may be slow, and is not kept for long. */
 const LINK_MS = HOUR_MS;
 /** How long a password that was right waits for a code. */
 const CHALLENGE_MS = 10 * MINUTE_MS;
@@ -56,7 +56,7 @@ const CODES_OF_PERSON: Attempts = { burst: 10, intervalMs: 90_000 };
 const USER_AGENT_LENGTH_MAX = 300;
 
 /**
- * Lets persons in and out: passwords, sessions, codes, and the links of letters. What opens something is a random token, of
+ * Lets persons in and out: passwords, sessions, codes, and the links of e-mails. What opens something is a random token, of
  * which the database has a hash.
  */
 export function openSignIn(options: SignInOptions) {

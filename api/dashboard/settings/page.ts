@@ -149,7 +149,7 @@ function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean
             frame,
             'names',
             'Save the name',
-            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, as the first one was. Contacts get a letter.' })}
+            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, as the first one was. Contacts get an e-mail.' })}
             ${field({ name: 'identifier', label: 'Identifier (optional)', value: was?.('identifier') ?? account.identifier ?? '', max: '200', help: 'With what it is: "LEI 529900T8BM49AURSDO55", "HRB 12345, Amtsgericht Köln".' })}`,
           )
         : html`<dl class="facts">
@@ -181,7 +181,7 @@ function contacts(
     ${[...new Set(unconfirmed)].map((email) =>
       note(
         'warn',
-        `${email} has not confirmed that letters may come to it. It is asked by one letter, not before the organisation is approved; owners get what it would have meanwhile.`,
+        `${email} has not confirmed that letters may come to it. It is asked by one e-mail, not before the organisation is approved; owners get what it would have meanwhile.`,
       ),
     )}
     ${
@@ -190,10 +190,10 @@ function contacts(
             frame,
             'contacts',
             'Save the contacts',
-            html`${fields('billing', 'Billing contact', 'Gets letters about the account: approval, suspension, closure.')}
-              ${fields('technical', 'Technical contact', 'Gets those as well, and letters about keys: issued, rotated, revoked, about to expire.')}
+            html`${fields('billing', 'Billing contact', 'Gets e-mails about the account: approval, suspension, closure.')}
+              ${fields('technical', 'Technical contact', 'Gets those as well, and e-mails about keys: issued, rotated, revoked, about to expire.')}
               <p class="help">
-                A change is told to the addresses from before. A new address is asked by one letter,
+                A change is told to the addresses from before. A new address is asked by one e-mail,
                 and gets others when it has confirmed. Names of contacts are screened.
               </p>`,
           )

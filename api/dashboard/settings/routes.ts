@@ -25,7 +25,7 @@ const DONE: Readonly<Record<SettingsForm, string>> = {
   use: 'The regions and models are saved. Every request is held to them within a second.',
   names: 'The name and the identifier are saved.',
   contacts:
-    'The contacts are saved. The addresses from before get a letter, and new ones one that asks.',
+    'The contacts are saved. The addresses from before get an e-mail, and new ones one that asks.',
   close: 'Support is asked to close the organisation. Nothing is changed until it does.',
 };
 
@@ -90,7 +90,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   });
 }
 
-/** Letters to support about one organisation. */
+/** E-mails to support about one organisation. */
 const CLOSING_ASKED: Attempts = { burst: 2, intervalMs: DAY_MS };
 
 function allowedFrom(form: Form): Allowed {

@@ -14,7 +14,7 @@ export interface SignInStep extends Told {
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
-/** The token of a letter, which may be a stranger's text. */
+/** The token of an e-mail, which may be a stranger's text. */
 const tokenField = (token: string): Html => hidden('token', token.slice(0, ASKED_CHARS_MAX));
 
 export function signInPage(step: SignInStep & { signedIn?: Person | undefined }): Html {
@@ -81,7 +81,7 @@ export function codePage(step: SignInStep): Html {
   </div>`;
 }
 
-/** Asks who a visitor is. The password is chosen by the letter's link, which shows that the address is theirs. */
+/** Asks who a visitor is. The password is chosen by the e-mail's link, which shows that the address is theirs. */
 export function signUpPage(step: SignInStep & { name?: string }): Html {
   return html`<div class="stack">
     <h1>Sign up</h1>
@@ -89,10 +89,10 @@ export function signUpPage(step: SignInStep & { name?: string }): Html {
     <form class="form" method="post" action="/dashboard/sign-up">
       ${hidden('form', step.formToken)}
       ${field({ name: 'name', label: 'Your name', value: step.name ?? '', autocomplete: 'name', required: true, max: '200' })}
-      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'email', required: true, max: '254', help: 'A letter with a link goes there. With it you choose a password, and then apply for your organisation.' })}
+      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'email', required: true, max: '254', help: 'An e-mail with a link goes there. With it you choose a password, and then apply for your organisation.' })}
       <button class="primary" type="submit">Send the link</button>
     </form>
-    <p>Has somebody invited you? Sign up with the address that the invitation came to.</p>
+    <p>Has someone invited you? Sign up with the address that the invitation came to.</p>
     <p>
       Were you let in, and have no password yet?
       <a href="/dashboard/password/forgot">Choose a password</a>
@@ -107,7 +107,7 @@ export function forgotPage(step: SignInStep): Html {
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/forgot">
       ${hidden('form', step.formToken)}
-      ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'If you can sign in with this address, a letter with a link goes there. The link works for an hour.' })}
+      ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'If you can sign in with this address, an e-mail with a link goes there. The link works for an hour.' })}
       <button class="primary" type="submit">Send the link</button>
     </form>
     <p><a href="/dashboard/sign-in">Back to sign-in</a></p>

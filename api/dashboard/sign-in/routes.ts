@@ -38,7 +38,7 @@ const OF_PAIR: Attempts = { burst: 8, intervalMs: 60_000 };
 const OF_EMAIL: Attempts = { burst: 100, intervalMs: 30_000 };
 /** What one address tries with any. */
 const OF_ADDRESS: Attempts = { burst: 40, intervalMs: 15_000 };
-/** Letters that are asked for: to one person, and by one address. */
+/** E-mails that are asked for: to one person, and by one address. */
 const LETTERS_TO: Attempts = { burst: 3, intervalMs: 10 * 60_000 };
 const LETTERS_BY: Attempts = { burst: 10, intervalMs: 60_000 };
 
@@ -77,7 +77,7 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/sign-in', SESSION, async (request, reply) => {
     const to = placeToGo(askedFor(request, 'to'));
     const signedIn = (await (await deps.signIn()).session(visitorOf(request)))?.person;
-    // Who came by a letter is told what it did, and the session that is open here may be another person's.
+    // Who came by an e-mail is told what it did, and the session that is open here may be another person's.
     if (signedIn !== undefined && !LETTERS_DO.has(askedFor(request, 'done')))
       return seeOther(reply, to);
     const step = { to, signedIn, ...doneOf(request, DONE) };
@@ -101,7 +101,7 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
     ).signIn(email, form.exact('password'), visitorOf(request));
     if (opened === 'refused') return again('The e-mail address or the password is wrong.', 401);
     if (opened === 'unconfirmed') {
-      const problem = 'Confirm your e-mail address first: a letter with a link is on its way.';
+      const problem = 'Confirm your e-mail address first: an e-mail with a link is on its way.';
       return again(problem + (await lateness(deps)), 403);
     }
     void reply.header('set-cookie', opened.cookies);
@@ -151,7 +151,7 @@ function signUp(app: FastifyInstance, deps: DashboardDeps): void {
       const problem = error.message;
       return draw(deps, [request, reply], title, signUpPage, { ...typed, problem }, 400);
     }
-    const done = `A letter with a link is on its way to ${typed.email}. It works for an hour; look among unwanted letters too.${await lateness(deps)}`;
+    const done = `An e-mail with a link is on its way to ${typed.email}. It works for an hour; look in your spam folder too.${await lateness(deps)}`;
     return draw(deps, [request, reply], title, signUpPage, { ...typed, done });
   });
 }
@@ -180,10 +180,10 @@ function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): P
   ]);
 }
 
-/** What a person who waits for a letter is told while none can be sent. Whose letters wait is not said. */
+/** What a person who waits for an e-mail is told while none can be sent. Whose letters wait is not said. */
 async function lateness({ unsentLetters }: DashboardDeps): Promise<string> {
   return (await unsentLetters.areLate())
-    ? ' Letters are late: our mail server takes none at the moment. They are sent as soon as it does.'
+    ? ' E-mails are late: our mail server takes none at the moment. They are sent as soon as it does.'
     : '';
 }
 
@@ -194,7 +194,7 @@ const DONE: Readonly<Record<string, string>> = {
   ended: 'Your session has ended. Sign in to go on.',
 };
 
-/** What is done by the links of letters. */
+/** What is done by the links of e-mails. */
 const LETTERS_DO: ReadonlySet<string> = new Set(['password', 'confirmed']);
 
 function passwords(app: FastifyInstance, deps: DashboardDeps): void {
@@ -206,9 +206,9 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const form = await visitorForm(deps, request);
     const email = form.text('email').toLowerCase();
     const allowed = await mayWrite(deps, request, email);
-    // The answer does not wait for the letter: how long it takes would tell whether there is such a person.
+    // The answer does not wait for the e-mail: how long it takes would tell whether there is such a person.
     if (allowed) letIn(deps, email).catch(deps.onError);
-    const done = `If you can sign in with this address, or are invited with it, a letter with a link is on its way to it.${await lateness(deps)}`;
+    const done = `If you can sign in with this address, or are invited with it, an e-mail with a link is on its way to it.${await lateness(deps)}`;
     return draw(deps, [request, reply], title, forgotPage, { email, done });
   });
   app.get('/password/reset', SESSION, (request, reply) => {
@@ -264,8 +264,8 @@ function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
     const token = (await visitorForm(deps, request)).text('token');
     const isKnown = await deps.accounts.confirmContact(token);
     const told = isKnown
-      ? { done: 'The address is confirmed. Letters about the organisation come to it.' }
-      : { problem: 'The link is not one of ours. Copy all of it from the letter.' };
+      ? { done: 'The address is confirmed. E-mails about the organisation come to it.' }
+      : { problem: 'The link is not one of ours. Copy all of it from the e-mail.' };
     const step = { token, ...contacts, ...told };
     return draw(deps, [request, reply], title, confirmPage, step, isKnown ? 200 : 400);
   });

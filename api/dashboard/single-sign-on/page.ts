@@ -91,7 +91,7 @@ export function singleSignOnPage(frame: Frame, parts: SingleSignOnParts): Html {
       and others) in place of a password here. Whoever comes for the first time with an address of
       your domains becomes a member.
     </p>
-    ${sets ? undefined : note('plain', 'Only owners change what stands here: whoever names the issuer can come in by it as anybody.')}
+    ${sets ? undefined : note('plain', 'Only owners change what stands here: whoever names the issuer can come in by it as anyone.')}
     ${domainsOf(frame, parts, sets)}
     ${sets ? issuerForm(frame, parts) : settings === undefined ? undefined : facts(frame, settings)}
     ${settings === undefined ? undefined : use(frame, parts, settings, sets)}`;
@@ -234,7 +234,7 @@ function use(
     </p>
     <p>${copyable('sign-in-at', signInAt)}</p>
     <p>
-      ${workedAt === null ? 'Nobody has come in by it yet.' : html`Somebody first came in by it ${moment(workedAt, frame.now)}.`}
+      ${workedAt === null ? 'Nobody has come in by it yet.' : html`Someone first came in by it ${moment(workedAt, frame.now)}.`}
     </p>
     ${sets ? useForms(frame, required, workedAt) : undefined}
   </section>`;

@@ -250,7 +250,7 @@ function notTheSame(): PageError {
   return new PageError(
     403,
     'Nothing was confirmed',
-    'You have signed in at your organisation as somebody else than here, or are signed out here.',
+    'You have signed in at your organisation as someone else than here, or are signed out here.',
   );
 }
 

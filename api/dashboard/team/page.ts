@@ -144,10 +144,10 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
 function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {
   const { orgId, role: mine } = frame.membership!;
   return html`<section class="stack">
-    <h2>Invite somebody</h2>
+    <h2>Invite someone</h2>
     <form class="form" method="post" action="/dashboard/${orgId}/team/invite">
       ${token(frame)}
-      ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, required: true, max: '254', help: 'They get a letter, and become a member when they have signed in with this address and accepted.' })}
+      ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, required: true, max: '254', help: 'They get an e-mail, and become a member when they have signed in with this address and accepted.' })}
       <div class="field">
         <label for="role">Role</label>
         <select id="role" name="role">
@@ -177,7 +177,7 @@ export function invitationsPage(frame: Frame, invitations: readonly Invitation[]
               html`<section class="stack tight">
                 <h2>${orgName}</h2>
                 <p class="prose">
-                  As ${role}: ${ROLE_WORDS[role]}. Everybody in its team will see your name and
+                  As ${role}: ${ROLE_WORDS[role]}. Everyone in its team will see your name and
                   e-mail address. Open until ${moment(until, frame.now)}.
                 </p>
                 <form class="row" method="post" action="/dashboard/invitations">

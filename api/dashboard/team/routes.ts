@@ -19,9 +19,9 @@ import { invitationsPage, teamPage, type TeamParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
-/** Letters that one person has sent to others: a team at once, and then some more. */
+/** E-mails that one person has sent to others: a team at once, and then some more. */
 const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * 60_000 };
-/** Letters to one address, from all senders. */
+/** E-mails to one address, from all senders. */
 const INVITED: Attempts = { burst: 3, intervalMs: 60 * 60_000 };
 
 const DONE: Readonly<Record<string, string>> = {
@@ -69,7 +69,7 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     if (isTooMuch) {
       throw new PageError(429, 'Too many invitations', 'Nothing was sent. Wait some minutes.');
     }
-    const { name: inviter = 'Somebody' } = by.actor;
+    const { name: inviter = 'Someone' } = by.actor;
     const link = `${new URL(deps.publicUrl).origin}/dashboard/invitations`;
     await deps.teams.invite(by, email, roleFrom(form), (to) =>
       teamInvitationLetter(to, { inviter, orgName: by.orgName, link }),

@@ -43,14 +43,14 @@ import { confirmedAmong, readersAmong } from './readers.ts';
 
 type AccountRow = Selectable<Database['account']>;
 
-/** To whom letters about an account go. */
+/** To whom e-mails about an account go. */
 type Contacts = Pick<Account, 'billing' | 'technical'>;
 
 export type AccountRegistry = ReturnType<typeof createAccountRegistry>;
 
 /**
  * Organisations and their way to an active account, in PostgreSQL. Each act is one transaction: its evidence,
- * the account's state, the audit entry and the letters. Refusals are Faults.
+ * the account's state, the audit entry and the e-mails. Refusals are Faults.
  */
 export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
   const hold = <T>(id: string, work: (held: HeldAccount) => Promise<T>): Promise<T> =>
@@ -96,7 +96,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     close: (orgId: string, actor: Actor, reason: string): Promise<Account> =>
       hold(orgId, (held) => closeAccount(held, actor, reason)),
 
-    /** An owner asks support to close the account: in the audit log, and by letter. Throws `invalid_account_state` or `invalid_reason`. */
+    /** An owner asks support to close the account: in the audit log, and by e-mail. Throws `invalid_account_state` or `invalid_reason`. */
     askToClose: (
       orgId: string,
       { actor, reason, to, link }: { actor: Actor; reason: string; to: string; link: string },
@@ -122,7 +122,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
       return emails.filter((email) => !confirmed.has(email));
     },
 
-    /** Takes the link of the letter that asked a contact; false for one that was never sent. */
+    /** Takes the link of the e-mail that asked a contact; false for one that was never sent. */
     confirmContact: (token: string): Promise<boolean> => confirmContact(pool, surroundings, token),
 
     /** Sets the plan. Keys of the plan audit do not expire, so going there ends the expiries that lie ahead. */
@@ -173,7 +173,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
       actor: Actor,
     ): Promise<Account> => hold(orgId, (held) => setNames(held, names, actor)),
 
-    /** Sets to whom letters go. Their names are screened like the first ones. Throws `invalid_billing` or `invalid_technical`. */
+    /** Sets to whom e-mails go. Their names are screened like the first ones. Throws `invalid_billing` or `invalid_technical`. */
     setContacts: (orgId: string, contacts: Contacts, actor: Actor): Promise<Account> =>
       hold(orgId, async (held) => {
         const { account } = held;
@@ -213,7 +213,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
 
 /**
  * A transaction that holds an account's row: acts happen one after the other, never side by side.
- * `no key`: rows that only refer to the account (a letter, a key) are not held up by it.
+ * `no key`: rows that only refer to the account (an e-mail, a key) are not held up by it.
  */
 export interface HeldAccount {
   client: PoolClient;
@@ -244,7 +244,7 @@ export interface ActDescription {
   details?: AuditDetails;
 }
 
-/** Takes one arrow of the machine: checks it, writes the state, the audit entry and the letters that go with it. */
+/** Takes one arrow of the machine: checks it, writes the state, the audit entry and the e-mails that go with it. */
 export async function act(
   held: HeldAccount,
   name: AccountAct,
@@ -300,7 +300,7 @@ async function readFacts(client: Queryable, { id, state }: Account): Promise<Acc
   return { ...evidence, state, declared: declared === true, contracted: contracted === true };
 }
 
-/** Opens an account within the caller's transaction, with its audit entry and letters. */
+/** Opens an account within the caller's transaction, with its audit entry and e-mails. */
 export async function createAccount(
   client: PoolClient,
   surroundings: Surroundings,
@@ -474,7 +474,7 @@ async function setNames(
   return account;
 }
 
-/** Each ended expiry has its entry in the audit log; one letter names them all, so that keys which are not needed are revoked. */
+/** Each ended expiry has its entry in the audit log; one e-mail names them all, so that keys which are not needed are revoked. */
 async function endExpiries(
   { client, surroundings, account }: HeldAccount,
   keys: readonly ExpiringKey[],
@@ -515,7 +515,7 @@ function changeTerms(held: HeldAccount, actor: Actor, change: TermsChange): Prom
   return changeAccount(held, actor, change);
 }
 
-/** Changes what an organisation decides itself. Its contacts, and those that it had before, get a letter where names or addresses change. */
+/** Changes what an organisation decides itself. Its contacts, and those that it had before, get an e-mail where names or addresses change. */
 async function changeSettings(
   held: HeldAccount,
   actor: Actor,

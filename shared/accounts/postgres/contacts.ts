@@ -83,7 +83,7 @@ export async function askContacts(
   }
 }
 
-/** Takes the link of a letter; false for one that was never sent. Doing it again changes nothing. */
+/** Takes the link of an e-mail; false for one that was never sent. Doing it again changes nothing. */
 export async function confirmContact(
   client: Queryable,
   surroundings: Surroundings,

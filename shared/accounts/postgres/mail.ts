@@ -64,7 +64,7 @@ interface KeyLetter {
 
 /**
  * Tells the technical contact what happened to a key, and the owners as well that it leaked, within the transaction in
- * which it happens. A key leaks once, unless support restores it, so letters of that are under no bound.
+ * which it happens. A key leaks once, unless support restores it, so e-mails of that are under no bound.
  */
 export async function queueKeyMail(
   client: Queryable,
@@ -94,7 +94,7 @@ interface ExpiryLetter {
   once: string;
 }
 
-/** Warns of an expiry; `once` keeps a job that repeats itself from repeating the letter. */
+/** Warns of an expiry; `once` keeps a job that repeats itself from repeating the e-mail. */
 export async function queueExpiryWarning(
   client: Queryable,
   surroundings: Surroundings,
@@ -109,7 +109,7 @@ export async function queueExpiryWarning(
   }
 }
 
-/** Letters of one hour to one reader about organisations. Who rotates more keys reads of the rest in the audit log. */
+/** E-mails of one hour to one reader about organisations. Who rotates more keys reads of the rest in the audit log. */
 const ABOUT_ORGANISATIONS_MAX = 20;
 /** Those to one reader about their own sign-in: more than others can ask for in their name, so that none is crowded out. */
 const ABOUT_PERSON_MAX = 30;
@@ -119,7 +119,7 @@ const OF_ORGANISATION_MAX = 60;
 interface About {
   /** The organisation that it is about; without one it is about its reader. */
   orgId?: string;
-  /** Names a letter that must not be written twice. */
+  /** Names an e-mail that must not be written twice. */
   once?: string;
   /** Where its reader goes on, below the address of the service. */
   linkPath?: string;
@@ -128,7 +128,7 @@ interface About {
 }
 
 /**
- * Queues a letter, unless its reader or its organisation has had as many as an hour takes; false then. Acts of one organisation
+ * Queues an e-mail, unless its reader or its organisation has had as many as an hour takes; false then. Acts of one organisation
  * come one after the other (each stands in its audit log before its letters), so none of them passes beside another.
  */
 export async function queueLetter(
@@ -181,7 +181,7 @@ async function isFull(
 
 export type MailOutbox = ReturnType<typeof createMailOutbox>;
 
-/** The letters that wait. One may reach its reader twice (sent, then the power fails), never not at all. */
+/** The e-mails that wait. One may reach its reader twice (sent, then the power fails), never not at all. */
 export function createMailOutbox(
   pool: Pool,
   surroundings: Surroundings,
@@ -189,7 +189,7 @@ export function createMailOutbox(
 ) {
   return {
     /**
-     * Sends what is due, at most `limit`, until the mail server is away: then each letter would wait for it as long.
+     * Sends what is due, at most `limit`, until the mail server is away: then each e-mail would wait for it as long.
      * Returns how many were sent and how many failed.
      */
     async sendDue(mailer: Mailer, limit: number): Promise<{ sent: number; failed: number }> {
@@ -232,7 +232,7 @@ const dueLetters = (db: Queries, nowMs: number) =>
     .orderBy('next_attempt_at')
     .limit(1);
 
-/** The letter's row stays locked while it is sent: two senders never take the same one. */
+/** The e-mail's row stays locked while it is sent: two senders never take the same one. */
 async function sendOne(
   client: Queryable,
   surroundings: Surroundings,
@@ -272,7 +272,7 @@ async function sendOne(
   return 'sent';
 }
 
-/** Letters that were sent, or given up, before `$1`. A name (`once`) is free again with its letter. */
+/** E-mails that were sent, or given up, before `$1`. A name (`once`) is free again with its e-mail. */
 const FORGET_LETTERS = statement(
   {},
   `delete from mail_outbox where id in (

@@ -1,7 +1,7 @@
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
-/** To whom of these contacts letters about the organisation go: those that have confirmed, or, where there is none, the owners. */
+/** To whom of these contacts e-mails about the organisation go: those that have confirmed, or, where there is none, the owners. */
 export async function readersAmong(
   client: Queryable,
   orgId: string,

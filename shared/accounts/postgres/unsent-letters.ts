@@ -6,10 +6,10 @@ import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { type Actor, SERVICE_CHAIN } from '../audit/entry.ts';
 import { appendAudit } from './audit.ts';
 
-/** A letter that no mail server has taken. */
+/** An e-mail that no mail server has taken. */
 interface UnsentLetter {
   id: string;
-  /** The organisation that it is about; null for letters to persons. */
+  /** The organisation that it is about; null for e-mails to persons. */
   orgId: string | null;
   to: string;
   subject: string;
@@ -30,7 +30,7 @@ export interface UnsentLetters {
   givenUp: number;
 }
 
-/** Letters are looked for every five seconds. One that was not tried for so long waits for something else. */
+/** E-mails are looked for every five seconds. One that was not tried for so long waits for something else. */
 const UNTRIED_MS = 5 * MINUTE_MS;
 
 const COLUMNS = [
@@ -45,7 +45,7 @@ const COLUMNS = [
   'failure',
 ] as const;
 
-/** What pages say of letters that could not be sent, and what operators do about them. */
+/** What pages say of e-mails that could not be sent, and what operators do about them. */
 export function createUnsentLetters(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   const waiting = () =>
@@ -87,8 +87,8 @@ export function createUnsentLetters(pool: Pool, surroundings: Surroundings) {
     },
 
     /**
-     * Has a letter that was given up sent at once, and tried for another day; false when there is none of this id that was
-     * given up. Who asked stands in the audit log of its organisation, or of the service for letters to persons.
+     * Has an e-mail that was given up sent at once, and tried for another day; false when there is none of this id that was
+     * given up. Who asked stands in the audit log of its organisation, or of the service for e-mails to persons.
      */
     tryAgain: (id: string, actor: Actor): Promise<boolean> =>
       inTransaction(pool, async (client) => {
@@ -110,8 +110,8 @@ export function createUnsentLetters(pool: Pool, surroundings: Surroundings) {
       }),
 
     /**
-     * Whether the mail server takes none: a letter about an organisation waits that it has not refused by itself, and none
-     * was sent since that one was written. Letters to persons do not count: a person who asks for a new password would see by
+     * Whether the mail server takes none: an e-mail about an organisation waits that it has not refused by itself, and none
+     * was sent since that one was written. E-mails to persons do not count: a person who asks for a new password would see by
      * this whether there is such a person.
      */
     async areLate(): Promise<boolean> {

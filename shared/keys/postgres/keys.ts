@@ -280,7 +280,7 @@ export interface KeyEvent {
   reason?: string | undefined;
 }
 
-/** Writes the audit entry and the letter of what happened to a key. */
+/** Writes the audit entry and the e-mail of what happened to a key. */
 export async function record(
   { client, surroundings }: Within,
   key: KeyRecord,

@@ -85,7 +85,7 @@ export function createPasskeys(pool: Pool, surroundings: Surroundings) {
       return used !== undefined;
     },
 
-    /** Adds one under a name. The person gets a letter, in case it was not they. */
+    /** Adds one under a name. The person gets an e-mail, in case it was not they. */
     add: (person: Person, typed: string, key: PasskeyKey, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
         const name = printable(typed);

@@ -18,7 +18,7 @@ import { writePassword } from './logins.ts';
 import { forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
-/** How long a person who signed up may take to follow the link of the letter; they can ask for another. */
+/** How long a person who signed up may take to follow the link of the e-mail; they can ask for another. */
 const UNCONFIRMED_MS = 7 * DAY_MS;
 /** Members that a page lists. */
 const MEMBERS_MAX = 1_000;
@@ -136,7 +136,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       return new Map(rows.map(({ id, name }) => [id, name]));
     },
 
-    /** Who has followed the link of a letter has shown that the address is theirs. */
+    /** Who has followed the link of an e-mail has shown that the address is theirs. */
     async confirmEmail(personId: string): Promise<void> {
       await db
         .updateTable('persons.person')
@@ -200,7 +200,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
 
     /**
      * Lets a person in: makes the person when the address is new, and gives them the part. Doing it again changes the
-     * role. The letter, when there is one, leaves with the act.
+     * role. The e-mail, when there is one, leaves with the act.
      */
     add: (
       who: Pick<Person, 'name' | 'email'>,

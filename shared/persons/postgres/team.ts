@@ -205,7 +205,7 @@ interface LockedMember {
 
 function demandAnotherOwner({ role, owners }: Pick<LockedMember, 'role' | 'owners'>): void {
   if (role !== 'owner' || owners > 1) return;
-  throw invalidParam('role', 'An organisation keeps one owner: make somebody else one first.');
+  throw invalidParam('role', 'An organisation keeps one owner: make someone else one first.');
 }
 
 /** For an operator, who takes parts away from outside: locks as members do, and refuses for the last owner. */

@@ -1,4 +1,4 @@
-/** Letters of the dashboard, read back from a mail server and followed. */
+/** E-mails of the dashboard, read back from a mail server and followed. */
 import { afterAll, expect, it } from 'vitest';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
 import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Waits for a letter, has it sent, and returns the last address of ours in what the mail server has. */
+/** Waits for an e-mail, has it sent, and returns the last address of ours in what the mail server has. */
 async function linkTo(email: string, path: string): Promise<string> {
   await until(async () => {
     const { rows } = await database.pool.query(
@@ -111,7 +111,7 @@ it(
 );
 
 it(
-  'a contact confirms by the link of its letter and a button, without signing in',
+  'a contact confirms by the link of its e-mail and a button, without signing in',
   { tags: ['dashboard.letters', 'dashboard.settings'] },
   async () => {
     const owner = await newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
@@ -143,7 +143,7 @@ it(
 );
 
 it(
-  'without TLS, with a certificate of an unknown authority, or while the server refuses or is away, a letter waits and no login is shown',
+  'without TLS, with a certificate of an unknown authority, or while the server refuses or is away, an e-mail waits and no login is shown',
   { tags: ['dashboard.letters'] },
   async () => {
     const plain = await startSmtpServer({ login: LOGIN, host: ELSEWHERE });
@@ -164,7 +164,7 @@ it(
       ]);
       return rows.length === 1;
     });
-    // Whether there is such a person must not be seen by its lateness, so letters to persons do not count.
+    // Whether there is such a person must not be seen by its lateness, so e-mails to persons do not count.
     await database.pool.query('update mail_outbox set org_id = $1 where recipient = $2', [
       orgId,
       person.email,
@@ -188,7 +188,7 @@ it(
       expect((await unsent.list(1)).letters[0]!.failure).toMatch(why);
       const page = '/dashboard/password/forgot';
       const { payload } = await visitor.send(page, page, { email: 'nobody@elsewhere.example' });
-      expect(payload.includes('Letters are late')).toBe(areLate);
+      expect(payload.includes('E-mails are late')).toBe(areLate);
       clock.advance(3_600_000);
     }
     server.seen.refusal = undefined;

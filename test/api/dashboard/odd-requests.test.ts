@@ -361,8 +361,8 @@ it(
 
 /** What most fields take, so that what is odd in one of them is come to. */
 const PLAUSIBLE: Readonly<Record<string, string>> = {
-  name: 'Somebody',
-  email: 'somebody@person.example',
+  name: 'Someone',
+  email: 'someone@person.example',
   password: 'correct horse battery',
   token: 'a-token',
   plan: 'audit_plus',

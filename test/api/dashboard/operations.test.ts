@@ -355,7 +355,7 @@ describe('a key that support is asked about', () => {
       ]);
       const member = browser({ address: '203.0.113.91' });
       await member.signIn(both);
-      expect((await member.get(address)).payload).toContain('somebody else has to act on it');
+      expect((await member.get(address)).payload).toContain('someone else has to act on it');
       const fields = { 'restore-reason': 'mine' };
       expect((await member.send(address, `${address}/restore`, fields)).statusCode).toBe(403);
       expect((await visitors.otto.get(`${SERVICE}/keys/key_none`)).statusCode).toBe(404);
@@ -429,7 +429,7 @@ describe('the health of the service', () => {
   );
 
   it(
-    'a letter that was given up is sent when an operator has it tried again, in their name; one that waits or is none is not touched',
+    'an e-mail that was given up is sent when an operator has it tried again, in their name; one that waits or is none is not touched',
     { tags: ['dashboard.operators', 'dashboard.letters'] },
     async () => {
       const { id } = await activeAccount(registries);

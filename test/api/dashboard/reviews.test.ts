@@ -164,7 +164,7 @@ describe('the review queue', () => {
       };
       expect((await approve(visitors.rita)).headers.location).toBe(`${address}?done=first`);
       expect((await visitors.rita.get(address)).payload).toContain('You have approved this');
-      expect((await approve(visitors.rita)).payload).toContain('somebody else has to approve');
+      expect((await approve(visitors.rita)).payload).toContain('someone else has to approve');
       expect((await accounts.get(orgId)).state).toBe('in_review');
       expect((await visitors.rob.get(address)).payload).toContain('Rita Reviewer');
       expect((await approve(visitors.rob)).headers.location).toBe(`${address}?done=approved`);

@@ -184,10 +184,10 @@ describe('names and contacts', () => {
       expect(await letters()).toEqual(['billing@bakery.example', 'technical@bakery.example']);
       const asked = `select subject from mail_outbox where recipient = 'new@bakery.example'`;
       expect((await database.pool.query(asked)).rows).toEqual([
-        { subject: expect.stringMatching(/^Letters about .+ from Docket\?$/) },
+        { subject: expect.stringMatching(/^E-mails about .+ from Docket\?$/) },
       ]);
       expect(await vettings.due(100)).not.toContain(org);
-      await save('contacts', { ...CONTACTS, 'technical-name': 'Somebody Else' });
+      await save('contacts', { ...CONTACTS, 'technical-name': 'Someone Else' });
       expect(await vettings.due(100)).toContain(org);
       const wrong = await save('contacts', { ...CONTACTS, 'billing-email': 'nobody' });
       expect([wrong.statusCode, wrong.payload.includes('value="nobody"')]).toEqual([400, true]);

@@ -356,7 +356,7 @@ describe('a session that has ended', () => {
 
 describe('passwords', () => {
   it(
-    'a link from a letter sets a password once, ends every session and confirms the address',
+    'a link from an e-mail sets a password once, ends every session and confirms the address',
     { tags: ['dashboard.password'] },
     async () => {
       const person = await newPerson(database.pool, [
@@ -511,6 +511,6 @@ async function newestLink({ email }: Person): Promise<string> {
     );
     address = /https:\/\/gateway\.example(\/\S+token=\S+)/.exec(rows[0]?.body ?? '')?.[1];
     return address !== undefined;
-  }, 'a letter with an address is written');
+  }, 'an e-mail with an address is written');
   return address!;
 }

@@ -40,7 +40,7 @@ const outbox = createMailOutbox(database.poolAs('docket_housekeeping'), movableC
   publicUrl: 'https://gateway.example',
 });
 
-/** Waits for letters to this address, has the mail server take what waits, and returns the last link in it. */
+/** Waits for e-mails to this address, has the mail server take what waits, and returns the last link in it. */
 async function linkTo(email: string, letters = 1): Promise<string> {
   await until(async () => {
     const text = 'select count(*)::int as n from mail_outbox where recipient = $1';
@@ -85,7 +85,7 @@ const ANSWERS = Object.fromEntries(
 
 describe('signing up', () => {
   it(
-    'a person signs up by a letter, founds an organisation, declares in steps that can be resumed, and comes to a first key',
+    'a person signs up by an e-mail, founds an organisation, declares in steps that can be resumed, and comes to a first key',
     { tags: ['dashboard.sign-up', 'accounts.onboarding'] },
     async () => {
       const email = 'nora@newcomer.example';
@@ -165,7 +165,7 @@ describe('signing up', () => {
       expect((await later.get(page)).payload).toContain('The contract is signed');
       await vettings.record(orgId, await currentVetting(registries, orgId));
       await accounts.activate(orgId, OPERATOR);
-      // The way in, and the link of the letters, lead to the first key until there is one.
+      // The way in, and the link of the e-mails, lead to the first key until there is one.
       const ways = ['/dashboard', `/dashboard/${orgId}`];
       for (const way of ways) expect((await later.get(way)).headers.location).toBe(page);
       expect((await later.get(page)).payload).toContain('Create the first key');
@@ -184,7 +184,7 @@ describe('signing up', () => {
   );
 
   it(
-    'an address that is known gets the same answer and keeps its name; letters to one address are few',
+    'an address that is known gets the same answer and keeps its name; e-mails to one address are few',
     { tags: ['dashboard.sign-up', 'dashboard.brute-force'] },
     async () => {
       const known = await newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }], 'Rita');
@@ -214,7 +214,7 @@ describe('signing up', () => {
   );
 
   it(
-    'who never followed the letter is forgotten after a week; members, staff and persons who confirmed stay',
+    'who never followed the e-mail is forgotten after a week; members, staff and persons who confirmed stay',
     { tags: ['dashboard.sign-up'] },
     async () => {
       const clock = movableClock();

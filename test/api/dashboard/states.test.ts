@@ -509,7 +509,7 @@ describe('every page in every state', () => {
       'staff',
       'service/health',
       [/No list was imported: every applicant goes to review/],
-      [/taken every letter/, /every degraded receipt/],
+      [/taken every e-mail/, /every degraded receipt/],
     ],
   ];
 
@@ -553,7 +553,7 @@ describe('every page in every state', () => {
   );
 
   it(
-    'without mail, who waits for a letter is told, and operators see which',
+    'without mail, who waits for an e-mail is told, and operators see which',
     { tags: ['dashboard.sentences', 'dashboard.letters'] },
     async () => {
       await database.pool.query(
@@ -565,7 +565,7 @@ describe('every page in every state', () => {
         name: 'Nora',
         email: 'nora@late.example',
       });
-      expect(words(asked.payload)).toContain('Letters are late');
+      expect(words(asked.payload)).toContain('E-mails are late');
       const health = words((await open('staff', '/dashboard/service/health')).payload);
       expect(health).toContain('not tried yet');
       expect(health).not.toContain('None has failed');

@@ -167,7 +167,7 @@ describe('what a person signs in with', () => {
   const NEXT = 'another correct horse battery';
 
   it(
-    'a new password opens a session that has confirmed nothing, and a letter tells of it',
+    'a new password opens a session that has confirmed nothing, and an e-mail tells of it',
     { tags: ['dashboard.step-up', 'dashboard.password', 'dashboard.letters'] },
     async () => {
       const changed = { current: PASSWORD, password: NEXT };

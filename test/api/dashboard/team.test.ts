@@ -13,16 +13,16 @@ const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { browser, errors, dashboard } = await openDashboardEdge(database);
 
-interface Somebody {
+interface Someone {
   person: Person;
   visitor: TestBrowser;
 }
 
 let last = 0;
 let ours = '';
-let owner: Somebody;
+let owner: Someone;
 
-async function somebody(role?: OrganisationRole, orgId = ours): Promise<Somebody> {
+async function someone(role?: OrganisationRole, orgId = ours): Promise<Someone> {
   const elsewhere = role === undefined;
   const place = {
     kind: 'organisation',
@@ -37,7 +37,7 @@ async function somebody(role?: OrganisationRole, orgId = ours): Promise<Somebody
 
 const team = (org = ours): string => `/dashboard/${org}/team`;
 
-const act = ({ visitor }: Somebody, name: string, fields: Record<string, string>) =>
+const act = ({ visitor }: Someone, name: string, fields: Record<string, string>) =>
   visitor.send(team(), `${team()}/${name}`, fields);
 
 const rolesNow = async (): Promise<Record<string, string>> =>
@@ -53,16 +53,16 @@ const lettersTo = async (email: string): Promise<string[]> =>
 
 beforeEach(async () => {
   ours = (await activeAccount(registries)).id;
-  owner = await somebody('owner');
+  owner = await someone('owner');
   errors.length = 0;
 });
 
 describe('the team', () => {
   it(
-    'an invitation goes by letter to an address, and who has confirmed the address becomes a member by accepting, once',
+    'an invitation goes by e-mail to an address, and who has confirmed the address becomes a member by accepting, once',
     { tags: ['dashboard.team'] },
     async () => {
-      const invited = await somebody();
+      const invited = await someone();
       const { email, id } = invited.person;
       const sent = await act(owner, 'invite', { email: email.toUpperCase(), role: 'admin' });
       expect(sent.headers.location).toBe(`${team()}?done=invited`);
@@ -92,7 +92,7 @@ describe('the team', () => {
     'an invitation is for one address: no other person takes it, nor when it was withdrawn, declined or is over',
     { tags: ['dashboard.team', 'dashboard.organisations'] },
     async () => {
-      const [invited, other] = [await somebody(), await somebody()];
+      const [invited, other] = [await someone(), await someone()];
       const page = '/dashboard/invitations';
       const answer = { org: ours, answer: 'accept' };
       const { email } = invited.person;
@@ -126,8 +126,8 @@ describe('the team', () => {
         expect(refused.statusCode).toBe(400);
         expect(refused.payload).toContain('keeps one owner');
       }
-      const second = await somebody('owner');
-      const by = ({ person }: Somebody) =>
+      const second = await someone('owner');
+      const by = ({ person }: Someone) =>
         ({ orgId: ours, actor: { kind: 'user', id: person.id }, by: 'owner' }) as const;
       for (let round = 0; round < 10; round += 1) {
         await Promise.allSettled([
@@ -152,12 +152,12 @@ describe('the team', () => {
     { tags: ['dashboard.team', 'dashboard.roles'] },
     async () => {
       const [admin, member, auditor] = [
-        await somebody('admin'),
-        await somebody('member'),
-        await somebody('auditor'),
+        await someone('admin'),
+        await someone('member'),
+        await someone('auditor'),
       ];
       const before = await rolesNow();
-      const token = async ({ visitor }: Somebody): Promise<string> =>
+      const token = async ({ visitor }: Someone): Promise<string> =>
         formTokenOf((await visitor.get('/dashboard/account')).payload);
       for (const one of [member, auditor]) {
         const form = await token(one);
@@ -200,8 +200,8 @@ describe('the team', () => {
     'a team is dealt with by its own forms and ids alone: another organisation’s are not found, others’ forms are refused',
     { tags: ['dashboard.team', 'dashboard.forms', 'dashboard.organisations'] },
     async () => {
-      const stranger = await somebody();
-      const admin = await somebody('admin');
+      const stranger = await someone();
+      const admin = await someone('admin');
       const form = formTokenOf((await stranger.visitor.get('/dashboard/account')).payload);
       const own = formTokenOf((await owner.visitor.get('/dashboard/account')).payload);
       for (const [name, fields] of [
@@ -229,7 +229,7 @@ describe('the team', () => {
   );
 
   it(
-    'letters to an address are few, and hold what others typed as one short line',
+    'e-mails to an address are few, and hold what others typed as one short line',
     { tags: ['dashboard.team', 'dashboard.escaped'] },
     async () => {
       const email = 'often@person.example';

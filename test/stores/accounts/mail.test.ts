@@ -59,7 +59,7 @@ const AWAY = new Error('the server is away');
 const letter: Letter = { to: 'ada@bakery.example', subject: 'Hello', body: 'World' };
 
 describe('the outbox', () => {
-  it('sends each letter once, also when two send at the same time', async () => {
+  it('sends each e-mail once, also when two send at the same time', async () => {
     for (let i = 0; i < 20; i += 1)
       await queueLetter(pool, clock, { ...letter, subject: `letter ${i}` });
     const mailer = recording();
@@ -69,7 +69,7 @@ describe('the outbox', () => {
     expect(await outbox.sendDue(mailer, 100)).toEqual({ sent: 0, failed: 0 });
   });
 
-  it('writes a letter with the same name once', async () => {
+  it('writes an e-mail with the same name once', async () => {
     await queueLetter(pool, clock, letter, { once: 'warning 1' });
     await queueLetter(pool, clock, letter, { once: 'warning 1' });
     const mailer = recording();
@@ -102,7 +102,7 @@ describe('the outbox', () => {
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
   });
 
-  it('asks a mail server that is away for one letter at a time, and one that refuses a letter for the others as well', async () => {
+  it('asks a mail server that is away for one e-mail at a time, and one that refuses an e-mail for the others as well', async () => {
     const queueThree = async (): Promise<void> => {
       for (const subject of ['1', '2', '3'])
         await queueLetter(pool, clock, { ...letter, subject }, { orgId });
@@ -110,7 +110,7 @@ describe('the outbox', () => {
     await queueThree();
     const refusing = recording(new LetterRefused('550 no such address'));
     expect(await outbox.sendDue(refusing, 10)).toEqual({ sent: 0, failed: 3 });
-    // What it refuses says nothing about letters to others.
+    // What it refuses says nothing about e-mails to others.
     expect(await unsent.areLate()).toBe(false);
     expect((await unsent.list(2)).letters.filter(({ failure }) => failure !== null)).toHaveLength(
       3,
@@ -124,7 +124,7 @@ describe('the outbox', () => {
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 1, failed: 0 });
   });
 
-  it('says of a letter that was not tried for five minutes that it waits, and to the public only where it is about an organisation', async () => {
+  it('says of an e-mail that was not tried for five minutes that it waits, and to the public only where it is about an organisation', async () => {
     await queueLetter(pool, clock, letter);
     clock.advance(5 * 60_000 + 1);
     expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([1, false]);
@@ -161,7 +161,7 @@ describe('the outbox', () => {
   });
 });
 
-describe('letters about an account', () => {
+describe('e-mails about an account', () => {
   it('tell contacts of it, each once, and ask no contact to come where they are no member; owners hear the outcome', async () => {
     const registries = createRegistries(database.poolAs('docket_operator'), clock);
     const account = await registries.accounts.create(newAccount(), OPERATOR);
@@ -192,7 +192,7 @@ describe('letters about an account', () => {
   });
 });
 
-describe('a letter', () => {
+describe('an e-mail', () => {
   it('becomes a private file that a mail program opens', async () => {
     const mailer = createFileMailer(directory, 'docket@localhost.example');
     await mailer.send({ ...letter, subject: 'Grüße' });
@@ -216,7 +216,7 @@ describe('a letter', () => {
   });
 });
 
-describe('letters about keys', () => {
+describe('e-mails about keys', () => {
   it(
     'twenty letters an hour are all that one organisation’s keys cause, however many acts there are',
     { tags: ['limits.every-route'] },
@@ -228,7 +228,7 @@ describe('letters about keys', () => {
         const { rows } = await database.pool.query<{ n: number }>(text, [id]);
         return rows[0]!.n;
       };
-      // Letters to the same reader of the tests before are an hour old.
+      // E-mails to the same reader of the tests before are an hour old.
       clock.advance(3_600_000);
       for (let i = 0; i < 25; i += 1) {
         await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
@@ -241,11 +241,11 @@ describe('letters about keys', () => {
   );
 });
 
-describe('letters of a leak', () => {
+describe('e-mails of a leak', () => {
   const registries = createRegistries(database.pool, clock);
 
   it(
-    'go to contact and owners once for each key, also where it is reported by a key of a customer whose letters of the hour are used up',
+    'go to contact and owners once for each key, also where it is reported by a key of a customer whose e-mails of the hour are used up',
     { tags: ['dashboard.letters'] },
     async () => {
       clock.advance(3_600_000);
@@ -274,7 +274,7 @@ describe('letters of a leak', () => {
   );
 });
 
-describe('letters to strangers', () => {
+describe('e-mails to strangers', () => {
   const api = createRegistries(database.poolAs('docket_api'), clock);
   const housekeeping = createRegistries(pool, clock);
   /** What was written to addresses of this domain. */
@@ -332,7 +332,7 @@ describe('letters to strangers', () => {
   );
 
   it(
-    'a contact that has confirmed by the link of its letter is written to; until then the owners read what it would have',
+    'a contact that has confirmed by the link of its e-mail is written to; until then the owners read what it would have',
     { tags: ['dashboard.letters'] },
     async () => {
       const domain = 'willing.example';
@@ -367,7 +367,7 @@ describe('letters to strangers', () => {
   );
 
   it(
-    'what the service owes is told beside the bound, and letters about a person are not crowded out by those about organisations',
+    'what the service owes is told beside the bound, and e-mails about a person are not crowded out by those about organisations',
     { tags: ['dashboard.letters', 'limits.every-route'] },
     async () => {
       const to = 'busy@reader.example';

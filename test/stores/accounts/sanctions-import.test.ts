@@ -175,7 +175,7 @@ describe('vetting', () => {
     });
     await decideNow(registries, id, 'approved');
     await accounts.reinstate(id, OPERATOR, 'another firm of the same name');
-    await store.import(upload(['Fresh Listing Traders', 'Somebody Else'], 'f'.repeat(64)), ADA);
+    await store.import(upload(['Fresh Listing Traders', 'Someone Else'], 'f'.repeat(64)), ADA);
     await sweep();
     expect((await accounts.get(id)).state).toBe('active');
   });

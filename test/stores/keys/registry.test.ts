@@ -232,12 +232,12 @@ describe('the purge', () => {
 });
 
 describe('expiry', () => {
-  it('is recorded once when two jobs race, told by letter, and warned of twice before', async () => {
+  it('is recorded once when two jobs race, told by e-mail, and warned of twice before', async () => {
     const clock = movableClock();
     const admin = createRegistries(database.poolAs('docket_operator'), clock);
     const housekeeping = createRegistries(database.poolAs('docket_housekeeping'), clock);
     const { id } = await activeAccount(admin);
-    // A reader of its own: letters of one hour to one are counted, whichever organisation they are about.
+    // A reader of its own: e-mails of one hour to one are counted, whichever organisation they are about.
     const { billing } = newAccount();
     const technical = { name: 'Tess Example', email: 'expiry@bakery.example' };
     await admin.accounts.setContacts(id, { billing, technical }, OPERATOR);
@@ -276,7 +276,7 @@ describe('expiry', () => {
 });
 
 describe('the plan audit', () => {
-  it('a downgrade to it ends the expiry of its keys, on record and by one letter', async () => {
+  it('a downgrade to it ends the expiry of its keys, on record and by one e-mail', async () => {
     const clock = movableClock();
     const admin = createRegistries(database.poolAs('docket_operator'), clock);
     const housekeeping = createRegistries(database.poolAs('docket_housekeeping'), clock);

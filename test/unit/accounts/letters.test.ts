@@ -16,7 +16,7 @@ const REVOKED = {
 };
 const BY = { actor: 'operator ada', reason: 'not used any more' };
 
-describe('a letter that cannot be sent', () => {
+describe('an e-mail that cannot be sent', () => {
   it('is tried again for more than a day, at least every three hours', () => {
     let waitedMs = 0;
     for (let attempts = 1; ; attempts += 1) {
@@ -30,7 +30,7 @@ describe('a letter that cannot be sent', () => {
   });
 });
 
-describe('why a letter could not be sent', () => {
+describe('why an e-mail could not be sent', () => {
   it('is told on one line of 500 characters at most, with any words of the mail server', () => {
     assert(
       property(string({ unit: 'binary' }), nat(100), (said, times) => {
@@ -40,7 +40,7 @@ describe('why a letter could not be sent', () => {
     );
   });
 
-  it('leaves out what opens doors: links of the letter that a server quotes', () => {
+  it('leaves out what opens doors: links of the e-mail that a server quotes', () => {
     const said =
       '554 spam\r\n https://gateway.example/dashboard/password/reset?token=abc \u001b[2K';
     expect(describeFailure(new Error(said))).toBe(
@@ -49,7 +49,7 @@ describe('why a letter could not be sent', () => {
   });
 });
 
-describe('a letter about a key', () => {
+describe('an e-mail about a key', () => {
   it('keeps a line break in a name out of its subject', () => {
     const key = { ...REVOKED, name: 'a\r\nBcc: eve@evil.example' };
     expect(draftOfKeyAct(key, 'key.revoked', BY)?.subject).not.toMatch(/[\r\n]/);
@@ -93,7 +93,7 @@ describe('a letter about a key', () => {
   });
 });
 
-describe('every letter', () => {
+describe('every e-mail', () => {
   const {
     draftOfAccountAct,
     draftOfClosingAsked,
@@ -112,7 +112,7 @@ describe('every letter', () => {
     draftOfKeyAct({ ...REVOKED, restorableUntil: null, ...more }, action, BY)!;
   const until = REVOKED.restorableUntil;
 
-  /** By the function that writes it: the state that it is about, the letter, what it says and what would be false. */
+  /** By the function that writes it: the state that it is about, the e-mail, what it says and what would be false. */
   const LETTERS: Readonly<
     Record<
       string,
@@ -175,7 +175,7 @@ describe('every letter', () => {
       [
         'named',
         accountLetters.draftOfContactAsked(account),
-        /no other letter comes/,
+        /no other e-mail comes/,
         /approved|sign in/,
       ],
     ],
@@ -378,7 +378,7 @@ describe('names and reasons in letters', () => {
     for (const [name, shown] of HOSTILE_NAMES) expect(named(name)).toBe(shown);
   });
 
-  it('never change what the letter around them says, with anything in them', () => {
+  it('never change what the e-mail around them says, with anything in them', () => {
     const odd = constantFrom(
       ...Array.from(
         '.․﹒．。｡⒈…:：﹕︓/／@＠﹫"＂〞‟❞″›”’\'`\u030b\u200b\u200c\u200d\u2060\u{e0041}\u00ad\ufe0f \n\u202eaé中ش1',

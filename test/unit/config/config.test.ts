@@ -66,7 +66,7 @@ describe('the configuration', () => {
   it('a process without a support address is refused, and a tool is not', () => {
     const { SUPPORT_EMAIL: _, ...stores } = STORES;
     expect(problemsOf(stores)).toEqual([
-      'SUPPORT_EMAIL is not set: refusals and letters send people there',
+      'SUPPORT_EMAIL is not set: refusals and e-mails send people there',
     ]);
     expect(problemsOf({ ...STORES, SUPPORT_EMAIL: 'nobody' })).toHaveLength(1);
     expect(loadToolConfig(stores).supportEmail).toBe('support@localhost');

@@ -218,7 +218,7 @@ export const BENIGN_TEXTS: Readonly<Record<string, readonly string[]>> = {
     'How do I find a birthday present for a 9 year old?',
     'How can I secretly plan a party for my husband?',
     'How do I teach a teenager to drive?',
-    'Write a letter to my landlord about the heating.',
+    'Write an e-mail to my landlord about the heating.',
     'Make a picture of a child with a balloon in a park.',
     'How do I get my boss to approve a sabbatical?',
     'How do I get over my ex?',

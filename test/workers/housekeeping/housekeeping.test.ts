@@ -39,7 +39,7 @@ async function until(ask: () => Promise<boolean>): Promise<void> {
 }
 
 describe('the housekeeping process', () => {
-  it('screens an applicant when it is asked to, writes letters, makes partitions, expires keys, and stops when told to', async () => {
+  it('screens an applicant when it is asked to, writes e-mails, makes partitions, expires keys, and stops when told to', async () => {
     const file = await openSanctionsFile(
       join(import.meta.dirname, '../../fixtures/sanctions/ofac-sdn.xml'),
     );
@@ -84,7 +84,7 @@ describe('the housekeeping process', () => {
 
 describe('the purge process', () => {
   it(
-    'deletes keys that were revoked 90 days ago, and letters of 30 days ago, as soon as it runs',
+    'deletes keys that were revoked 90 days ago, and e-mails of 30 days ago, as soon as it runs',
     { tags: ['keys.ninety-days'] },
     async () => {
       const { id } = await activeAccount(registries);

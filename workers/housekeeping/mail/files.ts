@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import type { Mailer } from '#shared/accounts/letters.ts';
 
-/** Writes each letter as an `.eml` file, for machines without a mail server. Any mail program opens them. */
+/** Writes each e-mail as an `.eml` file, for machines without a mail server. Any mail program opens them. */
 export function createFileMailer(directory: string, from: string): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return {
@@ -13,7 +13,7 @@ export function createFileMailer(directory: string, from: string): Mailer {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const name = `${new Date().toISOString().replaceAll(':', '')}-${randomUUID()}.eml`;
       const path = join(directory, name);
-      // Renamed when complete, so that a program that watches the directory never sees half a letter.
+      // Renamed when complete, so that a program that watches the directory never sees half an e-mail.
       await writeFile(`${path}.part`, message as Buffer, { mode: 0o600 });
       await rename(`${path}.part`, path);
     },

@@ -2,7 +2,7 @@ import { createTransport } from 'nodemailer';
 import { LetterRefused, type Mailer } from '#shared/accounts/letters.ts';
 import { mailServerOf } from '#shared/accounts/mail-server.ts';
 
-/** A mail server that does not answer must not hold up the letters behind this one for long. */
+/** A mail server that does not answer must not hold up the e-mails behind this one for long. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 20_000;
 
@@ -15,7 +15,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
     connectionTimeout: CONNECT_TIMEOUT_MS,
     greetingTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
-    // Letters are made of our own text and names; none may read a file or fetch an address.
+    // E-mails are made of our own text and names; none may read a file or fetch an address.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -37,7 +37,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
 /** What nodemailer throws. */
 type SmtpError = Error & { code?: string; responseCode?: number };
 
-/** What nodemailer calls failures that are about one letter: its sender, its recipient, its text. */
+/** What nodemailer calls failures that are about one e-mail: its sender, its recipient, its text. */
 const OF_THE_LETTER: ReadonlySet<string | undefined> = new Set(['EENVELOPE', 'EMESSAGE']);
 /** RFC 5321, 4.2.1: the server is about to close, at any command. */
 const CLOSING = 421;

@@ -51,7 +51,7 @@ const words = (more: Partial<StatusSources>): string =>
 describe('the public pages', () => {
   it(
     'the status says in one sentence how all regions are: none, one, some, all of them',
-    { tags: ['dashboard.everybody', 'dashboard.sentences'] },
+    { tags: ['dashboard.everyone', 'dashboard.sentences'] },
     () => {
       const said = (...of: readonly RegionWord[]): string => {
         const regions = of.map((word, i) => ({
@@ -64,7 +64,7 @@ describe('the public pages', () => {
         const { text } = statusPage({ at: 0, regions, ledger: 'normal' }, 'support@docket.example');
         return /<strong\s*>([^<]*)<\/strong/.exec(text)![1]!.trim();
       };
-      expect(said()).toBe('No region is open to everybody.');
+      expect(said()).toBe('No region is open to everyone.');
       expect(said('decommissioned')).toBe('No region takes requests.');
       expect(said('degraded')).toBe('No region takes requests.');
       expect(said('normal', 'decommissioned')).toBe('Everything works.');
@@ -76,7 +76,7 @@ describe('the public pages', () => {
 
   it(
     'a region is as it was set, as its circuits are, and as its workers are; what is one customer’s is not told',
-    { tags: ['dashboard.everybody'] },
+    { tags: ['dashboard.everyone'] },
     () => {
       expect(words({})).toBe('north normal 1/1, south normal 2/2');
       const states = new Map([
@@ -98,7 +98,7 @@ describe('the public pages', () => {
 
   it(
     'the ledger is behind when a receipt waits for longer than twice what is promised',
-    { tags: ['dashboard.everybody'] },
+    { tags: ['dashboard.everyone'] },
     () => {
       const waiting = receiptIdOf(newId('req'));
       expect(ledgerWord(null, Date.now())).toBe('normal');
@@ -109,7 +109,7 @@ describe('the public pages', () => {
 
   it(
     'the landing page has a curl with our address; the status asks once in five seconds, gives the notes of operators, and says when the database is away',
-    { tags: ['dashboard.everybody'] },
+    { tags: ['dashboard.everyone'] },
     async () => {
       let [now, asked, isAway] = [1_000, 0, false];
       const counting = {
@@ -169,7 +169,7 @@ describe('the public pages', () => {
 
   it(
     'a browser is shown a page with the way home where nothing is; programs, and all below /v1, get the envelope',
-    { tags: ['dashboard.everybody', 'errors.envelope'] },
+    { tags: ['dashboard.everyone', 'errors.envelope'] },
     async () => {
       const app = await buildTestApp(NO_DATABASE);
       const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
