@@ -1,70 +1,90 @@
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
-import type { DataQuality, Measurement, QuantityName } from '#shared/methodology/measurement.ts';
+import type { LedgerKind } from '#shared/ledger/entries.ts';
+import type { Measurement, QuantityName } from '#shared/methodology/measurement.ts';
 import type { DerivationRecord } from './derivation.ts';
 
-/** What lists and totals need of a receipt, beside its bytes. */
-export interface ReceiptColumns {
+/** What the columns of a receipt are made of. */
+interface ColumnSource {
   receiptId: string;
-  orgId: string;
-  keyId: string;
-  model: string;
-  region: string;
-  route: string;
-  outcome: string;
-  /** The rule that blocked a refused request, for operators: callers are never told. Null on every other. */
-  refusalRule: string | null;
+  record: InferenceRecord;
+  kind: LedgerKind;
+  /** The tier delivered. */
+  tier: string;
   /** Epoch milliseconds. */
   issuedAt: number;
-  /** Null where nothing ran or it is not known: absence is not a zero. */
-  inputTokens: number | null;
-  cachedInputTokens: number | null;
-  outputTokens: number | null;
-  /** kWh, kgCO2e, L, kgSbe, MJ; null on a degraded or refused receipt. */
-  energy: number | null;
-  gwp: number | null;
-  water: number | null;
-  adpe: number | null;
-  adpf: number | null;
-  /** Lower and upper bounds of these, two by two, as PostgreSQL writes an array; null as they are. */
-  bounds: string | null;
-  dataQuality: DataQuality | null;
+  /** Undefined where there is no estimate. */
+  measurement: Measurement | undefined;
 }
+
+const text = <V extends string | null>(name: string, of: (source: ColumnSource) => V) =>
+  ({ name, type: 'text', of }) as const;
+
+/** Null where nothing ran or it is not known: absence is not a zero. */
+const tokens = (name: string, count: 'inputTokens' | 'cachedInputTokens' | 'outputTokens') => {
+  const of = ({ record: { outcome, usage } }: ColumnSource): number | null =>
+    outcome === 'refused' || usage.source === 'unknown' ? null : usage[count];
+  return { name, type: 'bigint', of } as const;
+};
+
+/** Null on a degraded or refused receipt. */
+const quantity = (name: string, kind: QuantityName) => {
+  const of = ({ measurement }: ColumnSource): number | null =>
+    measurement?.results.find((each) => each.name === kind)?.value ?? null;
+  return { name, type: 'float8', of } as const;
+};
+
+/**
+ * What lists and totals need of a receipt, beside its bytes: each column of `ledger_body`, under the name that it has in a
+ * row, with the type as which it travels and SQL of what is stored, where that is something else.
+ */
+export const RECEIPT_COLUMNS = {
+  receiptId: text('entry_id', ({ receiptId }) => receiptId),
+  orgId: text('org_id', ({ record }) => record.orgId),
+  kind: text('kind', ({ kind }) => kind),
+  keyId: text('key_id', ({ record }) => record.keyId),
+  model: text('model', ({ record }) => record.model),
+  region: text('region', ({ record }) => record.region),
+  tier: text('tier', ({ tier }) => tier),
+  route: text('route', ({ record }): string => record.route),
+  outcome: text('outcome', ({ record }): string => record.outcome),
+  issuedAt: {
+    name: 'issued_at',
+    type: 'float8',
+    of: ({ issuedAt }: ColumnSource) => issuedAt,
+    stored: 'to_timestamp(issued_at / 1000)',
+  },
+  inputTokens: tokens('input_tokens', 'inputTokens'),
+  cachedInputTokens: tokens('cached_input_tokens', 'cachedInputTokens'),
+  outputTokens: tokens('output_tokens', 'outputTokens'),
+  energy: quantity('energy_kwh', 'energy'),
+  gwp: quantity('gwp_kgco2e', 'gwp'),
+  water: quantity('water_l', 'water'),
+  adpe: quantity('adpe_kgsbe', 'adpe'),
+  adpf: quantity('adpf_mj', 'adpf'),
+  /** The rule that blocked a refused request, for operators: callers are never told. */
+  refusalRule: text('refusal_rule', ({ record }) => record.policy?.rule ?? null),
+  /** Lower and upper bounds of the quantities, two by two. */
+  bounds: {
+    ...text('bounds', ({ measurement }) => (measurement ? boundsOf(measurement) : null)),
+    stored: 'bounds::float8[]',
+  },
+  dataQuality: text('data_quality', ({ measurement }) => measurement?.dataQuality ?? null),
+} as const;
+
+export type ReceiptField = keyof typeof RECEIPT_COLUMNS;
+export const RECEIPT_FIELDS = Object.keys(RECEIPT_COLUMNS) as ReceiptField[];
+type ReceiptColumns = { [F in ReceiptField]: ReturnType<(typeof RECEIPT_COLUMNS)[F]['of']> };
 
 /** The columns of a receipt of this request. */
-export function receiptColumns(
-  receiptId: string,
-  record: InferenceRecord,
-  issuedAt: number,
-  measurement: Measurement | undefined,
-): ReceiptColumns {
-  const { outcome, usage } = record;
-  const tokens = outcome === 'refused' || usage.source === 'unknown' ? undefined : usage;
-  const value = (name: QuantityName): number | null =>
-    measurement?.results.find((quantity) => quantity.name === name)?.value ?? null;
-  return {
-    receiptId,
-    orgId: record.orgId,
-    keyId: record.keyId,
-    model: record.model,
-    region: record.region,
-    route: record.route,
-    outcome,
-    refusalRule: record.policy?.rule ?? null,
-    issuedAt,
-    inputTokens: tokens?.inputTokens ?? null,
-    cachedInputTokens: tokens?.cachedInputTokens ?? null,
-    outputTokens: tokens?.outputTokens ?? null,
-    energy: value('energy'),
-    gwp: value('gwp'),
-    water: value('water'),
-    adpe: value('adpe'),
-    adpf: value('adpf'),
-    bounds: measurement === undefined ? null : boundsOf(measurement),
-    dataQuality: measurement?.dataQuality ?? null,
-  };
+export function receiptColumns<K extends LedgerKind>(
+  source: ColumnSource & { kind: K },
+): ReceiptColumns & { kind: K } {
+  const values: Record<string, unknown> = {};
+  for (const field of RECEIPT_FIELDS) values[field] = RECEIPT_COLUMNS[field].of(source);
+  return values as ReceiptColumns & { kind: K };
 }
 
-/** In the order of the quantities on a receipt. */
+/** In the order of the quantities on a receipt, as PostgreSQL writes an array. */
 function boundsOf({ results }: Measurement): string {
   return `{${results.map(({ lower, upper }) => `${lower},${upper}`).join()}}`;
 }
@@ -72,7 +92,6 @@ function boundsOf({ results }: Measurement): string {
 /** One signed receipt as it goes into the store: the bytes, and what lists and totals need of them. */
 export interface ReceiptRow extends ReceiptColumns {
   kind: 'inference' | 'degraded' | 'refused';
-  tier: string;
   /** The exact bytes, as text. */
   text: string;
   /** The derivation record that it names; absent without an estimate. */
@@ -96,7 +115,6 @@ export interface RevisionRow extends ReceiptColumns {
   kind: 'recalculated' | 'restated';
   /** Id of the receipt that it revises. */
   supersedes: string;
-  tier: string;
   /** The exact bytes, as text. */
   text: string;
   /** The derivation record that it names. */

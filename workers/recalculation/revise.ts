@@ -64,11 +64,16 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
   if (record.upstreamModel !== undefined) receipt.modelVersion = record.upstreamModel;
   const text = deps.signer().sign(buildReceipt(receipt));
   return {
-    ...receiptColumns(newReceiptId, record, signedAt, measurement),
+    ...receiptColumns({
+      receiptId: newReceiptId,
+      record,
+      kind: input.kind,
+      tier: record.tier,
+      issuedAt: signedAt,
+      measurement,
+    }),
     orgId: original.orgId,
-    kind: input.kind,
     supersedes: original.receiptId,
-    tier: record.tier,
     text,
     derivation: derivationOf(deps.issuer, measurement),
   };

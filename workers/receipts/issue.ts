@@ -50,15 +50,16 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
     estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
   const degradation =
     estimate !== undefined && 'degradation' in estimate ? estimate.degradation : undefined;
+  const kind = degradation === undefined ? 'inference' : 'degraded';
   const row: ReceiptRow = {
-    ...receiptColumns(receiptIdOf(record.requestId), record, signedAt, measurement),
-    kind:
-      record.outcome === 'refused'
-        ? 'refused'
-        : degradation === undefined
-          ? 'inference'
-          : 'degraded',
-    tier: degradation === undefined ? record.tier : 'degraded',
+    ...receiptColumns({
+      receiptId: receiptIdOf(record.requestId),
+      record,
+      kind: record.outcome === 'refused' ? 'refused' : kind,
+      tier: degradation === undefined ? record.tier : 'degraded',
+      issuedAt: signedAt,
+      measurement,
+    }),
     text,
   };
   if (measurement !== undefined) row.derivation = derivationOf(deps.issuer, measurement);

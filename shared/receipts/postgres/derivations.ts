@@ -46,6 +46,9 @@ export async function derivationsOf(
   return (digest) => known.get(digest);
 }
 
+/** How many parameters `addDerivations` takes. */
+export const DERIVATION_PARAMETERS = 2;
+
 /**
  * SQL that adds the records given as parameters `first` and the one after it, unless they are there.
  * Two batches that bring the same record wait for each other, so each brings its records in one order.

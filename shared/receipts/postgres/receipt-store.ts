@@ -1,96 +1,9 @@
-import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
+import { arraysOf, type GivenColumn, givenRows } from '#shared/kernel/postgres/given-rows.ts';
 import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
-import { HASH_BYTES } from '#shared/ledger/hashing.ts';
-import { addDerivations, KnownDerivations } from './derivations.ts';
-import { type ReceiptRow, type RevisionRow, UnstorableReceipt } from '../columns.ts';
-
-/** The rows given as parameters 1 to 22, 25 and 26, one array per column. */
-export const GIVEN_ROWS = `
-  SELECT * FROM unnest(
-    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-    $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[],
-    $14::float8[], $15::float8[], $16::float8[], $17::float8[], $18::float8[],
-    $19::int[], $20::int[], $21::int[], $22::text[], $25::text[], $26::text[]
-  ) AS t (entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
-    issued_ms, input_tokens, cached_input_tokens, output_tokens,
-    energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
-    position, body_from, body_size, refusal_rule, bounds, data_quality)`;
-
-/** The columns of `ledger_body` that `GIVEN_VALUES` fills. */
-export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
-  issued_at, input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, bounds, data_quality, leaf_hash, body`;
-
-/**
- * The values of a given row. All bodies travel as one binary parameter and are cut apart in the database: as an array
- * each would be written as hexadecimal text, at twice the size.
- */
-export const GIVEN_VALUES = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
-  to_timestamp(issued_ms / 1000), input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, bounds::float8[], data_quality,
-  substring($23::bytea FROM position * 32 + 1 FOR 32), substring($24::bytea FROM body_from FOR body_size)`;
-
-/** Parameters 1 to 26. */
-export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unknown[] {
-  const column = (key: keyof ReceiptRow & keyof RevisionRow): unknown[] =>
-    rows.map((row) => row[key]);
-  const { bodies, starts, sizes, leafHashes } = layOut(rows);
-  return [
-    column('receiptId'),
-    column('orgId'),
-    column('kind'),
-    column('keyId'),
-    column('model'),
-    column('region'),
-    column('tier'),
-    column('route'),
-    column('outcome'),
-    column('issuedAt'),
-    column('inputTokens'),
-    column('cachedInputTokens'),
-    column('outputTokens'),
-    column('energy'),
-    column('gwp'),
-    column('water'),
-    column('adpe'),
-    column('adpf'),
-    rows.map((_, index) => index),
-    starts,
-    sizes,
-    column('refusalRule'),
-    leafHashes,
-    bodies,
-    column('bounds'),
-    column('dataQuality'),
-  ];
-}
-
-/**
- * All bodies in one buffer, and their leaf hashes (RFC 6962) in another: a buffer for each receipt would be most of
- * what the worker leaves to the garbage collector. Before each body lies the zero byte with which its leaf is hashed.
- */
-function layOut(rows: readonly (ReceiptRow | RevisionRow)[]): {
-  bodies: Buffer;
-  /** Where each body begins, counted from 1 as SQL does. */
-  starts: number[];
-  sizes: number[];
-  leafHashes: Buffer;
-} {
-  const sizes = rows.map(({ text }) => Buffer.byteLength(text));
-  const bodies = Buffer.alloc(sizes.reduce((sum, size) => sum + 1 + size, 0));
-  const leafHashes = Buffer.alloc(rows.length * HASH_BYTES);
-  let at = 0;
-  const starts = rows.map(({ text }, row) => {
-    const end = at + 1 + bodies.write(text, at + 1);
-    const leafHash = hash('sha256', bodies.subarray(at, end), 'latin1');
-    leafHashes.write(leafHash, row * HASH_BYTES, 'latin1');
-    const start = at + 2;
-    at = end;
-    return start;
-  });
-  return { bodies, starts, sizes, leafHashes };
-}
+import { type MeteredRun, type ReceiptRow, UnstorableReceipt } from '../columns.ts';
+import { addDerivations, DERIVATION_PARAMETERS, KnownDerivations } from './derivations.ts';
+import { givenBodies } from './given-bodies.ts';
 
 /** Tells what trying again cannot help from what it can. @throws UnstorableReceipt, or the error itself */
 export function refuseBadData(error: unknown): never {
@@ -103,6 +16,17 @@ function isAboutData(error: unknown): boolean {
   return typeof code === 'string' && (code.startsWith('22') || code.startsWith('23'));
 }
 
+const BODIES = givenBodies<ReceiptRow>();
+
+/** Of requests of the batch that ran on accelerators with a meter. */
+const METERED: readonly GivenColumn<MeteredRun & { receiptId: string }>[] = [
+  { name: 'entry_id', type: 'text', of: ({ receiptId }) => receiptId },
+  { name: 'endpoint', type: 'text', of: ({ endpoint }) => endpoint },
+  { name: 'began', type: 'float8', of: ({ beganAt }) => beganAt },
+  { name: 'ended', type: 'float8', of: ({ endedAt }) => endedAt },
+  { name: 'weight', type: 'bigint', of: ({ weight }) => weight },
+];
+
 /**
  * One statement, so one transaction: the bodies, the derivation records that no receipt named before, the promises to
  * integrate them, and the promises to estimate degraded ones again, unless what they used is not known. The primary key on `entry_id` is the guard against a receipt being issued twice, however often the lane
@@ -111,17 +35,17 @@ function isAboutData(error: unknown): boolean {
 const commit = (name: string, more: string) =>
   statement(
     {},
-    `WITH given AS (${GIVEN_ROWS}
+    `WITH given AS (${BODIES.rows}
    ), body AS (
-     INSERT INTO ledger_body (${BODY_COLUMNS})
-     SELECT ${GIVEN_VALUES} FROM given
+     INSERT INTO ledger_body (${BODIES.columns})
+     SELECT ${BODIES.values} FROM given
      ON CONFLICT (entry_id) DO NOTHING
      RETURNING entry_id, org_id, kind, leaf_hash
    ), owed AS (
      INSERT INTO recalculation (receipt_id, org_id)
      SELECT b.entry_id, b.org_id FROM body b JOIN given g USING (entry_id)
      WHERE b.kind = 'degraded' AND g.input_tokens IS NOT NULL
-   ), derived AS (${addDerivations(27)}
+   ), derived AS (${addDerivations(BODIES.next)}
    )${more}
    INSERT INTO receipt_pending (entry_id, org_id, kind, leaf_hash)
    SELECT entry_id, org_id, kind, leaf_hash FROM body`,
@@ -136,24 +60,9 @@ const COMMIT_METERED = commit(
   `, metered AS (
      INSERT INTO metered_request (receipt_id, org_id, endpoint, began_at, ended_at, weight)
      SELECT b.entry_id, b.org_id, m.endpoint, to_timestamp(m.began / 1000), to_timestamp(m.ended / 1000), m.weight
-     FROM body b JOIN unnest($29::text[], $30::text[], $31::float8[], $32::float8[], $33::bigint[])
-       AS m (entry_id, endpoint, began, ended, weight) USING (entry_id)
+     FROM body b JOIN ${givenRows(METERED, 'm', BODIES.next + DERIVATION_PARAMETERS)} USING (entry_id)
    )`,
 );
-
-/** Parameters 29 to 33. */
-function meteredParameters(rows: readonly ReceiptRow[]): unknown[] {
-  const metered = rows.flatMap(({ receiptId, metered: run }) =>
-    run ? [{ receiptId, ...run }] : [],
-  );
-  return [
-    metered.map(({ receiptId }) => receiptId),
-    metered.map(({ endpoint }) => endpoint),
-    metered.map(({ beganAt }) => beganAt),
-    metered.map(({ endedAt }) => endedAt),
-    metered.map(({ weight }) => weight),
-  ];
-}
 
 const READ = statement(
   { entry_id: 'text', body: 'text' },
@@ -176,10 +85,14 @@ export function createReceiptStore(pool: Pool) {
     async commit(rows: readonly ReceiptRow[]): Promise<boolean> {
       const derivations = known.parameters(rows);
       try {
-        const values = [...bodyParameters(rows), ...derivations];
-        const written = rows.some(({ metered }) => metered !== undefined)
-          ? await execute(pool, COMMIT_METERED, [...values, ...meteredParameters(rows)])
-          : await execute(pool, COMMIT, values);
+        const values = [...BODIES.parameters(rows), ...derivations];
+        const metered = rows.flatMap(({ receiptId, metered: run }) =>
+          run === undefined ? [] : [{ receiptId, ...run }],
+        );
+        const written =
+          metered.length === 0
+            ? await execute(pool, COMMIT, values)
+            : await execute(pool, COMMIT_METERED, [...values, ...arraysOf(METERED, metered)]);
         known.committed(derivations[0]);
         return written === rows.length;
       } catch (error) {

@@ -6,13 +6,8 @@ import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { RevisionRow } from '../columns.ts';
 import type { ReceiptDocument } from '../document.ts';
 import { addDerivations, derivationsOf, KnownDerivations } from './derivations.ts';
-import {
-  BODY_COLUMNS,
-  bodyParameters,
-  GIVEN_ROWS,
-  GIVEN_VALUES,
-  refuseBadData,
-} from './receipt-store.ts';
+import { givenBodies } from './given-bodies.ts';
+import { refuseBadData } from './receipt-store.ts';
 import { type RevisableReceipt, revisableAmong, revisableOf } from './revisable.ts';
 
 /** What is owed to a degraded receipt. */
@@ -33,26 +28,29 @@ export interface FailedRecalculation {
   retryInMs: number | null;
 }
 
+const BODIES = givenBodies<RevisionRow>([
+  { name: 'supersedes', type: 'text', of: ({ supersedes }) => supersedes },
+]);
+
 /**
  * One statement, so one transaction. The first with a receipt's successor has it: the primary key of
  * `receipt_revision` decides, a second one waits for the first to commit and then writes nothing.
  */
 const COMMIT = statement(
   { entry_id: 'text' },
-  `WITH given AS (
-     SELECT g.*, ($27::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
+  `WITH given AS (${BODIES.rows}
    ), first AS (
      INSERT INTO receipt_revision (original_id, revision_id, org_id)
      SELECT supersedes, entry_id, org_id FROM given ORDER BY supersedes
      ON CONFLICT (original_id) DO NOTHING
      RETURNING revision_id
    ), body AS (
-     INSERT INTO ledger_body (${BODY_COLUMNS}, supersedes)
-     SELECT ${GIVEN_VALUES}, supersedes FROM given JOIN first ON revision_id = entry_id
+     INSERT INTO ledger_body (${BODIES.columns})
+     SELECT ${BODIES.values} FROM given JOIN first ON revision_id = entry_id
      RETURNING entry_id, org_id, kind, supersedes, leaf_hash
    ), settled AS (
      DELETE FROM recalculation r USING given g WHERE r.receipt_id = g.supersedes
-   ), derived AS (${addDerivations(28)}
+   ), derived AS (${addDerivations(BODIES.next)}
    )
    INSERT INTO receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash)
    SELECT entry_id, org_id, kind, supersedes, leaf_hash FROM body
@@ -75,8 +73,7 @@ export function createRevisionStore(pool: Pool) {
      */
     async commit(rows: readonly RevisionRow[]): Promise<Set<string>> {
       const derivations = known.parameters(rows);
-      const supersedes = rows.map((row) => row.supersedes);
-      const values = [...bodyParameters(rows), supersedes, ...derivations];
+      const values = [...BODIES.parameters(rows), ...derivations];
       try {
         const written = await queryRows(pool, COMMIT, values);
         known.committed(derivations[0]);
