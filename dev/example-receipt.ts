@@ -96,7 +96,6 @@ export function exampleReceipt(): string {
       record,
       estimate: { measurement: loadMethodologies().current.estimate(exampleEstimateInput()) },
       gridZone: 'FRA',
-      modelVersion: record.upstreamModel!,
       signedAt: SIGNED_AT,
     }),
   );

@@ -28,6 +28,7 @@ const record: InferenceRecord = {
   startedAt: 1_795_167_484_123,
   endedAt: 1_795_167_485_931,
   usage: { inputTokens: 1_204, cachedInputTokens: 1_024, outputTokens: 356, source: 'upstream' },
+  upstreamModel: 'meta-llama/Llama-3.1-8B-Instruct',
   upstreamAnswerId: 'chatcmpl-9f2c41d07be84e63',
   queuedMs: 3,
   upstreamMs: 1_805,
@@ -77,7 +78,6 @@ const build = () =>
     estimate: { measurement },
     signedAt: 1_795_167_486_000 + Math.floor((round += 1) / BATCH),
     gridZone: 'FRA',
-    modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
   });
 const document = build();
 const text = orderedJson(document);

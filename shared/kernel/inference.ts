@@ -106,3 +106,44 @@ export interface InferenceRecord {
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
   policy?: { version: string; rule: string };
 }
+
+interface RecordField {
+  /** It is absent where it is not known. */
+  ifKnown?: true;
+  /** How a receipt states it. One without is said by several fields, as an address, or not at all. */
+  form?: 'count' | 'digest' | 'name' | 'salt' | 'text' | 'time';
+  /** The field of a receipt that states it, where that has another name. */
+  as?: string;
+  /** A receipt states it unless the request was refused. */
+  ifRan?: true;
+}
+
+/** Each field of a record, once: what hands records over, writes receipts of them and reads them back goes by this. */
+export const RECORD_FIELDS = {
+  requestId: {},
+  orgId: {},
+  keyId: {},
+  route: { form: 'name' },
+  model: { form: 'name' },
+  upstreamModel: { ifKnown: true, form: 'text', as: 'modelVersion' },
+  upstreamAnswerId: { ifKnown: true, form: 'text', ifRan: true },
+  region: { form: 'name' },
+  tier: {},
+  startedAt: { form: 'time' },
+  endedAt: { form: 'time' },
+  queuedMs: { ifKnown: true, form: 'count', ifRan: true },
+  upstreamMs: { ifKnown: true, form: 'count', ifRan: true },
+  meteredEndpoint: { ifKnown: true },
+  usage: {},
+  attempts: { form: 'count', ifRan: true },
+  salt: { form: 'salt' },
+  requestDigest: { form: 'digest' },
+  responseDigest: { ifKnown: true, form: 'digest' },
+  relayedPayloads: { ifKnown: true, form: 'count' },
+  relayedTokens: { ifKnown: true, form: 'count' },
+  outcome: { form: 'name' },
+  policy: { ifKnown: true },
+} as const satisfies {
+  [F in keyof InferenceRecord]-?: RecordField &
+    (undefined extends InferenceRecord[F] ? { ifKnown: true } : { ifKnown?: never });
+};

@@ -1,27 +1,16 @@
-import type { InferenceRecord, Outcome } from '#shared/kernel/inference.ts';
+import { type InferenceRecord, RECORD_FIELDS } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, ReceiptEntry } from './messages.ts';
 
 /** How a request ended: what is known of it beyond its own entry. */
-export interface Ending extends Pick<InferenceRecord, 'outcome' | 'endedAt' | 'usage'>, Known {
-  outcome: Outcome;
+export interface Ending extends Omit<
+  InferenceRecord,
+  keyof InferenceEntry | 'requestId' | 'attempts'
+> {
   /** Calls made to upstreams, failed ones included. */
   calls: number;
 }
 
-/** What of a record is there only where it is known. */
-type Known = Pick<InferenceRecord, (typeof KNOWN)[number]>;
-
-const KNOWN = [
-  'meteredEndpoint',
-  'policy',
-  'queuedMs',
-  'relayedPayloads',
-  'relayedTokens',
-  'responseDigest',
-  'upstreamAnswerId',
-  'upstreamModel',
-  'upstreamMs',
-] as const satisfies readonly (keyof InferenceRecord)[];
+const FIELDS = Object.keys(RECORD_FIELDS) as (keyof InferenceRecord)[];
 
 /** What the receipts lane is told of a request that ended in its `delivery`-th delivery. */
 export function receiptEntryOf(
@@ -38,23 +27,14 @@ export function receiptEntryOf(
 }
 
 function recordOf(entry: InferenceEntry, ending: Ending): InferenceRecord {
-  const record: InferenceRecord = {
+  const known: InferenceRecord = {
+    ...entry,
+    ...ending,
     requestId: entry.id,
-    orgId: entry.orgId,
-    keyId: entry.keyId,
-    route: entry.route,
-    model: entry.model,
-    region: entry.region,
-    tier: entry.tier,
-    startedAt: entry.startedAt,
-    endedAt: ending.endedAt,
-    usage: ending.usage,
     attempts: ending.calls,
-    salt: entry.salt,
-    requestDigest: entry.requestDigest,
-    outcome: ending.outcome,
   };
-  for (const field of KNOWN)
-    if (ending[field] !== undefined) Object.assign(record, { [field]: ending[field] });
-  return record;
+  const record: Partial<InferenceRecord> = {};
+  for (const field of FIELDS)
+    if (known[field] !== undefined) Object.assign(record, { [field]: known[field] });
+  return record as InferenceRecord;
 }

@@ -1,23 +1,22 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { InferenceRecord, TokenInterval } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
-import { saltMultibase } from './salt.ts';
 import {
   type Degradation,
   type InferenceDocument,
   MAXIMUM_MERGE_DELAY_SECONDS,
   type ReceiptDocument,
-  TEXT_MAX,
 } from './document.ts';
 import { explain } from './explanation.ts';
-import { NOTE_MAX, type RevisionReason } from './format-1.ts';
+import { FORMAT_1, NOTE_MAX, type RevisionReason } from './format-1.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { measurementDocument, type MeteredInterval } from './measurement-document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { timeText } from '#shared/kernel/time.ts';
+import { bounded, count, STATED, type Stated, type StatedField } from './stated-fields.ts';
 
 /** The exact receipt that a new one revises. */
 export interface Revision {
@@ -44,8 +43,6 @@ export interface ReceiptInput {
   gridZone?: string;
   /** On a revision by a meter: the interval over which its energy was metered. */
   metered?: MeteredInterval;
-  /** The model as its upstream names it; not trusted to be short or well formed. */
-  modelVersion?: string;
   /** With `receiptId`, the new receipt's own id. */
   revision?: Revision & { newReceiptId: string };
 }
@@ -113,74 +110,67 @@ const REVISION_TYPE: ReceiptDocument['type'] = [
 ];
 const SUBJECT_TYPE: InferenceDocument['type'] = ['Activity', 'Inference'];
 
+/** The fields of an inference in the order of the format, which is that of RFC 8785, with those of its record. */
+const FIELDS = Object.keys(FORMAT_1.properties.credentialSubject.properties).map(
+  (name) => [name, STATED.find(({ as }) => as === name)] as const,
+);
+
 function inferenceDocument(input: ReceiptInput): InferenceDocument {
-  const { issuer, record } = input;
-  const { policy, usage } = record;
-  const ran = record.outcome !== 'refused';
-  const known = ran && usage.source !== 'unknown' ? usage : undefined;
-  const subject: Partial<InferenceDocument> = {};
-  const answerId = ran ? answerIdOf(record.route, record.requestId) : undefined;
-  if (answerId !== undefined) subject.answerId = answerId;
-  if (ran) subject.attempts = count(record.attempts, 'attempts');
-  if (known) subject.cachedInputTokens = count(known.cachedInputTokens, 'cachedInputTokens');
-  subject.endedAt = timeText(record.endedAt, 'endedAt');
-  if (known?.extrapolated === true) subject.extrapolated = true;
-  if (input.gridZone !== undefined) subject.gridZone = input.gridZone;
-  subject.id = issuer.requests + record.requestId;
-  if (ran && usage.inputTokens !== undefined) {
-    subject.inputTokens = count(usage.inputTokens, 'inputTokens');
+  const others: Readonly<Record<string, unknown>> = otherFields(input);
+  const subject: Record<string, unknown> = {};
+  for (const [name, stated] of FIELDS) {
+    const value = stated === undefined ? others[name] : write(stated, input.record);
+    if (value !== undefined) subject[name] = value;
   }
-  const joules = measuredJoules(record);
-  if (joules !== undefined) subject.measuredJoules = joules;
-  subject.model = record.model;
-  if (input.modelVersion) subject.modelVersion = bounded(input.modelVersion);
-  subject.organisation = issuer.organisations + record.orgId;
-  subject.outcome = record.outcome;
-  if (known) subject.outputTokens = count(known.outputTokens, 'outputTokens');
-  if (!ran) {
-    if (policy === undefined) {
-      throw new MalformedData('missing_field', 'policy', 'a refused request names its policy');
-    }
-    // Not the rule: a caller who knows which rule blocked tries words until none does.
-    subject.policy = { version: policy.version };
-  }
-  addCount(subject, 'queuedMs', ran ? record.queuedMs : undefined);
-  subject.region = record.region;
-  addCount(subject, 'relayedPayloads', record.relayedPayloads);
-  addCount(subject, 'relayedTokens', record.relayedTokens);
-  subject.requestDigest = multihashOf(record.requestDigest, 'requestDigest');
-  if (record.responseDigest !== undefined) {
-    subject.responseDigest = multihashOf(record.responseDigest, 'responseDigest');
-  }
-  subject.route = record.route;
-  subject.salt = saltMultibase(record.salt, 'salt');
-  subject.startedAt = timeText(record.startedAt, 'startedAt');
-  if (known?.tokenInterval !== undefined) {
-    const { inputLower, inputUpper, outputLower, outputUpper } = known.tokenInterval;
-    subject.tokenInterval = { inputLower, inputUpper, outputLower, outputUpper };
-  }
-  if (ran && usage.tokenizer !== undefined) subject.tokenizer = bounded(usage.tokenizer);
-  subject.type = SUBJECT_TYPE;
-  if (ran && record.upstreamAnswerId !== undefined)
-    subject.upstreamAnswerId = bounded(record.upstreamAnswerId);
-  addCount(subject, 'upstreamMs', ran ? record.upstreamMs : undefined);
-  if (ran && usage.source === 'unknown') subject.usageReason = usage.reason;
-  if (ran) subject.usageSource = usage.source;
-  return subject as InferenceDocument;
+  return subject as unknown as InferenceDocument;
 }
 
-function addCount(
-  subject: Partial<InferenceDocument>,
-  field: 'queuedMs' | 'relayedPayloads' | 'relayedTokens' | 'upstreamMs',
-  value: number | undefined,
-): void {
-  if (value !== undefined) subject[field] = count(value, field);
+function write({ field, form, ifKnown, ifRan }: Stated, record: InferenceRecord): unknown {
+  const value = record[field];
+  if (ifRan && record.outcome === 'refused') return undefined;
+  return ifKnown && value === undefined ? undefined : form.write(value as never, field);
+}
+
+/** What a receipt says of its inference beside the fields of its record; undefined where it does not. */
+function otherFields({ issuer, record, gridZone }: ReceiptInput): {
+  [F in Exclude<keyof InferenceDocument, StatedField>]-?: InferenceDocument[F] | undefined;
+} {
+  const { usage } = record;
+  const ran = record.outcome !== 'refused';
+  const known = ran && usage.source !== 'unknown' ? usage : undefined;
+  return {
+    answerId: ran ? answerIdOf(record.route, record.requestId) : undefined,
+    cachedInputTokens: known && count(known.cachedInputTokens, 'cachedInputTokens'),
+    extrapolated: known?.extrapolated,
+    gridZone,
+    id: issuer.requests + record.requestId,
+    inputTokens:
+      ran && usage.inputTokens !== undefined ? count(usage.inputTokens, 'inputTokens') : undefined,
+    measuredJoules: ran ? joulesText(usage.measuredJoules) : undefined,
+    organisation: issuer.organisations + record.orgId,
+    outputTokens: known && count(known.outputTokens, 'outputTokens'),
+    policy: ran ? undefined : policyOf(record),
+    tokenInterval: known?.tokenInterval && inOrder(known.tokenInterval),
+    tokenizer: ran && usage.tokenizer !== undefined ? bounded(usage.tokenizer) : undefined,
+    type: SUBJECT_TYPE,
+    usageReason: ran && usage.source === 'unknown' ? usage.reason : undefined,
+    usageSource: ran ? usage.source : undefined,
+  };
+}
+
+/** Not the rule: a caller who knows which rule blocked tries words until none does. */
+function policyOf({ policy }: InferenceRecord): InferenceDocument['policy'] {
+  if (policy !== undefined) return { version: policy.version };
+  throw new MalformedData('missing_field', 'policy', 'a refused request names its policy');
+}
+
+function inOrder({ inputLower, inputUpper, outputLower, outputUpper }: TokenInterval) {
+  return { inputLower, inputUpper, outputLower, outputUpper };
 }
 
 /** What is no amount of energy is left off: then the estimate is made without it. */
-function measuredJoules({ outcome, usage }: InferenceRecord): string | undefined {
-  const joules = usage.measuredJoules;
-  if (outcome === 'refused' || joules === undefined) return undefined;
+function joulesText(joules: number | undefined): string | undefined {
+  if (joules === undefined) return undefined;
   return Number.isFinite(joules) && joules >= 0 ? toExactDecimalString(joules) : undefined;
 }
 
@@ -195,18 +185,6 @@ function promise(
   };
 }
 
-/** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */
-function bounded(text: string, lengthMax: number = TEXT_MAX): string {
-  return text.length <= lengthMax && text.isWellFormed()
-    ? text
-    : text.slice(0, lengthMax).toWellFormed();
-}
-
 function ulidOf(id: string): string {
   return id.slice(id.indexOf('_') + 1);
-}
-
-function count(value: number, path: string): number {
-  if (Number.isSafeInteger(value) && value >= 0) return value === 0 ? 0 : value;
-  throw new MalformedData('not_an_integer', path, 'must be a whole number, at least 0');
 }

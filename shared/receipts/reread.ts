@@ -7,6 +7,7 @@ import type { Plan } from '#shared/kernel/plan.ts';
 import type { WholeMeasurement } from './derivation.ts';
 import { type InferenceDocument, INPUT_TYPES, type ReceiptDocument } from './document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { STATED } from './stated-fields.ts';
 
 const KINDS = new Map<string, MeasurementInput['kind']>(
   (Object.keys(INPUT_TYPES) as MeasurementInput['kind'][]).map((kind) => [INPUT_TYPES[kind], kind]),
@@ -65,40 +66,21 @@ function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
  */
 export function recordOnReceipt(document: ReceiptDocument, keyId: string): InferenceRecord {
   const subject = document.credentialSubject;
-  const { outcome, requestDigest, responseDigest, salt, endedAt, attempts } = subject;
-  if (outcome === 'refused') throw missing('credentialSubject.outcome');
-  const record: InferenceRecord = {
+  if (subject.outcome === 'refused') throw missing('credentialSubject.outcome');
+  const record: Partial<InferenceRecord> = {
     requestId: idInAddress(subject.id),
     orgId: idInAddress(subject.organisation),
     keyId,
-    route: subject.route,
-    model: subject.model,
-    region: subject.region,
     tier: requestedTier(document),
-    startedAt: Date.parse(subject.startedAt),
-    endedAt: Date.parse(endedAt),
     usage: usageOn(subject),
-    attempts: attempts ?? missingText('attempts'),
-    salt: salt.slice(1),
-    requestDigest: digestIn(requestDigest),
-    outcome,
   };
-  if (subject.modelVersion !== undefined) record.upstreamModel = subject.modelVersion;
-  if (responseDigest !== undefined) record.responseDigest = digestIn(responseDigest);
-  for (const field of REPEATED) {
-    if (subject[field] !== undefined) Object.assign(record, { [field]: subject[field] });
+  for (const { field, as, form, ifKnown } of STATED) {
+    const stated = subject[as];
+    if (stated !== undefined) Object.assign(record, { [field]: form.read(stated as never) });
+    else if (!ifKnown) missingText(as);
   }
-  return record;
+  return record as InferenceRecord;
 }
-
-/** Fields that a record and a receipt have under one name and in one form. */
-const REPEATED = [
-  'queuedMs',
-  'relayedPayloads',
-  'relayedTokens',
-  'upstreamAnswerId',
-  'upstreamMs',
-] as const satisfies readonly (keyof InferenceRecord & keyof InferenceDocument)[];
 
 function usageOn(subject: InferenceDocument): InferenceRecord['usage'] {
   const { extrapolated, measuredJoules, tokenizer, tokenInterval, usageReason } = subject;

@@ -68,7 +68,6 @@ function issuedNow(issuer: ReceiptIssuer, before: ReceiptDocument, corpus: Corpu
     record: recordOnReceipt(before, KEY),
     signedAt: Date.parse(before.validFrom),
     ...(subject.gridZone === undefined ? {} : { gridZone: subject.gridZone }),
-    ...(subject.modelVersion === undefined ? {} : { modelVersion: subject.modelVersion }),
     ...(stated?.metered === undefined ? {} : { metered: stated.metered }),
     ...revisionOn(before),
   };

@@ -61,7 +61,6 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
     },
   };
   if (input.metered !== undefined) receipt.metered = input.metered;
-  if (record.upstreamModel !== undefined) receipt.modelVersion = record.upstreamModel;
   const text = deps.signer().sign(buildReceipt(receipt));
   return {
     ...receiptColumns({

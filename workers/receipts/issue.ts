@@ -39,7 +39,6 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const signedAt = deps.now();
   const input: ReceiptInput = { issuer: deps.issuer, record, signedAt };
   if (region !== undefined) input.gridZone = region.zone;
-  if (record.upstreamModel !== undefined) input.modelVersion = record.upstreamModel;
   const estimate =
     record.outcome === 'refused'
       ? undefined

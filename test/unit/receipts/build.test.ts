@@ -229,9 +229,10 @@ describe('what stands on each kind of receipt', () => {
     const { signer } = newIssuer();
     const { credentialSubject } = buildReceipt({
       ...full,
-      modelVersion: `\udc00${'x'.repeat(100_000)}`,
+      record: { ...record, upstreamModel: `\udc00${'x'.repeat(100_000)}` },
     });
     expect(credentialSubject.modelVersion).toHaveLength(1_024);
-    expect(signer.sign(buildReceipt({ ...full, modelVersion: '\ud800' }))).toContain('\ufffd');
+    const broken = { ...full, record: { ...record, upstreamModel: '\ud800' } };
+    expect(signer.sign(buildReceipt(broken))).toContain('\ufffd');
   });
 });

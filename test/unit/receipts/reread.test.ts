@@ -16,13 +16,12 @@ describe('a receipt gives back what it was made of', () => {
         anyInput.filter((input) => input.record.outcome !== 'refused'),
         (input) => {
           const { document } = parseReceipt(orderedJson(buildReceipt(input)));
-          const { measuredJoules, ...usage } = input.record.usage;
+          const { upstreamModel, ...told } = input.record;
+          const { measuredJoules, ...usage } = told.usage;
           const usable = measuredJoules !== undefined && measuredJoules >= 0;
-          expect(recordOnReceipt(document, input.record.keyId)).toEqual({
-            ...input.record,
-            ...(input.modelVersion
-              ? { upstreamModel: document.credentialSubject.modelVersion }
-              : {}),
+          expect(recordOnReceipt(document, told.keyId)).toEqual({
+            ...told,
+            ...(upstreamModel ? { upstreamModel: document.credentialSubject.modelVersion } : {}),
             usage:
               usable && Number.isFinite(measuredJoules)
                 ? { ...usage, measuredJoules: measuredJoules + 0 }

@@ -120,11 +120,10 @@ function refusedRecord(): InferenceRecord {
 export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
   full: {
     issuer,
-    record,
+    record: { ...record, upstreamModel: 'meta-llama/Llama-3.1-8B-Instruct' },
     estimate: { measurement },
     signedAt: SIGNED_AT,
     gridZone: 'FRA',
-    modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
   },
   audit: {
     issuer,
@@ -279,6 +278,7 @@ const anyRecord = fc.record<InferenceRecord>({
   requestDigest: anyDigest,
   responseDigest: anyDigest,
   outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
+  upstreamModel: fc.string({ unit: anyCharacter, maxLength: 1_200 }),
   upstreamAnswerId: anyText,
   queuedMs: anyCount,
   upstreamMs: anyCount,
@@ -364,7 +364,6 @@ export const anyInput: fc.Arbitrary<ReceiptInput> = fc
       ),
       signedAt: anyTime,
       gridZone: anyText,
-      modelVersion: fc.string({ unit: anyCharacter, maxLength: 1_200 }),
       revision: anyRevision,
       refused: fc.boolean(),
       unknown: fc.record(
