@@ -93,9 +93,18 @@ function defaultOf({ name, fallback }: Setting<unknown>): string {
 function jobsTable(): string {
   const rows = Object.entries(JOBS as Record<string, JobRow>);
   return table(
-    ['queue', 'attempts', 'first wait', 'time-out', 'at once per process', 'by the clock'],
+    [
+      'queue',
+      'done by',
+      'attempts',
+      'first wait',
+      'time-out',
+      'at once per process',
+      'by the clock',
+    ],
     rows.map(([name, row]) => [
       `\`${name}\``,
+      row.role,
       String(row.attempts),
       row.attempts === 1 ? '' : duration(row.backoffMs),
       duration(row.timeoutMs),

@@ -1,8 +1,11 @@
+import type { BackgroundRole } from '#shared/config/settings.ts';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
 /** The way in which one kind of job is run. */
 export interface JobRow {
+  /** The role of `workers/` that has its handler. */
+  role: BackgroundRole;
   /** The payload's schema; checked when it is written and again when it is read. */
   payload: TSchema;
   /** How often it is tried before it stays failed, visible to operators; one by the clock has its next round then. */
@@ -29,21 +32,24 @@ const HOUR = 60 * MINUTE;
 
 /** Of all jobs that forget what is over its time: an hour more does not matter, and none takes this long. */
 const PURGE = {
+  role: 'purge',
   payload: Nothing,
   attempts: 3,
   backoffMs: 10 * SECOND,
   timeoutMs: 10 * MINUTE,
   concurrency: 1,
   everyMs: HOUR,
-};
+} as const;
 
 /**
- * Every kind of job, once. A queue has the name of its row. A job that is scheduled is also the
+ * Every kind of job, once. A queue has the name of its row, and the role that it names does not compile without its handler.
+ * A job that is scheduled is also the
  * fallback of one that is asked for: what a lost job has left undone, the next round finds.
  */
 export const JOBS = {
   /** Screens one applicant; normally sub-second, so an applicant sees the outcome at once. */
   screening: {
+    role: 'housekeeping',
     payload: Type.Object(
       { orgId: Type.String({ pattern: '^org_' }) },
       { additionalProperties: false },
@@ -55,6 +61,7 @@ export const JOBS = {
   },
   /** Screens accounts that were not compared with the current lists: all of them, after an import. */
   'screening-sweep': {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -64,6 +71,7 @@ export const JOBS = {
   },
   /** Writes down that keys have expired. The check at each request does not wait for it. */
   'key-expiry': {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -73,6 +81,7 @@ export const JOBS = {
   },
   /** Tells technical contacts that a key will expire. */
   'key-expiry-warnings': {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 3,
     backoffMs: 10 * SECOND,
@@ -91,6 +100,7 @@ export const JOBS = {
    * the next attempt; these attempts are about stores that cannot be reached.
    */
   recalculation: {
+    role: 'recalculation',
     payload: Type.Object(
       { receiptId: Type.String({ pattern: '^rcpt_' }) },
       { additionalProperties: false },
@@ -103,6 +113,7 @@ export const JOBS = {
   },
   /** Restates the receipts of one organisation with a newer methodology, from where the last run of it ended. */
   restatement: {
+    role: 'recalculation',
     payload: Type.Object(
       { orgId: Type.String({ pattern: '^org_' }) },
       { additionalProperties: false },
@@ -115,6 +126,7 @@ export const JOBS = {
   },
   /** Hands out the recalculations and restatements that are due. */
   'recalculation-sweep': {
+    role: 'recalculation',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -124,6 +136,7 @@ export const JOBS = {
   },
   /** Revises receipts whose hourly grid factor came after them. */
   'grid-hours': {
+    role: 'recalculation',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -133,6 +146,7 @@ export const JOBS = {
   },
   /** Reads the meters of the catalogue. One that is away is read again by the next round. */
   'meter-reading': {
+    role: 'recalculation',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -142,6 +156,7 @@ export const JOBS = {
   },
   /** Attributes metered energy to the requests that ran, and revises their receipts. */
   'meter-settlement': {
+    role: 'recalculation',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -151,6 +166,7 @@ export const JOBS = {
   },
   /** Builds the evidence packs that wait. A hundred million receipts take hours. */
   export: {
+    role: 'exports',
     payload: Nothing,
     // A run that fails is started again by the sweep, which knows from the database what is still wanted.
     attempts: 1,
@@ -160,6 +176,7 @@ export const JOBS = {
   },
   /** Starts exports whose job or process was lost, and deletes packs whose time is over. */
   'export-sweep': {
+    role: 'exports',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -169,6 +186,7 @@ export const JOBS = {
   },
   /** Deletes large stored answers of idempotent requests, 24 hours after they were given. */
   'stored-answer-expiry': {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -178,6 +196,7 @@ export const JOBS = {
   },
   /** Removes sessions, links and invitations that are over, and who never followed the e-mail of their sign-up. */
   'sign-in-expiry': {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -187,6 +206,7 @@ export const JOBS = {
   },
   /** Makes the partitions for the receipts of months to come. */
   'ledger-partitions': {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 3,
     backoffMs: 10 * SECOND,
@@ -196,6 +216,7 @@ export const JOBS = {
   },
   /** Sends the e-mails that wait. */
   mail: {
+    role: 'housekeeping',
     payload: Nothing,
     attempts: 1,
     backoffMs: SECOND,
@@ -206,6 +227,10 @@ export const JOBS = {
 } as const satisfies Record<string, JobRow>;
 
 export type JobName = keyof typeof JOBS;
+/** The jobs of a role. */
+export type JobNameOf<R extends BackgroundRole> = {
+  [N in JobName]: (typeof JOBS)[N]['role'] extends R ? N : never;
+}[JobName];
 export type JobPayload<N extends JobName> = Static<(typeof JOBS)[N]['payload']>;
 
 /** Reads what a queue hands out: the payload of a job of this kind, or null when it is none. */

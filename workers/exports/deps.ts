@@ -49,27 +49,23 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   };
   // Without the key nothing can be sealed: said at the start, not at the first export.
   packSigner(config);
-  for (let i = 0; i < packsAtOnce; i += 1) {
-    role.does('export', (_job, signal) => runDueExports(deps, signal));
-  }
-  role.does('export-sweep', () =>
-    sweepExports({
-      jobs,
-      store,
-      start: () => queues.add('export', {}),
-      waiting: async () => (await queues.counts('export'))['waiting'] ?? 0,
-    }),
-  );
-  return {
-    readiness: {
-      redis: () => role.writes(),
-      postgres: () => pool.query('select from export limit 0'),
-      store: () => store.check(),
+  role.does(
+    {
+      export: (_job, signal) => runDueExports(deps, signal),
+      'export-sweep': () =>
+        sweepExports({
+          jobs,
+          store,
+          start: () => queues.add('export', {}),
+          waiting: async () => (await queues.counts('export'))['waiting'] ?? 0,
+        }),
     },
-    start: () => role.start(),
-    drain: () => role.drain(),
-    close: () => role.close(),
-  };
+    { export: packsAtOnce },
+  );
+  return role.parts({
+    postgres: () => pool.query('select from export limit 0'),
+    store: () => store.check(),
+  });
 }
 
 function packSigner(config: Config) {

@@ -44,24 +44,13 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     },
     onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });
-  role.does('screening-sweep', handlers['screening-sweep']);
-  role.does('screening', handlers.screening);
-  role.does('key-expiry', handlers['key-expiry']);
-  role.does('key-expiry-warnings', handlers['key-expiry-warnings']);
-  role.does('stored-answer-expiry', handlers['stored-answer-expiry']);
-  role.does('sign-in-expiry', handlers['sign-in-expiry']);
-  role.does('ledger-partitions', handlers['ledger-partitions']);
-  role.does('mail', handlers.mail);
+  role.does(handlers);
+  const parts = role.parts({ postgres: () => pool.query('select from account limit 0') });
   return {
-    readiness: {
-      redis: () => role.writes(),
-      postgres: () => pool.query('select from account limit 0'),
-    },
-    start: () => role.start(),
-    drain: () => role.drain(),
+    ...parts,
     close: async () => {
       await mailer.close();
-      await role.close();
+      await parts.close();
     },
   };
 }

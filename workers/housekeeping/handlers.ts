@@ -1,6 +1,5 @@
-import type { JobHandler } from '#shared/jobs/redis/job-runner.ts';
+import type { JobHandlers } from '#shared/jobs/redis/job-runner.ts';
 import type { Vetter } from '#shared/accounts/vetter.ts';
-import type { JobName } from '#shared/jobs/table.ts';
 import type { Vettings } from '#shared/accounts/postgres/vetting.ts';
 import type { KeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import type { MailOutbox } from '#shared/accounts/postgres/mail.ts';
@@ -27,26 +26,12 @@ export interface HousekeepingOptions {
   onVettingFailed: (orgId: string, error: unknown) => void;
 }
 
-export type HousekeepingJob = Extract<
-  JobName,
-  | 'screening'
-  | 'screening-sweep'
-  | 'key-expiry'
-  | 'key-expiry-warnings'
-  | 'stored-answer-expiry'
-  | 'sign-in-expiry'
-  | 'ledger-partitions'
-  | 'mail'
->;
-
 /** The jobs of this role, each with its handler. */
-export function housekeepingHandlers(options: HousekeepingOptions): {
-  [N in HousekeepingJob]: JobHandler<N>;
-} {
+export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<'housekeeping'> {
   const { vetter, keys, outbox, mailer, dropExpiredAnswers, ensureLedgerPartitions } = options;
   return {
-    screening: ({ orgId }) => vetter.vet(orgId, 'operator'),
     'screening-sweep': (_payload, signal) => sweep(options, signal),
+    screening: ({ orgId }) => vetter.vet(orgId, 'operator'),
     'key-expiry': async () => {
       await keys.expireDue(BATCH);
     },

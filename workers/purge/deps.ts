@@ -15,29 +15,23 @@ const PURGED_MAX = 5_000;
 export async function purgeProcess(context: ProcessContext): Promise<ProcessParts> {
   const role = new JobRole(context, { role: 'purge', connections: CONNECTIONS });
   const keys = createKeyDeadlines(role.pool, systemSurroundings);
-  role.does('key-purge', async () => {
-    const purged = await keys.purgeDue(PURGED_MAX);
-    if (purged > 0) context.log.info({ event: 'keys_purged', purged });
-  });
   const daysAgo = (days: number): Date => new Date(systemSurroundings.now() - days * DAY_MS);
-  role.does('letter-purge', async () => {
-    const forgotten = await forgetLetters(role.pool, daysAgo(LETTER_DAYS), PURGED_MAX);
-    if (forgotten > 0) context.log.info({ event: 'letters_purged', forgotten });
-  });
-  role.does('metered-purge', async () => {
-    const until = daysAgo(context.config.meteredDays);
-    const forgotten = await forgetMetered(role.pool, until, PURGED_MAX);
-    if (forgotten.requests + forgotten.readings > 0) {
-      context.log.info({ event: 'metered_purged', ...forgotten });
-    }
-  });
-  return {
-    readiness: {
-      redis: () => role.writes(),
-      postgres: () => role.pool.query('select from api_key limit 0'),
+  role.does({
+    'key-purge': async () => {
+      const purged = await keys.purgeDue(PURGED_MAX);
+      if (purged > 0) context.log.info({ event: 'keys_purged', purged });
     },
-    start: () => role.start(),
-    drain: () => role.drain(),
-    close: () => role.close(),
-  };
+    'letter-purge': async () => {
+      const forgotten = await forgetLetters(role.pool, daysAgo(LETTER_DAYS), PURGED_MAX);
+      if (forgotten > 0) context.log.info({ event: 'letters_purged', forgotten });
+    },
+    'metered-purge': async () => {
+      const until = daysAgo(context.config.meteredDays);
+      const forgotten = await forgetMetered(role.pool, until, PURGED_MAX);
+      if (forgotten.requests + forgotten.readings > 0) {
+        context.log.info({ event: 'metered_purged', ...forgotten });
+      }
+    },
+  });
+  return role.parts({ postgres: () => role.pool.query('select from api_key limit 0') });
 }

@@ -30,7 +30,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
   const connections = concurrency + OTHER_CONNECTIONS;
   const role = new JobRole(context, { role: 'recalculation', connections });
   const { pool, queues } = role;
-  const handlers = recalculationHandlers({
+  const { handlers, renew } = recalculationHandlers({
     ...issuing(config, events),
     events,
     revisions: createRevisionStore(pool),
@@ -49,23 +49,12 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     newSalt: () => randomBytes(16).toString('base64url'),
     settleMs: config.meterSettleMs,
   });
-  role.does('recalculation', handlers.recalculation, concurrency);
-  role.does('restatement', handlers.restatement);
-  role.does('recalculation-sweep', handlers.sweep);
-  role.does('grid-hours', handlers.gridHours);
-  role.does('meter-reading', handlers.meterReading);
-  role.does('meter-settlement', handlers.meterSettlement);
+  role.does(handlers, { recalculation: concurrency });
   return {
-    readiness: {
-      redis: () => role.writes(),
-      postgres: () => pool.query('select from recalculation limit 0'),
-    },
-    start: () => role.start(),
-    drain: () => role.drain(),
-    close: () => role.close(),
+    ...role.parts({ postgres: () => pool.query('select from recalculation limit 0') }),
     reload() {
       catalogue.reload();
-      handlers.renew().catch(events.storeFailed);
+      renew().catch(events.storeFailed);
     },
   };
 }

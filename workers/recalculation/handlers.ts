@@ -1,6 +1,6 @@
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
-import type { JobHandler } from '#shared/jobs/redis/job-runner.ts';
+import type { JobHandlers } from '#shared/jobs/redis/job-runner.ts';
 import type { RestatementStore, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import type { RecalculationEvents } from './events.ts';
 import { type HoursDeps, reviseHours } from './hours.ts';
@@ -23,32 +23,24 @@ export interface HandlersDeps
   addRestatement: (orgId: string) => Promise<void>;
 }
 
-export interface RecalculationHandlers {
-  recalculation: JobHandler<'recalculation'>;
-  restatement: JobHandler<'restatement'>;
-  sweep: JobHandler<'recalculation-sweep'>;
-  gridHours: JobHandler<'grid-hours'>;
-  meterReading: JobHandler<'meter-reading'>;
-  meterSettlement: JobHandler<'meter-settlement'>;
-  /** After another catalogue was loaded. */
+/** The jobs of this role, each with its handler, and what is due after another catalogue was loaded. */
+export function recalculationHandlers(deps: HandlersDeps): {
+  handlers: JobHandlers<'recalculation'>;
   renew: () => Promise<void>;
-}
-
-/** The jobs of this role, each with its handler. */
-export function recalculationHandlers(deps: HandlersDeps): RecalculationHandlers {
+} {
   const { revisions, methodology, catalogue } = deps;
   const basis = (): string => `${catalogue().digest}.${methodology.digest}`;
   const sweep = new Sweep({ ...deps, basis });
   const metering: MeteringDeps = { ...deps, store: deps.metering };
-  return {
+  const handlers: JobHandlers<'recalculation'> = {
     recalculation: async ({ receiptId }) => {
       await recalculate({ ...deps, store: revisions, basis }, receiptId);
     },
     restatement: ({ orgId }, signal) => restate(deps, orgId, signal),
-    sweep: (_payload, signal) => sweep.run(signal),
-    gridHours: (_payload, signal) => reviseHours(deps, signal),
-    meterReading: () => readMeters(metering),
-    meterSettlement: (_payload, signal) => settleMeters(metering, signal),
-    renew: () => sweep.renew(),
+    'recalculation-sweep': (_payload, signal) => sweep.run(signal),
+    'grid-hours': (_payload, signal) => reviseHours(deps, signal),
+    'meter-reading': () => readMeters(metering),
+    'meter-settlement': (_payload, signal) => settleMeters(metering, signal),
   };
+  return { handlers, renew: () => sweep.renew() };
 }

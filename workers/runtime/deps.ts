@@ -1,31 +1,37 @@
 import type { Pool } from 'pg';
+import type { BackgroundRole } from '#shared/config/settings.ts';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
-import { type JobHandler, type JobObserver, runJobs } from '#shared/jobs/redis/job-runner.ts';
+import {
+  type JobHandler,
+  type JobHandlers,
+  type JobObserver,
+  runJobs,
+} from '#shared/jobs/redis/job-runner.ts';
 import { createTurns, runRounds } from '#shared/jobs/redis/rounds.ts';
-import { isScheduled, type JobName, type ScheduledJobName } from '#shared/jobs/table.ts';
+import { isScheduled, JOBS, type JobName, type JobNameOf } from '#shared/jobs/table.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
-import type { ProcessContext } from '#shared/process/run-process.ts';
+import type { ReadinessChecks } from '#shared/process/health-server.ts';
+import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { jobEvents } from './job-events.ts';
 
-export interface JobRoleOptions {
-  role: 'recalculation' | 'exports' | 'purge' | 'housekeeping';
+export interface JobRoleOptions<R extends BackgroundRole> {
+  role: R;
   /** Connections to PostgreSQL at most. */
   connections: number;
 }
 
 /** Composes what every role that does jobs holds: PostgreSQL, the queues, and the jobs under way. */
-export class JobRole {
+export class JobRole<R extends BackgroundRole> {
   readonly pool: Pool;
   readonly queues: JobQueues;
   readonly #context: ProcessContext;
   readonly #observer: JobObserver;
   readonly #connection: RedisClient;
   readonly #kinds: { name: JobName; run: () => ReturnType<typeof runJobs> }[] = [];
-  #running: ReturnType<typeof runJobs>[] = [];
 
-  constructor(context: ProcessContext, options: JobRoleOptions) {
+  constructor(context: ProcessContext, options: JobRoleOptions<R>) {
     const { config, log, registry, processId, server } = context;
     this.#context = context;
     const { role, connections } = options;
@@ -55,40 +61,37 @@ export class JobRole {
     this.queues = new JobQueues(this.#connection, onError);
   }
 
-  /** Adds a kind of job with its handler; none is run before `start`. `concurrency` takes the place of the table's. */
-  does<N extends JobName>(name: N, handler: JobHandler<N>, concurrency?: number): void {
+  /** Says how the jobs of the role are done; none is run before the start. `concurrency` takes the place of the table's. */
+  does(handlers: JobHandlers<R>, concurrency: { [N in JobNameOf<R>]?: number } = {}): void {
     const observer = this.#observer;
-    if (isScheduled(name)) {
-      const turns = createTurns(this.#connection);
-      const rounds = { name, handler: handler as JobHandler<ScheduledJobName>, turns, observer };
-      this.#kinds.push({ name, run: () => runRounds(rounds) });
-      return;
+    const connection = this.#connection;
+    for (const [name, handler] of Object.entries(handlers) as [JobName, JobHandler<JobName>][]) {
+      const turns = createTurns(connection);
+      const atOnce = (concurrency as { [N in JobName]?: number })[name] ?? JOBS[name].concurrency;
+      const run = isScheduled(name)
+        ? () => runRounds({ name, handler, turns, observer })
+        : () => runJobs({ name, handler, connection, concurrency: atOnce, observer });
+      this.#kinds.push({ name, run });
     }
-    const common = { name, handler, connection: this.#connection, observer };
-    const options = concurrency === undefined ? common : { ...common, concurrency };
-    this.#kinds.push({ name, run: () => runJobs(options) });
   }
 
-  /** For readiness. Rejects when nothing can be written to Redis. */
-  writes(): Promise<void> {
+  /** The parts of the process, which is ready when its jobs can be written and these checks pass. */
+  parts(readiness: ReadinessChecks): ProcessParts {
     const { server, processId } = this.#context;
-    return server.write(this.#connection, processId);
-  }
-
-  /** Takes jobs, and does what is due by the clock. */
-  start(): Promise<void> {
-    this.#running = this.#kinds.map(({ run }) => run());
-    return Promise.resolve();
-  }
-
-  /** Takes no more jobs and waits for those under way. */
-  async drain(): Promise<void> {
-    await Promise.all(this.#running.map((jobs) => jobs.stop()));
-  }
-
-  async close(): Promise<void> {
-    await this.queues.close();
-    this.#connection.disconnect();
-    await this.pool.end();
+    let running: ReturnType<typeof runJobs>[] = [];
+    return {
+      readiness: { redis: () => server.write(this.#connection, processId), ...readiness },
+      start: async () => {
+        running = this.#kinds.map(({ run }) => run());
+      },
+      drain: async () => {
+        await Promise.all(running.map((jobs) => jobs.stop()));
+      },
+      close: async () => {
+        await this.queues.close();
+        this.#connection.disconnect();
+        await this.pool.end();
+      },
+    };
   }
 }

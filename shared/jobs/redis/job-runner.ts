@@ -1,7 +1,8 @@
 import { UnrecoverableError, Worker, type Job } from 'bullmq';
+import type { BackgroundRole } from '#shared/config/settings.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { JOB_PREFIX } from './job-queues.ts';
-import { JOBS, type JobName, type JobPayload, readPayload } from '../table.ts';
+import { JOBS, type JobName, type JobNameOf, type JobPayload, readPayload } from '../table.ts';
 
 /**
  * Does the work of one job. It may run twice on the same job, at the same time even: the guard is in
@@ -11,6 +12,9 @@ export type JobHandler<N extends JobName> = (
   payload: JobPayload<N>,
   signal: AbortSignal,
 ) => Promise<void>;
+
+/** The handler of each job of a role. */
+export type JobHandlers<R extends BackgroundRole> = { [N in JobNameOf<R>]: JobHandler<N> };
 
 /** One function per event writes log line and metric together. */
 export interface JobObserver {
