@@ -66,7 +66,7 @@ function refuseLikeness(name: string, shape: Shape, path: readonly (string | num
   );
 }
 
-/** Upper case first: by way of it the long s and the Kelvin sign become the e-mails that Go's decoder takes them for. */
+/** Upper case first: by way of it the long s and the Kelvin sign become the letters that Go's decoder takes them for. */
 function fold(name: string): string {
   return name.toUpperCase().toLowerCase();
 }

@@ -50,7 +50,7 @@ export async function examineMail(
   if (smtpUrl === undefined) {
     const detail = `SMTP_URL is not set: e-mails are files in ${dataDir}/mail`;
     if (embedded) return [ok(name, detail)];
-    const folder = await examineDirectory('letters', join(dataDir, 'mail'));
+    const folder = await examineDirectory('e-mails', join(dataDir, 'mail'));
     return [warning(name, detail, 'set SMTP_URL'), folder];
   }
   const times = { connectionTimeout: MAIL_MS, greetingTimeout: MAIL_MS, socketTimeout: MAIL_MS };

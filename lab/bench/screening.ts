@@ -5,7 +5,7 @@ import { readNumbers } from './support/arguments.ts';
 /*
  * Prints how long screening takes for texts of 10 KB, the size that the budget of 200 µs is for. The texts differ in
  * what they cost: plain prose, prose full of terms that lead nowhere, source code (marks start further readings),
- * digits, other alphabets, emoji, and e-mails that stand apart.
+ * digits, other alphabets, emoji, and letters that stand apart.
  */
 const UNITS = 10_240;
 const ROUNDS = 400;

@@ -75,7 +75,7 @@ const APOSTROPHES = /(?:['`´ʹʻʼʽˈˊˋ]\p{M}*|(?<![\p{L}\p{M}\p{N}\u200c\u2
 /** A name that others have given, as an e-mail shows it: in quotes that it cannot close. */
 export function named(name: string): string {
   const shown = inert(name, NAME_SHOWN_MAX).replaceAll(QUOTATION_MARKS, "'");
-  // One alone may be an e-mail of its language.
+  // One alone may be a letter of its language.
   const single = shown.replaceAll(APOSTROPHES, (found) => (/^\P{M}$/u.test(found) ? found : "'"));
   return `“${single}”`;
 }

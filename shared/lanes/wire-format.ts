@@ -49,7 +49,7 @@ export interface SealedEntry {
   head: InferenceEntry;
   /** The request's body; undefined where it waits apart, under `head.bodyRef`. */
   sealed: string | undefined;
-  /** What the body was sealed for: the head, letter by e-mail, so that neither goes with another. */
+  /** What the body was sealed for: the head, letter by letter, so that neither goes with another. */
   place: string;
 }
 

@@ -290,7 +290,7 @@ export const FORMAT_1 = node(
     measurement: when('estimated', Measurement),
     proof: Type.Optional(Proof),
     revisionNote: Type.Optional(
-      text('docket:revisionNote', 'why somebody asked for the revision, in their own words'),
+      text('docket:revisionNote', 'why someone asked for the revision, in their own words'),
     ),
     revisionNumber: when(
       'revision',

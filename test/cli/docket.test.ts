@@ -172,7 +172,7 @@ describe('docket doctor', () => {
     };
     const { verdicts, stdout } = await examined(set);
     expect(verdicts).toMatchObject({ PUBLIC_URL: 'ok', SUPPORT_EMAIL: 'ok', SMTP: 'problem' });
-    expect(verdicts).not.toHaveProperty('letters');
+    expect(verdicts).not.toHaveProperty('e-mails');
     expect(stdout).not.toContain('hush');
     const plain = await examined({ ...set, PUBLIC_URL: 'http://docket.example' });
     expect(plain.verdicts['PUBLIC_URL']).toBe('warning');

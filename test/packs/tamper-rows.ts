@@ -609,7 +609,10 @@ function ofLedger(): Tampering[] {
 const HEADS_NOTE =
   'The range is held by the head that the seal names. Another head within it adds that it never was otherwise; whoever seals decides which to add.';
 
-/** Places of a lineage document without which verify.py could not compute figures. The rest of it tells how they came about. */
+/**
+ * Places of a lineage document without which verify.py could not compute figures. The rest of it tells how they came about.
+ * The places are those of the first record, which is the request's own; of the others figures are read too, in rows below.
+ */
 const READ_IN_LINEAGE =
   /^(@context|about\.digest|measurement\.(dataQuality|bounds\[\]\.(share|factors\[\]\.name)|steps\[\]\.(symbol|formula)|used\[\]\.record(\..+)?))$/;
 const asToldIn = (place: string): Pick<Tampering, 'unchecked'> =>
@@ -658,6 +661,19 @@ function ofLineage(pack: ForgedPack): Tampering[] {
           void (l.measurement.used[3].figures[0].sources =
             l.measurement.used[3].figures[1].sources),
       ),
+    },
+    {
+      ...sealed,
+      name: 'lineage: another number of a factor',
+      edit: edited((l) => void (l.measurement.used[3].figures[0].value = '0.04')),
+    },
+    {
+      ...sealed,
+      name: 'lineage: the number of one factor for another’s',
+      edit: edited((l) => {
+        const { figures } = l.measurement.used[3];
+        figures[0].value = figures[1].value;
+      }),
     },
     {
       ...sealed,

@@ -181,7 +181,7 @@ function contacts(
     ${[...new Set(unconfirmed)].map((email) =>
       note(
         'warn',
-        `${email} has not confirmed that letters may come to it. It is asked by one e-mail, not before the organisation is approved; owners get what it would have meanwhile.`,
+        `${email} has not confirmed that e-mails may come to it. It is asked once, not before the organisation is approved; owners get what it would have meanwhile.`,
       ),
     )}
     ${

@@ -180,7 +180,7 @@ function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): P
   ]);
 }
 
-/** What a person who waits for an e-mail is told while none can be sent. Whose letters wait is not said. */
+/** What a person who waits for an e-mail is told while none can be sent. Whose e-mails wait is not said. */
 async function lateness({ unsentLetters }: DashboardDeps): Promise<string> {
   return (await unsentLetters.areLate())
     ? ' E-mails are late: our mail server takes none at the moment. They are sent as soon as it does.'

@@ -102,7 +102,7 @@ export function begun(entry: Readonly<UnroutedEntry>): ExchangeState {
 
 /**
  * What an event makes of an exchange: answer and receipt are joined, what belongs to an abandoned delivery or comes twice is
- * dropped, and one of `answer`, `answer from the store` and `refuse` ends it.
+ * dropped, and one of `answer` and `refuse` ends it; of a claim that is settled `answer from the store`, which stays open until it is sent.
  */
 export function afterEvent(state: ExchangeState, event: ExchangeEvent): Step {
   // Where a request went is known after its caller was told that it failed, too.

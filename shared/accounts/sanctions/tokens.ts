@@ -29,7 +29,7 @@ const GENERIC = words(
 );
 
 /**
- * E-mails that different romanisations write differently, brought to one form. Applied in this order
+ * Letters that different romanisations write differently, brought to one form. Applied in this order
  * to both sides of a comparison: `Kwantowitsch` and `Kvantovich` become the same word.
  */
 const SPELLINGS: readonly (readonly [RegExp, string])[] = [
@@ -47,7 +47,7 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
 
 /**
  * A name of any script in ASCII letters. Accents are taken off first (NFKD), so that `é` is `e` and a
- * base letter with several marks still becomes that e-mail.
+ * base letter with several marks still becomes that letter.
  */
 export function transliterate(text: string): string {
   return anyAscii(text.normalize('NFKD').replaceAll(/\p{M}/gu, ''));

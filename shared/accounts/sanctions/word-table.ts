@@ -6,12 +6,12 @@ import {
   TOKEN_LENGTH_MAX,
 } from './jaro-winkler.ts';
 
-/** Short words differ by chance in one e-mail of three: they match exactly or not at all. */
+/** Short words differ by chance in one letter of three: they match exactly or not at all. */
 const EXACT_LENGTH_MAX = 3;
 
 /**
  * Words side by side in arrays, so that one word is compared with tens of thousands in a few
- * milliseconds. Most comparisons end at a count of e-mails: a word that lacks too many of the other's
+ * milliseconds. Most comparisons end at a count of letters: a word that lacks too many of the other's
  * letters cannot be similar enough, and words that begin differently must agree in more of the rest.
  */
 export class WordTable {

@@ -8,14 +8,16 @@ the program openssl. Exit codes:
   0  GOOD                    what is checked is whole, and by the issuer whose keys you named
   1  BAD                     it is not what it says; the first problem is named
   2  CANNOT JUDGE            something is missing that judging takes
-  3  INTACT, ISSUER UNKNOWN  what is checked agrees with itself; the keys are its own, so anybody may have made it
+  3  INTACT, ISSUER UNKNOWN  what is checked agrees with itself; the keys are its own, so anyone may have made it
 
 Checked are archive and checksums, the seal, the keys, the anchor log, the signature of each receipt, that it says one thing,
-its figures by the published methodology, the ledger's root, the revisions, totals and tables, and timestamps.
+that its figures follow from its records by formulas of the published methodology, the ledger's root, the revisions, totals and
+tables, and timestamps.
 
 NOT CHECKED are two things, and the verdict says so: the page for people (data/report/report.html, with what its stated.json
-says), and what the documents in data/lineage tell of names, units, years, sources and steps. They are the files that were
-sealed, and nothing shows that they say what the receipts do. `docket verify` makes both again.
+says), and what the documents in data/lineage tell, but for the records, formulas and doubts that figures are computed from.
+Which of the published formulas apply to a request, and which doubts its interval counts, is the word of those documents. They
+are the files that were sealed, and nothing shows that they say what the receipts do. `docket verify` makes both again.
 
 Use --trust with a did.json that you fetched from the issuer yourself, or --pin with the SHA-256 that the issuer told you
 of it. To read this file from the top: parts come before what uses them, and `Verifier.run` has the checks in their order.
@@ -847,7 +849,7 @@ def repeated(receipt, level, address, number):
     return sha256(canonical([address, number, level, words]))[:16]
 
 
-# --- the figures of a receipt, by the published methodology -----------------------------------------------------------
+# --- the figures of a receipt, by formulas of the published methodology ----------------------------------------------
 
 LONG_CONTEXT = 2048
 # The figures of a request: members of its records, and their symbols in formulas.
@@ -856,12 +858,19 @@ FIGURES_OF_REQUEST = {
     'input_tokens_upper': 'I_upper', 'output_tokens_lower': 'N_lower', 'output_tokens_upper': 'N_upper', 'upstream_s': 'T_up',
     'latency_s': 'T_req', 'measured_joules': 'J', 'gwp_kgco2e_per_kwh': 'F_gwp',
 }
-# Symbols of what stands in the other records, by their types.
+# Symbols of what stands in the other records, by their types, and where it stands there.
 FIGURES_OF_DEPLOYMENT = {
-    'GridFactor': ('F_adpe', 'F_adpf', 'F_gwp', 'F_water'),
-    'HardwareRecord': ('B', 'gpu_adpe', 'gpu_gwp', 'gpu_pe', 'lifetime', 'memory', 'server_adpe', 'server_gwp', 'server_pe', 'slots', 'tdp'),
-    'ModelRecord': ('P_a', 'P_a_max', 'P_a_min', 'P_t', 'P_t_max', 'P_t_min', 'b_kv'),
-    'SiteFactor': ('PUE', 'PUE_max', 'PUE_min', 'WUE', 'WUE_max', 'WUE_min'),
+    'GridFactor': {'F_adpe': 'adpe_kgsbe_per_kwh', 'F_adpf': 'adpf_mj_per_kwh', 'F_gwp': 'gwp_kgco2e_per_kwh', 'F_water': 'water_l_per_kwh'},
+    'HardwareRecord': {
+        'B': 'batch', 'lifetime': 'lifetime_s', 'memory': 'gpu_memory_gb', 'slots': 'gpus_per_server', 'tdp': 'gpu_tdp_w',
+        'gpu_adpe': 'gpu_embodied.adpe_kgsbe', 'gpu_gwp': 'gpu_embodied.gwp_kgco2e', 'gpu_pe': 'gpu_embodied.pe_mj',
+        'server_adpe': 'server_embodied.adpe_kgsbe', 'server_gwp': 'server_embodied.gwp_kgco2e', 'server_pe': 'server_embodied.pe_mj',
+    },
+    # One count stands for both where a catalogue states one.
+    'ModelRecord': {'P_a': 'active_b', 'P_a_max': 'active_b.max', 'P_a_min': 'active_b.min', 'P_t': 'total_b', 'P_t_max': 'total_b.max',
+                    'P_t_min': 'total_b.min', 'b_kv': 'kv.bytes_per_token'},
+    'SiteFactor': {'PUE': 'pue', 'PUE_max': 'pue.max', 'PUE_min': 'pue.min', 'WUE': 'wue_l_per_kwh', 'WUE_max': 'wue_l_per_kwh.max',
+                   'WUE_min': 'wue_l_per_kwh.min'},
 }
 OPERATORS = {ast.Add: '+', ast.Sub: '-', ast.Mult: '*', ast.Div: '/', ast.Pow: '**'}
 FUNCTIONS = {'exp': math.exp, 'ln': math.log, 'sqrt': math.sqrt, 'ceil': math.ceil, 'min': min,
@@ -907,13 +916,11 @@ def as_written(value):
     return value if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
 
 
-def numbers_in(value):
-    """Every number in a record, also one that is written as text."""
-    if isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from numbers_in(each)
-    elif not isinstance(value, bool) and re.fullmatch(r'-?[0-9.]+(e-?[0-9]+)?', str(value)):
-        yield float(value)
+def number_at(record, place):
+    """A number of a record, also one that is written as text; None where there is none."""
+    for name in place.split('.'):
+        record = record.get(name) if isinstance(record, dict) else None
+    return None if record is None or isinstance(record, (bool, dict, list)) else float(record)
 
 
 def program(formula):
@@ -948,11 +955,12 @@ def course_of(path, measured, used, method):
         record = node['record']
         check(multihash(sha256(as_written(record).encode('utf-8'))) == each['digest'],
               f"{path}: the record {each['name']} is not the one that the receipt names")
-        numbers = set(numbers_in(record))
         for figure in node['figures'] if each not in own else ():
             symbol, value = figure['symbol'], float(figure['value'])
-            check(symbol in FIGURES_OF_DEPLOYMENT[each['type']] and value in numbers,
-                  f"{path}: {symbol} does not stand in the record {each['name']}")
+            place = FIGURES_OF_DEPLOYMENT[each['type']].get(symbol)
+            if record.get('declared_by') and place in ('active_b', 'total_b') and place not in record:
+                place = 'total_b' if place == 'active_b' else 'active_b'
+            check(place is not None and value == number_at(record, place), f"{path}: {symbol} does not stand in the record {each['name']}")
             values[symbol] = value
         if 'precision' in record:
             values.update(n=float(record['gpus']), w=method['assumptions']['bytes_per_weight'][record['precision']])
@@ -970,7 +978,8 @@ def course_of(path, measured, used, method):
     def figures(used):
         of = dict(values)
         for each in inputs_of_request(used):
-            of.update((symbol, float(each['record'][name])) for name, symbol in FIGURES_OF_REQUEST.items() if name in each['record'])
+            of.update((symbol, float(each['record'][name])) for name, symbol in FIGURES_OF_REQUEST.items()
+                      if name in each['record'] and (symbol == 'F_gwp') == (each['type'] == 'GridFactor'))
         try:
             # Nothing but what `program` wrote.
             exec(steps, dict(FUNCTIONS, __builtins__={}), {'of': of})
@@ -1640,8 +1649,10 @@ def report(verifier, trusted):
     subject, bounds = verifier.subject, verifier.subject['range']
     verdict = 'GOOD' if verifier.is_trusted else 'INTACT, ISSUER UNKNOWN'
     yield f"{verdict}, except NOT CHECKED: page, lineage  {bounds['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}"
-    yield 'NOT CHECKED: whether report.html, and what data/lineage tells of sources and steps, say what the receipts do;'
+    yield 'NOT CHECKED: whether report.html and data/lineage say what the receipts do, and choose the formulas and doubts that apply;'
     yield '  they are the files that were sealed; `docket verify` makes them again, and refuses any that differ'
+    if verifier.lineage['undescribed']:
+        yield f"  nor the figures of {verifier.lineage['undescribed']} receipts, which came about in more ways than the pack describes"
     if verifier.anchored == 0:
         yield 'not anchored: whoever has the keys could have made another ledger (--require-anchor refuses that)'
     elif verifier.anchored < verifier.end:
@@ -1658,7 +1669,7 @@ def report(verifier, trusted):
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'
     yield from words_of(bounds, subject['totals'])
-    whose = verifier.issuer if verifier.is_trusted else 'whoever made the pack, which may be anybody'
+    whose = verifier.issuer if verifier.is_trusted else 'whoever made the pack, which may be anyone'
     yield SHOWN.format(first=bounds['firstIndex'], last=bounds['lastIndex'], size=subject['checkpoint']['size'], whose=whose)
 
 

@@ -509,7 +509,7 @@ describe('every page in every state', () => {
       'staff',
       'service/health',
       [/No list was imported: every applicant goes to review/],
-      [/taken every e-mail/, /every degraded receipt/],
+      [/taken every (letter|e-mail)/, /every degraded receipt/],
     ],
   ];
 

@@ -18,7 +18,7 @@ it(
 );
 
 it(
-  'a hash of another cost is compared at that cost, and e-mails composed otherwise are the same letters',
+  'a hash of another cost is compared at that cost, and letters composed otherwise are the same letters',
   { tags: ['dashboard.password'] },
   async () => {
     const salt = 'c2FsdA';

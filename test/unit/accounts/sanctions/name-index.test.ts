@@ -52,7 +52,7 @@ describe('name matching', () => {
     ['words put around it', `${PADDING} Miroslav Zorin ${PADDING}`, 'zorin'],
     ['marks that cannot be seen', 'Miros\u00adlav Zo\u200brin', 'zorin'],
     [
-      'e-mails that look alike',
+      'letters that look alike',
       'Z\u043Erv\u0430nik H\u0435avy Industries',
       'Zorvanik Heavy Industries LLC',
     ],

@@ -35,7 +35,7 @@ const MEMBERS = {
   prompt_token_ids: [1, 2],
 };
 
-/** The ways in which a server may meet an e-mail, and a gap between words. */
+/** The ways in which a server may meet a letter, and a gap between words. */
 const LIKENESSES: Readonly<Record<string, readonly string[]>> = {
   _: ['_', '-', '', '__'],
   i: ['i', 'I', 'ı'],

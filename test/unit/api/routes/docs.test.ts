@@ -1,14 +1,22 @@
 import { expect, it } from 'vitest';
-import type { ApiDocument } from '#api/docs/document-shape.ts';
+import Fastify from 'fastify';
+import { describeApi } from '#api/docs/document.ts';
+import { collectOperations } from '#api/docs/operation.ts';
+import { docsPage } from '#api/docs/page/page.ts';
 import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
+
+const DESCRIPTION = {
+  publicUrl: 'https://gateway.example',
+  supportEmail: 'support@docket.example',
+  bodyBytesMax: 1_048_576,
+  version: '0',
+};
 
 it('documentation that could not be made is made for the next who asks', async () => {
   let failures = 1;
   const app = await buildTestApp(NO_DATABASE, {
     description: {
-      publicUrl: 'https://gateway.example',
-      supportEmail: 'support@docket.example',
-      bodyBytesMax: 1_048_576,
+      ...DESCRIPTION,
       get version() {
         if (failures > 0) {
           failures -= 1;
@@ -24,7 +32,20 @@ it('documentation that could not be made is made for the next who asks', async (
 });
 
 it('documentation is made in turns, between which other requests are answered', async () => {
-  const app = await buildTestApp(NO_DATABASE);
+  const app = Fastify();
+  const operations = collectOperations(app);
+  for (let i = 0; i < 20; i += 1) {
+    const schema = {
+      operationId: `read${i}`,
+      tag: 'Public',
+      summary: 'Read',
+      description: 'Reads.',
+      response: {},
+    } as const;
+    app.get(`/read/${i}`, { config: { scope: 'public' }, schema }, () => '');
+  }
+  await app.ready();
+  expect(operations).toHaveLength(20);
   let turns = 0;
   let next: NodeJS.Immediate;
   const count = (): void => {
@@ -32,11 +53,10 @@ it('documentation is made in turns, between which other requests are answered', 
     next = setImmediate(count);
   };
   next = setImmediate(count);
-  const made = await app.inject('/docs');
+  const document = await describeApi(operations, DESCRIPTION);
+  expect(turns).toBeGreaterThanOrEqual(operations.length);
+  turns = 0;
+  await docsPage(document, false);
   clearImmediate(next);
-  const { paths } = (await app.inject('/openapi.json')).json<ApiDocument>();
-  const operations = Object.values(paths).flatMap((item) => Object.keys(item));
-  expect(made.statusCode).toBe(200);
-  // One of each operation to describe it, and one to draw it.
-  expect(turns).toBeGreaterThan(2 * operations.length);
+  expect(turns).toBeGreaterThanOrEqual(operations.length);
 });
