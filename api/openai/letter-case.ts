@@ -61,7 +61,7 @@ function refuseLikeness(name: string, shape: Shape, path: readonly (string | num
   // The parameter is the known one, and not the caller's spelling: that may be any text.
   throw invalidParam(
     String(path[0] ?? known),
-    `\`${here}\` must be spelt in this way: a member of its name in another spelling is there.`,
+    `\`${here}\` has to be spelt exactly so: the body has it in another spelling.`,
     here,
   );
 }

@@ -162,7 +162,7 @@ describe('docket doctor', () => {
       PUBLIC_URL: 'problem',
       SUPPORT_EMAIL: 'problem',
       SMTP: 'warning',
-      letters: 'ok',
+      'e-mails': 'ok',
     });
     const set = {
       ...healthy,
