@@ -43,18 +43,22 @@ const LOOK_MS = 1_000;
  * @throws LaneKeyProblem when there is none, or one cannot be used: with what an operator can do about it.
  */
 export function loadLaneKeys(dir: string): LaneKeyFile[] {
-  const names = keyNames(dir);
-  if (names.length === 0) {
-    throw new LaneKeyProblem(
-      `No lane key in ${dir}. Make one and bring it to every host: mkdir -p ${dir} && (umask 077; openssl rand ${LANE_KEY_BYTES} > ${dir}/$(date -u +%Y%m%dT%H%M%SZ).key)`,
-    );
-  }
-  return names.map((name) => readKey(join(dir, name), name));
+  return withProblems(dir, () => {
+    const names = keyNames(dir);
+    if (names.length === 0) {
+      throw new LaneKeyProblem(
+        `No lane key in ${dir}. Make one and bring it to every host: mkdir -p ${dir} && (umask 077; openssl rand ${LANE_KEY_BYTES} > ${dir}/$(date -u +%Y%m%dT%H%M%SZ).key)`,
+      );
+    }
+    return names.map((name) => readKey(join(dir, name), name));
+  });
 }
 
 /** The same, making the first key. Several processes may do so at once: one of them gets the name. */
 export function ensureLaneKeys(dir: string): LaneKeyFile[] {
-  if (keyNames(dir).length === 0) createLaneKey(dir, 0);
+  withProblems(dir, () => {
+    if (keyNames(dir).length === 0) createLaneKey(dir, 0);
+  });
   return loadLaneKeys(dir);
 }
 
@@ -125,6 +129,19 @@ export function openSeals(
     }
     return current;
   }, randomBytes(SALT_BYTES));
+}
+
+/** What the file system refuses is a matter of who runs the process: a file in place of the directory, or another's key. */
+function withProblems<T>(dir: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof Error && 'errno' in error)) throw error;
+    throw new LaneKeyProblem(
+      `${error.message}. ${dir} must be a directory whose keys the user of this process can read.`,
+      { cause: error },
+    );
+  }
 }
 
 function keyNames(dir: string): string[] {

@@ -1,9 +1,11 @@
 import {
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -13,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createLaneKey,
   ensureLaneKeys,
+  LaneKeyProblem,
   loadLaneKeys,
   openSeals,
   sealingAt,
@@ -47,6 +50,42 @@ describe('lane keys', () => {
     chmodSync(path, 0o600);
     writeFileSync(path, 'short');
     expect(() => loadLaneKeys(dir)).toThrow(/does not hold 32 bytes/);
+  });
+
+  it.each<[string, string, () => void]>([
+    ['a file in place of the directory', 'ENOTDIR', () => writeFileSync(dir, '')],
+    [
+      'a key that links to what is not there',
+      'ENOENT',
+      () => {
+        mkdirSync(dir);
+        symlinkSync(join(home, 'none'), join(dir, '19700101T000000Z.key'));
+      },
+    ],
+    [
+      'a key that links to itself',
+      'ELOOP',
+      () => {
+        mkdirSync(dir);
+        symlinkSync('19700101T000000Z.key', join(dir, '19700101T000000Z.key'));
+      },
+    ],
+  ])('what cannot be read is a problem of the keys, with its cause: %s', (_what, code, make) => {
+    make();
+    for (const load of [loadLaneKeys, ensureLaneKeys]) {
+      const problem = (() => {
+        try {
+          return load(dir);
+        } catch (error) {
+          return error;
+        }
+      })();
+      expect(problem).toBeInstanceOf(LaneKeyProblem);
+      expect(problem).toMatchObject({
+        message: expect.stringContaining(dir) as unknown,
+        cause: { code },
+      });
+    }
   });
 
   it('a new key opens at once and seals from its time on, so that every host has it before it is met', () => {
