@@ -286,7 +286,10 @@ export class Run {
       else this.#brokeOff(target, failure);
       relay.release();
     }
-    const usage = await this.#usageOfBroken(relay, isGone ? 'caller_left' : 'upstream_cut');
+    // A fault of ours, and what we have cut, is nothing that the upstream did.
+    const isOurs = failure === this.#cut || failure.kind === 'own_fault';
+    const reason = isGone ? 'caller_left' : isOurs ? 'not_counted' : 'upstream_cut';
+    const usage = await this.#usageOfBroken(relay, reason);
     const spent = {
       ...this.#named(this.#spent(usage), relay.upstreamAnswerId, relay.modelNamed),
       relayedPayloads: relay.sent,

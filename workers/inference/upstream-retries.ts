@@ -55,6 +55,7 @@ const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set([
   'aborted',
   'too_large',
   'slow_client',
+  'own_fault',
 ]);
 /** Whether another call, elsewhere, might not fail in the same way. */
 export function mayEndOtherwise({ kind }: UpstreamFailure): boolean {

@@ -345,8 +345,8 @@ describe('a request for a whole answer', () => {
     ]);
   });
 
-  it.each(['too_large', 'slow_client'] as const)(
-    'a call that its caller made fail is made at no other endpoint, nor in another region: %s',
+  it.each(['too_large', 'slow_client', 'own_fault'] as const)(
+    'a call that its caller made fail, or our own code, is made at no other endpoint, nor in another region: %s',
     async (kind) => {
       const provider = new ScriptedProvider(fails({ kind, detail: '' }));
       let regionsAsked = 0;
@@ -785,6 +785,20 @@ describe('a fault of our own while an answer is read', () => {
     expect(events.slice(0, 2)).toEqual(['runCrashed', 'runFinished']);
     expect(events).not.toContain('upstreamFailed');
     expect(changes).toEqual([]);
+  });
+
+  it('is signed as no one’s but ours: without text its receipt says that nothing could be counted', async () => {
+    const role = '{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}';
+    const provider = new ScriptedProvider((sink) => {
+      sink.onPayload(role);
+      sink.onPayload(role);
+    });
+    const { run, handed } = workerWith(provider, broken());
+    await run(delivery({ stream: true }));
+    expect(handed()[0]!.record).toMatchObject({
+      outcome: 'truncated',
+      usage: { source: 'unknown', reason: 'not_counted' },
+    });
   });
 });
 
