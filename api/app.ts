@@ -1,4 +1,5 @@
 import { parse } from 'node:querystring';
+import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions, showsHeldKey } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
@@ -24,7 +25,6 @@ import {
   looksForPage,
   PARAMETERS_MAX,
   replyWithError,
-  type ReplyWithErrorOptions,
   sendFault,
 } from '#api/plugins/reply-with-error.ts';
 import { placeAddresses } from '#api/plugins/address-places.ts';
@@ -146,20 +146,25 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       connectionsCheckingInterval: LATE_LOOK_MS,
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options.newRequestId),
-    // A request that fails before routing passes no hook and no error handler.
+    // A request that fails before routing passes no hook and no error handler, and Fastify takes its address from no proxy.
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id);
-      count(request, reply, (fault = faultOf(error)) =>
+      const { raw } = request;
+      count({ raw, ip: proxyAddr(raw, isTrusted) }, reply, (fault = faultOf(error)) =>
         isOfDashboard(request) ? sendError(fault, request, reply) : send(reply, fault),
       );
     },
   });
   app.server.maxHeadersCount = HEADERS_MAX + 1;
   const { connectionsMax, trustedProxies, events } = options;
+  const isTrusted = proxyAddr.compile([...trustedProxies]);
   const addresses = new Addresses(options.perAddress);
   const held = new HeldRefusals({ trustedProxies, onRefused: events.connectionRefused });
-  const count: ReplyWithErrorOptions['count'] = (request, reply, goOn) =>
-    takeOfAddress({ addresses, held }, request, reply, goOn);
+  const count = (
+    request: Pick<FastifyRequest, 'ip' | 'raw'>,
+    reply: FastifyReply,
+    goOn: (refused?: Fault) => void,
+  ): void => takeOfAddress({ addresses, held }, request, reply, goOn);
   const drainage = new Drainage();
   refuseBeforeRouting(app, {
     addresses,

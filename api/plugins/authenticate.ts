@@ -119,13 +119,15 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     const { credential, ip, raw } = request;
     const caller = credential === null ? callerNetwork(ip) : credential.orgId;
     const exchange = { request: raw, response: reply.raw };
-    await new Promise<void>((resolve) => options.held.give(caller, exchange, resolve));
-    return refused;
+    const heldMs = await new Promise<number>((resolve) =>
+      options.held.give(caller, exchange, resolve),
+    );
+    return refused(heldMs);
   };
   /** An address that has tried too many keys already has none looked up that was not used here before. */
   const mayRead = (request: FastifyRequest): void => {
     const refused = refusal(options.addresses.waitOf(request.ip));
-    if (refused !== undefined) throw refused;
+    if (refused !== undefined) throw refused(0);
   };
   const check = (request: FastifyRequest, required: Scope | 'any') => {
     const token = parseBearer(request.headers.authorization);

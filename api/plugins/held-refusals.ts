@@ -37,27 +37,38 @@ function afterTime(ms: number, act: () => void): () => void {
 export class HeldRefusals {
   readonly #isProxy: (address: string, hop: number) => boolean;
   readonly #onRefused: HeldRefusalsOptions['onRefused'];
+  readonly #now: NonNullable<HeldRefusalsOptions['now']>;
   readonly #later: NonNullable<HeldRefusalsOptions['later']>;
   readonly #rates: MemoryRates;
   readonly #shares = new Shares(HELD_MAX);
   readonly #held = new Set<() => void>();
 
-  constructor({ trustedProxies, onRefused, now, later = afterTime }: HeldRefusalsOptions) {
+  constructor({
+    trustedProxies,
+    onRefused,
+    now = () => performance.now(),
+    later = afterTime,
+  }: HeldRefusalsOptions) {
     this.#isProxy = proxyTest(trustedProxies);
     this.#onRefused = onRefused;
+    this.#now = now;
     this.#later = later;
     this.#rates = new MemoryRates(REFUSALS, now);
   }
 
-  /** Has a refused request answered when it is its caller's turn; it may be that its connection is closed instead. */
+  /**
+   * Has a refused request answered when it is its caller's turn, by what is told how long it was held; it may be that its
+   * connection is closed instead.
+   */
   give(
     caller: string,
     { request, response }: { request: IncomingMessage; response: ServerResponse },
-    answer: () => void,
+    answer: (heldMs: number) => void,
   ): void {
     const { socket } = request;
+    const since = this.#now();
     const goOn = (): void => {
-      if (!socket.destroyed) answer();
+      if (!socket.destroyed) answer(this.#now() - since);
     };
     const waitMs = this.#rates.waitOf(caller);
     if (waitMs === 0) {

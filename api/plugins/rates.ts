@@ -3,6 +3,7 @@ import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
+import type { RateState } from '#shared/lanes/redis/admission.ts';
 import type { Buckets } from '#shared/lanes/redis/buckets.ts';
 import { callerNetwork } from './caller-network.ts';
 import type { HeldRefusals } from './held-refusals.ts';
@@ -92,7 +93,7 @@ export function isOfAddress(request: FastifyRequest): boolean {
 /** Counts a request for its address. One that is one too many goes on with its refusal, when that is its turn. */
 export function takeOfAddress(
   { addresses, held }: AddressLimits,
-  { ip, raw }: FastifyRequest,
+  { ip, raw }: Pick<FastifyRequest, 'ip' | 'raw'>,
   reply: FastifyReply,
   goOn: (refused?: Fault) => void,
 ): void {
@@ -100,7 +101,7 @@ export function takeOfAddress(
   if (refused === undefined) return goOn();
   // Without a good key it had been refused before routing. Those with one do not wait behind those without.
   const caller = `${callerNetwork(ip)} with a key`;
-  held.give(caller, { request: raw, response: reply.raw }, () => goOn(refused));
+  held.give(caller, { request: raw, response: reply.raw }, (heldMs) => goOn(refused(heldMs)));
 }
 
 /** What is said while Redis cannot be asked. */
@@ -131,9 +132,9 @@ export class Organisations {
   take(
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Fault | undefined | Promise<Fault | undefined> {
+  ): Refusal | undefined | Promise<Refusal | undefined> {
     const kind = classOf(request);
-    if (kind === 'inference') return this.#refusals.refusalOf(request, reply);
+    if (kind === 'inference') return this.#refusals.refusalOf(request);
     if (kind === 'address' || kind === 'session') return undefined;
     return this.#takeFrom(kind, request, reply);
   }
@@ -142,7 +143,7 @@ export class Organisations {
    * The same for a request that its key may not make, whichever it is: it changes nothing, and counts as one that reads.
    * Who has stolen a key could otherwise hold up what others of the organisation change, revoke or run.
    */
-  takeForbidden(request: FastifyRequest, reply: FastifyReply): Promise<Fault | undefined> {
+  takeForbidden(request: FastifyRequest, reply: FastifyReply): Promise<Refusal | undefined> {
     return this.#takeFrom('reads', request, reply);
   }
 
@@ -150,23 +151,25 @@ export class Organisations {
     kind: 'reads' | 'changes' | 'revocations',
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<Fault | undefined> {
+  ): Promise<Refusal | undefined> {
     const { credential } = request;
     const rate = kind === 'reads' ? credential.limits : CHANGES;
     const state = await this.#buckets.take(credential, kind, rate).catch(this.#unknown);
     // Of inference its answer says other limits, when it is sent.
-    if (state !== undefined && classOf(request) !== 'inference')
-      void reply.headers(rateHeaders(state));
-    return refusal(state?.waitMs ?? 0);
+    if (state === undefined) return undefined;
+    const said = classOf(request) === 'inference' ? undefined : state;
+    const refused = refusal(state.waitMs, said);
+    if (refused === undefined && said !== undefined) void reply.headers(rateHeaders(said));
+    return refused;
   }
 
   /** To be called behind `authenticate`, which has counted what it refuses. */
   limit(app: FastifyInstance, held: Pick<HeldRefusals, 'give'>): void {
     app.addHook('onRequest', (request, reply, next) => {
-      const goOn = (refused?: Fault): void => {
+      const goOn = (refused?: Refusal): void => {
         if (refused === undefined) return next();
         const exchange = { request: request.raw, response: reply.raw };
-        held.give(request.credential.orgId, exchange, () => next(refused));
+        held.give(request.credential.orgId, exchange, (heldMs) => next(refused(heldMs)));
       };
       const taken = this.take(request, reply);
       if (!(taken instanceof Promise)) return goOn(taken);
@@ -212,16 +215,17 @@ export class Refusals {
   }
 
   /** What a request is refused with when too many before it were; its answer then names the limit that it waits for longest. */
-  refusalOf({ credential }: FastifyRequest, reply: FastifyReply): Fault | undefined {
+  refusalOf({ credential }: FastifyRequest): Refusal | undefined {
     let longestMs = 0;
+    let state: RateState | undefined;
     for (const [name, { requestsPerSecond, burst }] of refusalRatesOf(credential)) {
       const resetMs = (this.#due.get(name) ?? 0) - this.#now();
       const waitMs = Math.ceil(resetMs - ((burst - 1) * 1_000) / requestsPerSecond);
       if (waitMs <= longestMs) continue;
       longestMs = waitMs;
-      void reply.headers(rateHeaders({ perSecond: requestsPerSecond, remaining: 0, resetMs }));
+      state = { perSecond: requestsPerSecond, remaining: 0, resetMs };
     }
-    return refusal(longestMs);
+    return refusal(longestMs, state);
   }
 
   count({ status, code }: Fault, request: FastifyRequest): void {
@@ -264,10 +268,19 @@ export function classOf({
   return rateClassOf(is404 ? undefined : config.scope, method, schema?.rawBody !== undefined);
 }
 
-/** The refusal of a request that is to wait for so long; none when it need not. */
-export function refusal(waitMs: number): Fault | undefined {
+/** What a request is refused with that was held for so many milliseconds: what it was to wait for is nearer by them. */
+export type Refusal = (heldMs: number) => Fault;
+
+/** The refusal of a request that is to wait for so long, by a limit where its answer names one; none when it need not. */
+export function refusal(waitMs: number, limit?: RateState): Refusal | undefined {
   if (waitMs === 0) return undefined;
-  return new Fault('requests_per_second_exceeded', { retryAfterMs: waitMs });
+  return (heldMs) => {
+    const left = limit && { ...limit, resetMs: limit.resetMs - heldMs };
+    return new Fault('requests_per_second_exceeded', {
+      retryAfterMs: Math.max(1, Math.ceil(waitMs - heldMs)),
+      headers: left === undefined ? {} : rateHeaders(left),
+    });
+  };
 }
 
 /** Rates of addresses, in the memory of this process. */

@@ -193,6 +193,44 @@ it(
   },
 );
 
+it(
+  'what has waited for its refusal is told the time that is left then, on every route',
+  { tags: ['limits.headers', 'limits.refusals', 'limits.addresses'] },
+  async () => {
+    const app = await build({
+      buckets: buckets(1_500),
+      perAddress: { requestsPerSecond: 0.001, burst: 1 },
+    });
+    const limits = { ...NEGOTIATED, requestsPerSecond: 0.001, burst: 1 };
+    const [good, bare] = [SCOPES, []].map((scopes) =>
+      credentials.issue('org_held', scopes, { limits }),
+    );
+    const asks = [
+      ['GET', '/v1/receipts/x', good],
+      ['GET', '/v1/receipts', bare],
+      ['GET', '/v1/nothing', null],
+      ['GET', '/v1/receipts', 'dkt_nokeyatall'],
+      ['POST', '/v1/chat/completions', good],
+    ] as const;
+    for (const [method, url, token] of asks) await ask(app, method, url, token);
+    const give = vi.spyOn(HeldRefusals.prototype, 'give');
+    onTestFinished(() => give.mockRestore());
+    for (const [method, url, token] of asks) {
+      const [soon, late] = [0, 700];
+      const waits: number[] = [];
+      for (const heldMs of [soon, late]) {
+        give.mockImplementation((_caller, _exchange, answer) => answer(heldMs));
+        const { headers } = await ask(app, method, url, token);
+        waits.push(Number(headers.get('retry-after-ms')));
+        if (url !== '/v1/receipts/x') continue;
+        expect(headers.get('x-ratelimit-reset-requests')).toBe(heldMs === soon ? '2s' : '1.3s');
+      }
+      // What the test itself takes between the two is no more than a wait.
+      expect(waits[0]! - waits[1]!, url).toBeGreaterThanOrEqual(late);
+    }
+  },
+);
+
 describe('requests for inference that are refused before admission', () => {
   it(
     'are counted by organisation, over all its keys, a large body as many, and who is over the rate waits before the next body is read',
@@ -331,6 +369,24 @@ describe('an address', () => {
     },
   );
 });
+
+it(
+  'an address behind a trusted proxy that asks what is no address is counted itself, and the others behind it are not',
+  { tags: ['limits.addresses'] },
+  async () => {
+    const app = await build({
+      perAddress: { requestsPerSecond: 0.001, burst: 1 },
+      trustedProxies: ['127.0.0.1'],
+    });
+    const from = async (address: string, url: string): Promise<number> => {
+      const headers = { 'x-forwarded-for': address };
+      return (await app.inject({ url, headers })).statusCode;
+    };
+    expect([await from('192.0.2.1', '/%zz'), await from('192.0.2.1', '/%zz')]).toEqual([400, 429]);
+    expect(await from('192.0.2.1', '/v1/nothing')).toBe(429);
+    expect(await from('192.0.2.2', '/%zz')).toBe(400);
+  },
+);
 
 it(
   'an address that is over its rate is refused before anything is made of its request, in the words and with the headers of every refusal, and its good key is served',

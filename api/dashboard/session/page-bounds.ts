@@ -110,7 +110,7 @@ export class PageBounds {
   /** Counts a page for each of them, or for none when one has had enough. */
   #take(callers: readonly Caller<Kind>[]): Fault | undefined {
     const waits = callers.map(([kind, id]) => this.#rates[kind].waitOf(id));
-    const fault = refusal(Math.max(0, ...waits));
+    const fault = refusal(Math.max(0, ...waits))?.(0);
     if (fault === undefined) for (const [kind, id] of callers) this.#rates[kind].spend(id, 1);
     return fault;
   }
