@@ -147,7 +147,7 @@ create table persons.issuer_login (
 );
 create index issuer_login_by_person on persons.issuer_login (person_id);
 
--- Attempts at passwords and letters asked for, over all api processes: when the next arrival of a name is due. Unlogged: an
+-- Attempts at passwords and codes, and letters asked for, over all api processes: when the next arrival of a name is due. Unlogged: an
 -- attempt is no reason to wait for a disk, nor to have receipts wait for it. After a crash of PostgreSQL attempts are
 -- counted anew.
 create unlogged table persons.rate (
@@ -171,6 +171,8 @@ grant select, insert on persons.person to docket_operator;
 grant select (person_id), insert, update (password, updated_at) on persons.login to docket_operator;
 grant select, insert, update, delete on persons.membership, persons.staff to docket_operator;
 grant delete, select (id, person_id) on persons.session to docket_operator;
+-- A new password ends what is on its way to the person, of which only whose it is is read.
+grant delete, select (value) on persons.verification to docket_operator;
 -- A person who has lost every device gets in by the password alone again. The command line reads no secret for that.
 grant delete, select (person_id) on persons.two_factor, persons.passkey to docket_operator;
 -- A person whom an operator takes out is forgotten at the issuer too.

@@ -1620,6 +1620,7 @@ grant delete, insert, select, update on two_factor to docket_api;
 grant delete on two_factor to docket_operator;
 grant delete, insert, select on verification to docket_api;
 grant delete on verification to docket_housekeeping;
+grant delete on verification to docket_operator;
 
 grant select (expires_at) on invitation to docket_housekeeping;
 grant select (org_id, person_id) on issuer_login to docket_operator;
@@ -1637,3 +1638,4 @@ grant select (id, person_id) on session to docket_operator;
 grant select (person_id, role) on staff to docket_housekeeping;
 grant select (person_id) on two_factor to docket_operator;
 grant select (expires_at) on verification to docket_housekeeping;
+grant select (value) on verification to docket_operator;

@@ -51,7 +51,7 @@ const LINK_MS = HOUR_MS;
 const CHALLENGE_MS = 10 * MINUTE_MS;
 /** Codes for one password that was right: the next would be tried when it waits no longer. */
 const CODES_OF_CHALLENGE: Attempts = { burst: 5, intervalMs: CHALLENGE_MS };
-/** Codes of one person, by those who have the password: some slips, and then as few as leave a guess no chance for years. */
+/** Codes of one person, by those who have the password: some slips, and then few. */
 const CODES_OF_PERSON: Attempts = { burst: 10, intervalMs: 90_000 };
 const USER_AGENT_LENGTH_MAX = 300;
 
@@ -80,22 +80,33 @@ export function openSignIn(options: SignInOptions) {
     password.length <= PASSWORD_LENGTH_MAX &&
     hashing.run(callerNetwork(address), () => isPasswordOf(kept, password));
 
-  /** The one who is signed in, if this is their password. */
-  const signedInWith = async (password: string, visitor: Visitor): Promise<SignedIn | null> => {
+  /** The one who is signed in, if this is their password, and its hash. */
+  const signedInWith = async (password: string, visitor: Visitor) => {
     const signedIn = await session(visitor);
     const kept = signedIn && (await logins.of(signedIn.person.id))?.password;
-    return kept != null && (await isRight(kept, password, visitor)) ? signedIn : null;
+    if (signedIn === null || kept == null) return null;
+    return (await isRight(kept, password, visitor)) ? { ...signedIn, passwordHash: kept } : null;
   };
 
-  const opened = async (of: Opened, { address, userAgent }: Visitor) => {
+  const placed = (of: Opened, { address, userAgent }: Visitor) => {
     // A socket of both kinds tells an address of IPv4 within one of IPv6.
     const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-    const { id, token } = await sessions.open({
+    return {
       ...of,
       address: isIP(plain) === 0 ? null : plain,
       userAgent: userAgent?.slice(0, USER_AGENT_LENGTH_MAX) ?? null,
-    });
-    return { id, cookies: [sessionCookie.set(token)] };
+    };
+  };
+
+  /** A session that a person has opened themselves by a password, of which this is the hash; null when it changed meanwhile. */
+  const openedBy = async (
+    passwordHash: string,
+    of: Omit<Opened, 'organisation'>,
+    visitor: Visitor,
+  ) => {
+    const own = placed({ ...of, organisation: null }, visitor);
+    const begun = await sessions.openBy(passwordHash, own);
+    return begun && { id: begun.id, cookies: [sessionCookie.set(begun.token)] };
   };
 
   const renewed = async ({ session: { id } }: SignedIn): Promise<Kept> => ({
@@ -103,9 +114,9 @@ export function openSignIn(options: SignInOptions) {
   });
 
   /** A token whose bearer, for a while and once, is taken for this person in one thing. */
-  const tokenFor = async (what: Errand, personId: string, forMs: number): Promise<string> => {
-    const token = randomBytes(32).toString('base64url');
-    await errands.keep(nameOf(what, token), personId, now() + forMs);
+  const tokenFor = async (what: Errand, personId: string): Promise<string> => {
+    const token = newToken();
+    await errands.keep(nameOf(what, token), personId, now() + LINK_MS);
     return token;
   };
 
@@ -133,48 +144,59 @@ export function openSignIn(options: SignInOptions) {
       visitor: Visitor,
     ): Promise<(Kept & { needsCode: boolean }) | 'refused' | 'unconfirmed'> {
       const login = await logins.find(email);
-      const isTheirs = await isRight(login?.password ?? null, password, visitor);
-      if (login === undefined || !isTheirs) return 'refused';
+      const kept = login?.password ?? null;
+      const isTheirs = await isRight(kept, password, visitor);
+      if (login === undefined || kept === null || !isTheirs) return 'refused';
       const { id: personId, name } = login;
       if (!login.isConfirmed) {
-        const token = await tokenFor('confirm', personId, LINK_MS);
+        const token = await tokenFor('confirm', personId);
         await options.sendConfirmationLink({ id: personId, name, email: login.email }, token);
         return 'unconfirmed';
       }
       if (login.hasSecondFactor) {
-        const token = await tokenFor('code', personId, CHALLENGE_MS);
+        const token = newToken();
+        const until = now() + CHALLENGE_MS;
+        const compared = { personId, password: kept };
+        if (!(await errands.keepFor(compared, nameOf('code', token), until))) return 'refused';
         return { cookies: [sessionCookie.forget(), challengeCookie.set(token)], needsCode: true };
       }
-      const { id, cookies } = await opened({ personId, ...OWN, confirmedAt: null }, visitor);
-      await sessions.confirm(id, 'password');
-      return { cookies, needsCode: false };
+      const opened = await openedBy(kept, { personId, confirmedAt: null }, visitor);
+      if (opened === null) return 'refused';
+      await sessions.confirm(opened.id, 'password');
+      return { cookies: opened.cookies, needsCode: false };
     },
 
     /**
      * Opens a new session of a person who has shown otherwise that it is they, at `confirmedAt` or long ago; with an
      * organisation, by its issuer.
      */
-    open: (of: Opened, visitor: Visitor): Promise<Kept> => opened(of, visitor),
+    async open(of: Opened, visitor: Visitor): Promise<Kept> {
+      const { token } = await sessions.open(placed(of, visitor));
+      return { cookies: [sessionCookie.set(token)] };
+    },
 
     /** Notes that the person of this open session has just shown that it is they. */
     confirm: (sessionId: string, proof: Proof): Promise<void> =>
       sessions.confirm(sessionId, proof === 'password' ? proof : 'more than a password'),
 
     /** Opens the session of a person whose password was right, by a code of their app or one of their recovery codes. */
-    async signInWithCode(code: string, visitor: Visitor): Promise<Kept | null> {
+    async signInWithCode(code: string, visitor: Visitor): Promise<Kept | 'refused'> {
       const token = challengeCookie.read(visitor.cookie);
-      if (token === undefined) return null;
+      if (token === undefined) return 'refused';
       const challenge = nameOf('code', token);
       const personId = await errands.look(challenge);
-      if (personId === undefined) return null;
+      // Read while the challenge stands, which another password ends: it is the one that was right.
+      const password = personId && (await logins.of(personId))?.password;
+      if (!personId || !password) return 'refused';
       const mayTry = await options.takeAttempts([
         [`codes of ${challenge}`, CODES_OF_CHALLENGE],
         [`codes of ${personId}`, CODES_OF_PERSON],
       ]);
-      if (!mayTry || !(await secondFactor.take(personId, code, 'counts'))) return null;
-      if ((await errands.take(challenge)) === undefined) return null;
-      const { cookies } = await opened({ personId, ...OWN, confirmedAt: now() }, visitor);
-      return { cookies: [...cookies, challengeCookie.forget()] };
+      if (!mayTry || !(await secondFactor.take(personId, code, 'counts'))) return 'refused';
+      if ((await errands.take(challenge)) === undefined) return 'refused';
+      const opened = await openedBy(password, { personId, confirmedAt: now() }, visitor);
+      if (opened === null) return 'refused';
+      return { cookies: [...opened.cookies, challengeCookie.forget()] };
     },
 
     /** Whether this is a code of the one who is signed in and has a second factor. Each works once. */
@@ -234,8 +256,10 @@ export function openSignIn(options: SignInOptions) {
       const signedIn = await signedInWith(currentPassword, visitor);
       if (signedIn === null) return null;
       const { id: personId } = signedIn.person;
-      await logins.change(personId, await hashOf(newPassword, visitor));
-      return opened({ personId, ...OWN, confirmedAt: null }, visitor);
+      const to = await hashOf(newPassword, visitor);
+      if (!(await logins.change(personId, { from: signedIn.passwordHash, to }))) return null;
+      const opened = await openedBy(to, { personId, confirmedAt: null }, visitor);
+      return opened ?? { cookies: [sessionCookie.forget()] };
     },
 
     /** Whether this is the password of the one who is signed in. */
@@ -248,7 +272,7 @@ export function openSignIn(options: SignInOptions) {
       if (login === undefined) return;
       const { id, name, password } = login;
       const person = { id, name, email: login.email, hasLogin: password !== null };
-      await options.sendResetLink(person, await tokenFor('reset', id, LINK_MS));
+      await options.sendResetLink(person, await tokenFor('reset', id));
     },
 
     /** Sets the password of the one who has the link; false when it was used, is over, or the password is too short. */
@@ -284,8 +308,7 @@ interface Opened {
   confirmedAt: number | null;
 }
 
-/** Of a session that a person has opened themselves. */
-const OWN = { organisation: null } as const;
+const newToken = (): string => randomBytes(32).toString('base64url');
 
 /** What a token is for: to choose a password, to show that an address is theirs, to go on with a code. */
 type Errand = 'reset' | 'confirm' | 'code';

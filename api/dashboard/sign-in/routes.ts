@@ -125,7 +125,7 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
     const opened = await (
       await deps.signIn()
     ).signInWithCode(form.text('code'), visitorOf(request));
-    if (opened === null) {
+    if (opened === 'refused') {
       return again('The code is wrong, was used before, or comes too late: then begin again.', 401);
     }
     void reply.header('set-cookie', opened.cookies);

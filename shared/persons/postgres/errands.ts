@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { type ComparedLogin, whileCompared } from './compared-login.ts';
 
 export type Errands = ReturnType<typeof createErrands>;
 
@@ -19,23 +20,47 @@ export function createErrands(pool: Pool, surroundings: Surroundings) {
         .execute();
     },
 
-    /** What is kept under a name, which stays. */
-    async look(name: string): Promise<string | undefined> {
+    /** Keeps the id of a person whose password was right, if it still is the one that was compared; false otherwise. */
+    async keepFor(login: ComparedLogin, name: string, until: number): Promise<boolean> {
       const kept = await db
-        .selectFrom('persons.verification')
-        .select('value')
-        .where('identifier', '=', name)
-        .where('expires_at', '>', new Date(surroundings.now()))
+        .insertInto('persons.verification')
+        .columns(['identifier', 'value', 'expires_at'])
+        .expression(
+          whileCompared(db, login).select((eb) => [
+            eb.val(name).as('identifier'),
+            'person_id',
+            eb.val(new Date(until)).as('expires_at'),
+          ]),
+        )
+        .returning('identifier')
         .executeTakeFirst();
-      return kept?.value;
+      return kept !== undefined;
     },
+
+    /** What is kept under a name, which stays. */
+    look: (name: string): Promise<string | undefined> => lookErrand(pool, surroundings, name),
 
     /** Gives it to the first who asks, if its time is not over. */
     take: (name: string): Promise<string | undefined> => takeErrand(pool, surroundings, name),
   };
 }
 
-/** The same, on the pool or within a transaction. */
+/** What is kept under a name, on the pool or within a transaction. */
+export async function lookErrand(
+  on: Queryable,
+  surroundings: Surroundings,
+  name: string,
+): Promise<string | undefined> {
+  const kept = await queriesOn(on)
+    .selectFrom('persons.verification')
+    .select('value')
+    .where('identifier', '=', name)
+    .where('expires_at', '>', new Date(surroundings.now()))
+    .executeTakeFirst();
+  return kept?.value;
+}
+
+/** The same, which is gone then. */
 export async function takeErrand(
   on: Queryable,
   surroundings: Surroundings,

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { takeErrand } from './errands.ts';
+import { lookErrand, takeErrand } from './errands.ts';
 
 export type Logins = ReturnType<typeof createLogins>;
 
@@ -23,21 +23,49 @@ export function createLogins(pool: Pool, surroundings: Surroundings) {
     /** The same by the id. */
     of: (personId: string) => personWith('p.id', personId),
 
-    change: (personId: string, passwordHash: string): Promise<void> =>
-      inTransaction(pool, (client) => writePassword(client, surroundings, personId, passwordHash)),
+    /** Changes a password, while it is the one that was compared; false when another was set meanwhile. */
+    change: (personId: string, { from, to }: { from: string; to: string }): Promise<boolean> =>
+      inTransaction(pool, async (client) => {
+        await lockPerson(client, personId);
+        const kept = await queriesOn(client)
+          .selectFrom('persons.login')
+          .select('password')
+          .where('person_id', '=', personId)
+          .executeTakeFirst();
+        if (kept?.password !== from) return false;
+        await writePassword(client, surroundings, personId, to);
+        return true;
+      }),
 
     /** Sets the password of the one who was sent for it, once; false when they have come before, or too late. */
     reset: (errand: string, passwordHash: string): Promise<boolean> =>
       inTransaction(pool, async (client) => {
-        const personId = await takeErrand(client, surroundings, errand);
+        const personId = await lookErrand(client, surroundings, errand);
         if (personId === undefined) return false;
+        // Of two links of one person that come at once each would wait for the other's row.
+        await lockPerson(client, personId);
+        if ((await takeErrand(client, surroundings, errand)) === undefined) return false;
         await writePassword(client, surroundings, personId, passwordHash);
         return true;
       }),
   };
 }
 
-/** Sets a password that was hashed before, ends every session of the person, and takes the address as confirmed. */
+/** Has passwords of one person set one after the other. Sessions and links of theirs begin meanwhile. */
+async function lockPerson(client: PoolClient, personId: string): Promise<void> {
+  await queriesOn(client)
+    .selectFrom('persons.person')
+    .select('id')
+    .where('id', '=', personId)
+    .forNoKeyUpdate()
+    .execute();
+}
+
+/**
+ * Sets a password that was hashed before, takes the address as confirmed, and ends every session of the person and all that
+ * is on its way to one: links of e-mails, and passwords that wait for a code. Those that the password before opens are
+ * written under a lock on it, so that each is either ended here or not written.
+ */
 export async function writePassword(
   client: PoolClient,
   surroundings: Surroundings,
@@ -46,15 +74,16 @@ export async function writePassword(
 ): Promise<void> {
   const on = queriesOn(client);
   const updated_at = new Date(surroundings.now());
-  await on.deleteFrom('persons.session').where('person_id', '=', person_id).execute();
-  await on
-    .insertInto('persons.login')
-    .values({ person_id, password, updated_at })
-    .onConflict((conflict) => conflict.column('person_id').doUpdateSet({ password, updated_at }))
-    .execute();
   await on
     .updateTable('persons.person')
     .set({ email_verified: true, updated_at })
     .where('id', '=', person_id)
     .execute();
+  await on
+    .insertInto('persons.login')
+    .values({ person_id, password, updated_at })
+    .onConflict((conflict) => conflict.column('person_id').doUpdateSet({ password, updated_at }))
+    .execute();
+  await on.deleteFrom('persons.session').where('person_id', '=', person_id).execute();
+  await on.deleteFrom('persons.verification').where('value', '=', person_id).execute();
 }

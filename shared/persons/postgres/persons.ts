@@ -325,7 +325,10 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         });
       }),
 
-    /** Sets a password that was hashed before, and takes the address as confirmed. For machines of one's own. */
+    /**
+     * Sets a password that was hashed before, ends every session of the person and what is on its way to one, and takes the
+     * address as confirmed. For machines of one's own.
+     */
     setPassword: (person: Pick<Person, 'id'>, passwordHash: string): Promise<void> =>
       inTransaction(pool, (client) => writePassword(client, surroundings, person.id, passwordHash)),
   };

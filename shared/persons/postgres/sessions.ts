@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { type Session, SESSION_MS, type SignedIn } from '../sessions.ts';
+import { whileCompared } from './compared-login.ts';
 
 type NewSession = Omit<Session, 'id' | 'since' | 'until'> & { personId: string };
 
@@ -27,17 +28,42 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
       .select(['s.created_at', 's.expires_at', 's.address', 's.user_agent'])
       .select(['s.sso_org_id', 's.confirmed_at'])
       .where('s.expires_at', '>', now());
+  const rowOf = ({ personId, organisation, confirmedAt, address, userAgent }: NewSession) => ({
+    person_id: personId,
+    address,
+    user_agent: userAgent,
+    sso_org_id: organisation,
+    confirmed_at: confirmedAt === null ? null : new Date(confirmedAt),
+  });
   return {
     /** Returns the id and the token. */
-    async open({ personId, organisation, confirmedAt, address, userAgent }: NewSession) {
+    async open(session: NewSession) {
       const [token, begun] = begin();
-      const confirmed_at = confirmedAt === null ? null : new Date(confirmedAt);
-      const where = { address, user_agent: userAgent, sso_org_id: organisation };
       await db
         .insertInto('persons.session')
-        .values({ ...begun, ...where, person_id: personId, confirmed_at })
+        .values({ ...begun, ...rowOf(session) })
         .execute();
       return { id: begun.id, token };
+    },
+
+    /** The same by a password, of which this is the hash, while it is the person's; null when it is no more. */
+    async openBy(password: string, session: NewSession) {
+      const [token, begun] = begin();
+      const { person_id: personId, ...placed } = rowOf(session);
+      const row = { ...begun, ...placed };
+      const names = Object.keys(row) as (keyof typeof row)[];
+      const opened = await db
+        .insertInto('persons.session')
+        .columns(['person_id', ...names])
+        .expression(
+          whileCompared(db, { personId, password }).select((eb) => [
+            'person_id',
+            ...names.map((name) => eb.val(row[name]).as(name)),
+          ]),
+        )
+        .returning('id')
+        .executeTakeFirst();
+      return opened === undefined ? null : { id: row.id, token };
     },
 
     /** Whose session has this token; null for none, one that ended, and a person whose address is not confirmed. */

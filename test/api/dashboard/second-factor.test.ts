@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { hashPassword } from '#shared/persons/password-hash.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
@@ -186,6 +187,21 @@ describe('a second factor', () => {
       for (const code of [codeOf(key), recovery[0]!]) {
         expect((await late.send(CODE, CODE, { code })).statusCode).toBe(401);
       }
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a code that waits for a password is over when the password changes, by a person or from the command line',
+    { tags: ['dashboard.second-factor', 'dashboard.password'] },
+    async () => {
+      const { key } = await setUp();
+      const one = stranger();
+      await one.signIn(person);
+      const persons = createPersonRegistry(database.poolAs('docket_operator', 1), movableClock());
+      await persons.setPassword(person, await hashPassword('another phrase of words'));
+      expect((await one.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
+      expect(await isIn(one)).toBe(false);
       expect(errors).toEqual([]);
     },
   );

@@ -1,13 +1,19 @@
-import { hash } from 'node:crypto';
+import { hash, scrypt } from 'node:crypto';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { HashingQueue } from '#api/dashboard/session/hashing-queue.ts';
-import type { Person } from '#shared/persons/roles.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { hashPassword } from '#shared/persons/password-hash.ts';
+import { writePassword } from '#shared/persons/postgres/logins.ts';
+import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { buildTestApp } from '#test/support/app.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { formTokenOf, newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
+
+vi.mock('node:crypto', { spy: true });
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -60,21 +66,19 @@ describe('signing in', () => {
   );
 
   it(
-    'one password is hashed for each attempt: also for an address that is not known, and one that has chosen no password',
+    'a password is hashed as often for an address that is not known, and for one that has chosen none, as for one that has',
     { tags: ['dashboard.sign-in', 'dashboard.brute-force'] },
     async () => {
       const invited = await newPerson(database.pool, [
         { kind: 'organisation', orgId, role: 'member' },
       ]);
       await database.pool.query('delete from persons.login where person_id = $1', [invited.id]);
-      const hashed = vi.spyOn(HashingQueue.prototype, 'run');
       for (const { email } of [owner, invited, { email: 'nobody@person.example' }]) {
-        hashed.mockClear();
+        vi.mocked(scrypt).mockClear();
         const visitor = browser({ address: '192.0.2.80' });
         expect((await visitor.signIn({ email }, 'not the password at all')).statusCode).toBe(401);
-        expect(hashed, email).toHaveBeenCalledTimes(1);
+        expect(vi.mocked(scrypt).mock.calls.length, email).toBe(1);
       }
-      hashed.mockRestore();
     },
   );
 
@@ -405,6 +409,89 @@ describe('passwords', () => {
   );
 
   it(
+    'a new password ends the links to another that are on their way',
+    { tags: ['dashboard.password'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      const visitor = browser({ address: '192.0.2.22' });
+      const links: string[] = [];
+      const forgot = '/dashboard/password/forgot';
+      for (let i = 0; i < 2; i += 1) {
+        await visitor.send(forgot, forgot, { email: person.email });
+        await until(async () => {
+          const newest = await newestLink(person);
+          if (!links.includes(newest)) links.push(newest);
+          return links.length > i;
+        });
+      }
+      const resets = links.map((link, i) =>
+        browser({ address: `192.0.2.${23 + i}` }).send(link, '/dashboard/password/reset', {
+          token: new URL(link, 'https://x').searchParams.get('token')!,
+          password: `phrase of words ${i}`,
+        }),
+      );
+      const statuses = (await Promise.all(resets)).map(({ statusCode }) => statusCode);
+      expect(statuses.toSorted()).toEqual([303, 400]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['a session', false, 'persons.session where person_id = $1'],
+    ['a wait for a code', true, 'persons.verification where value = $1'],
+  ])(
+    'the old password opens nothing once another is being set, though it was right when it was compared: %s',
+    { tags: ['dashboard.password', 'dashboard.sign-in'] },
+    async (_what, hasSecondFactor, kept) => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      await database.pool.query('update persons.person set two_factor_enabled = $2 where id = $1', [
+        person.id,
+        hasSecondFactor,
+      ]);
+      const password = await hashPassword('another phrase of words');
+      await inTransaction(database.pool, async (client) => {
+        await writePassword(client, systemSurroundings, person.id, password);
+        const answer = browser({ address: '192.0.2.26' }).signIn(person);
+        let isAnswered = false;
+        void answer.then(() => (isAnswered = true));
+        await until(async () => isAnswered || (await waitsForLock()));
+        return () => answer;
+      }).then(async (answer) => expect((await answer()).statusCode).toBe(401));
+      expect((await database.pool.query(`select from ${kept}`, [person.id])).rowCount).toBe(0);
+    },
+  );
+
+  it(
+    'a session that is being opened while another password is set ends with those that are open',
+    { tags: ['dashboard.password', 'dashboard.session'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      const persons = createPersonRegistry(database.poolAs('docket_operator', 1), movableClock());
+      const password = await hashPassword('another phrase of words');
+      const set = await inTransaction(database.pool, async (client) => {
+        await client.query('select from persons.login where person_id = $1 for share', [person.id]);
+        const setting = persons.setPassword(person, password);
+        await until(waitsForLock);
+        await client.query(
+          `insert into persons.session (id, person_id, token, expires_at, created_at)
+           values ('opened', $1, 'opened', now() + interval '1 hour', now())`,
+          [person.id],
+        );
+        return () => setting;
+      });
+      await set();
+      const open = 'select from persons.session where person_id = $1';
+      expect((await database.pool.query(open, [person.id])).rowCount).toBe(0);
+    },
+  );
+
+  it(
     'asking for a link says the same for an address without an account',
     { tags: ['dashboard.password'] },
     async () => {
@@ -500,6 +587,14 @@ describe('forms', () => {
     expect(reply.headers['content-type']).toContain('text/html');
   });
 });
+
+/** Whether a statement waits for a row of this database that another holds. */
+async function waitsForLock(): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rowCount! > 0;
+}
 
 /** The address that the newest letter to a person leads to. */
 async function newestLink({ email }: Person): Promise<string> {
