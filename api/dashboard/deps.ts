@@ -103,6 +103,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     flash,
     publicUrl,
     secret,
+    supportEmail: options.supportEmail,
     now: () => surroundings.now(),
     takeAttempts,
     confirmEmail: (personId) => persons.confirmEmail(personId),

@@ -3,6 +3,7 @@ import type { Person } from '#shared/persons/roles.ts';
 import type { SecondFactors } from '#shared/persons/postgres/second-factors.ts';
 import { appUri, base32, isAppCode, stepOfCode } from './app-code.ts';
 import type { Flash } from './flash.ts';
+import { PageError } from '../page-error.ts';
 import { createMarks } from './secrets.ts';
 
 /** RFC 4226, 4: as long as the hash. */
@@ -16,15 +17,21 @@ export interface SecondFactorParts {
   /** Seals the secrets of apps. */
   flash: Flash;
   secret: string;
+  /** Whom a person writes to whose second factor is lost. */
+  supportEmail: string;
   now: () => number;
 }
 
 /** Codes of authenticator apps (RFC 6238), and recovery codes in place of them. Each works once. */
-export function createSecondFactor({ secondFactors, flash, secret, now }: SecondFactorParts) {
+export function createSecondFactor(parts: SecondFactorParts) {
+  const { secondFactors, flash, secret, supportEmail, now } = parts;
   const marks = createMarks('recovery codes', secret);
-  const markOf = (personId: string, code: string): string => marks.of(`${personId} ${code}`);
+  const markOf = (personId: string, code: string): string => marks.of(`${personId} ${plain(code)}`);
   const sealedFor = (personId: string): string => `second factor of ${personId}`;
   return {
+    /** Whether this looks like a code of an app, of which there are few enough to try. */
+    isOfApp: (typed: string): boolean => isAppCode(plain(typed)),
+
     /** A secret for an app, and recovery codes, which count when a code of the app has come; null for a person with some that do. */
     async begin({ id, email }: Person) {
       const key = randomBytes(SECRET_BYTES);
@@ -39,22 +46,34 @@ export function createSecondFactor({ secondFactors, flash, secret, now }: Second
 
     /** Takes a code of an app, with which what has begun counts; of one that counts, a recovery code too. */
     async take(personId: string, typed: string, state: 'counts' | 'begun'): Promise<boolean> {
-      const code = typed.replaceAll(/\s/g, '');
+      const sealed = await secondFactors.secretOf(personId, state);
+      if (sealed === undefined) return false;
+      const key = flash.open(sealedFor(personId), sealed);
+      // With another SESSION_SECRET no code counts any more. What had only begun is begun again.
+      if (key === null && state === 'counts') throw lost(supportEmail);
+      if (key === null) return false;
+      const code = plain(typed);
       if (!isAppCode(code)) {
         // A recovery code shows nothing of the app.
         return (
           state === 'counts' && secondFactors.takeRecoveryCode(personId, markOf(personId, code))
         );
       }
-      const sealed = await secondFactors.secretOf(personId, state);
-      if (sealed === undefined) return false;
-      const key = flash.open(sealedFor(personId), sealed);
-      if (key === null) throw new Error('a second factor was sealed with another SESSION_SECRET');
       const step = stepOfCode(Buffer.from(key, 'hex'), code, now());
       return step !== undefined && secondFactors.takeStep(personId, sealed, step);
     },
   };
 }
+
+/** A code without what people type to read it by: recovery codes in capitals too, and hyphens and spaces. */
+const plain = (typed: string): string => typed.toLowerCase().replaceAll(/[\s\p{Pd}]/gu, '');
+
+const lost = (supportEmail: string): PageError =>
+  new PageError(
+    503,
+    'Your second factor has to be reset',
+    `The service can no longer read it, and takes no code of it. Write to ${supportEmail}; once it is reset, your password lets you in.`,
+  );
 
 const newRecoveryCode = (): string =>
   base32(randomBytes(RECOVERY_CODE_BYTES))

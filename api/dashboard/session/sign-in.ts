@@ -51,8 +51,11 @@ const LINK_MS = HOUR_MS;
 const CHALLENGE_MS = 10 * MINUTE_MS;
 /** Codes for one password that was right: the next would be tried when it waits no longer. */
 const CODES_OF_CHALLENGE: Attempts = { burst: 5, intervalMs: CHALLENGE_MS };
-/** Codes of one person, by those who have the password: some slips, and then few. */
-const CODES_OF_PERSON: Attempts = { burst: 10, intervalMs: 90_000 };
+/**
+ * Codes of the app of one person, by those who have the password. Of a million codes three are right at a time: who tries
+ * one an hour for a year finds one with a chance of 1 in 38. A recovery code is found by no number of tries.
+ */
+const APP_CODES_OF_PERSON: Attempts = { burst: 20, intervalMs: HOUR_MS };
 const USER_AGENT_LENGTH_MAX = 300;
 
 /**
@@ -180,7 +183,7 @@ export function openSignIn(options: SignInOptions) {
       sessions.confirm(sessionId, proof === 'password' ? proof : 'more than a password'),
 
     /** Opens the session of a person whose password was right, by a code of their app or one of their recovery codes. */
-    async signInWithCode(code: string, visitor: Visitor): Promise<Kept | 'refused'> {
+    async signInWithCode(code: string, visitor: Visitor): Promise<Kept | 'refused' | 'too many'> {
       const token = challengeCookie.read(visitor.cookie);
       if (token === undefined) return 'refused';
       const challenge = nameOf('code', token);
@@ -188,11 +191,12 @@ export function openSignIn(options: SignInOptions) {
       // Read while the challenge stands, which another password ends: it is the one that was right.
       const password = personId && (await logins.of(personId))?.password;
       if (!personId || !password) return 'refused';
-      const mayTry = await options.takeAttempts([
-        [`codes of ${challenge}`, CODES_OF_CHALLENGE],
-        [`codes of ${personId}`, CODES_OF_PERSON],
-      ]);
-      if (!mayTry || !(await secondFactor.take(personId, code, 'counts'))) return 'refused';
+      const { takeAttempts } = options;
+      if (!(await takeAttempts([[`codes of ${challenge}`, CODES_OF_CHALLENGE]]))) return 'refused';
+      const isOfApp = secondFactor.isOfApp(code);
+      if (isOfApp && !(await takeAttempts([[`codes of ${personId}`, APP_CODES_OF_PERSON]])))
+        return 'too many';
+      if (!(await secondFactor.take(personId, code, 'counts'))) return 'refused';
       if ((await errands.take(challenge)) === undefined) return 'refused';
       const opened = await openedBy(password, { personId, confirmedAt: now() }, visitor);
       if (opened === null) return 'refused';

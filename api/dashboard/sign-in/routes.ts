@@ -128,6 +128,11 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
     if (opened === 'refused') {
       return again('The code is wrong, was used before, or comes too late: then begin again.', 401);
     }
+    if (opened === 'too many') {
+      const problem =
+        'Too many codes of your app were tried: it is one an hour now. Use a recovery code or a passkey.';
+      return again(problem, 429);
+    }
     void reply.header('set-cookie', opened.cookies);
     return seeOther(reply, to);
   });

@@ -170,11 +170,11 @@ describe('a second factor', () => {
   );
 
   it(
-    'who has the password alone tries ten codes and then few, however often they sign in',
+    'who has the password alone tries twenty codes of the app and then one an hour, however often they sign in; a recovery code still lets in',
     { tags: ['dashboard.second-factor', 'dashboard.brute-force'] },
     async () => {
       const { key, recovery } = await setUp();
-      for (let i = 0; i < 2; i += 1) {
+      for (let i = 0; i < 4; i += 1) {
         const guesser = stranger();
         await guesser.signIn(person);
         for (let j = 0; j < 5; j += 1) {
@@ -184,10 +184,37 @@ describe('a second factor', () => {
       }
       const late = stranger();
       await late.signIn(person);
-      for (const code of [codeOf(key), recovery[0]!]) {
-        expect((await late.send(CODE, CODE, { code })).statusCode).toBe(401);
-      }
+      const refused = await late.send(CODE, CODE, { code: codeOf(key) });
+      expect([refused.statusCode, refused.payload]).toEqual([
+        429,
+        expect.stringContaining('one an hour'),
+      ]);
+      // An hour for each but the first that was tried at once, of 20.
+      const { rows } = await database.pool.query<{ hours: number }>(
+        `select extract(epoch from max(due_at) - now())::float8 / 3600 as hours from persons.rate`,
+      );
+      expect(Math.ceil(rows[0]!.hours)).toBe(20);
+      expect((await late.send(CODE, CODE, { code: recovery[0]! })).statusCode).toBe(303);
       expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a code is taken as a person types it: recovery codes in capitals, and both with other hyphens and spaces or none',
+    { tags: ['dashboard.second-factor'] },
+    async () => {
+      const { key, recovery } = await setUp();
+      const app = codeOf(key);
+      for (const code of [
+        recovery[0]!.toUpperCase(),
+        recovery[1]!.replaceAll('-', ''),
+        ` ${recovery[2]!.replaceAll('-', ' ')} `,
+        `${app.slice(0, 3)}-${app.slice(3)}`,
+      ]) {
+        const one = stranger();
+        await one.signIn(person);
+        expect((await one.send(CODE, CODE, { code })).statusCode, code).toBe(303);
+      }
     },
   );
 
@@ -203,6 +230,23 @@ describe('a second factor', () => {
       expect((await one.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
       expect(await isIn(one)).toBe(false);
       expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'that was set up with another SESSION_SECRET is said to be lost, with the way back in, wherever a code is asked for',
+    { tags: ['dashboard.second-factor'] },
+    async () => {
+      const { key, recovery } = await setUp();
+      const other = await openDashboardEdge(database);
+      const one = other.browser({ address: '198.51.100.250' });
+      await one.signIn(person);
+      for (const code of [codeOf(key), recovery[0]!]) {
+        const told = await one.send(CODE, CODE, { code });
+        expect(told.statusCode, code).toBe(503);
+        expect(told.payload).toContain('support@docket.example');
+      }
+      expect(other.errors).toEqual([]);
     },
   );
 
