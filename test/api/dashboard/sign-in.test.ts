@@ -466,6 +466,30 @@ describe('passwords', () => {
   );
 
   it(
+    'the old password sets no other once another is being set, though it was right when it was compared',
+    { tags: ['dashboard.password'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      const visitor = browser({ address: '192.0.2.27' });
+      await visitor.signIn(person);
+      const mine = 'the phrase of its owner';
+      const password = await hashPassword(mine);
+      const answer = await inTransaction(database.pool, async (client) => {
+        await writePassword(client, systemSurroundings, person.id, password);
+        const page = '/dashboard/account';
+        const fields = { current: PASSWORD, password: 'the phrase of another' };
+        const changing = visitor.send(page, `${page}/password`, fields);
+        await until(waitsForLock);
+        return () => changing;
+      });
+      expect((await answer()).statusCode).not.toBe(303);
+      expect((await browser({ address: '192.0.2.28' }).signIn(person, mine)).statusCode).toBe(303);
+    },
+  );
+
+  it(
     'a session that is being opened while another password is set ends with those that are open',
     { tags: ['dashboard.password', 'dashboard.session'] },
     async () => {
