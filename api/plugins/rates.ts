@@ -36,7 +36,7 @@ declare module 'fastify' {
 
 export interface RatesOptions {
   buckets: Pick<Buckets, 'take' | 'look'>;
-  /** Redis could not be asked: the request passes, because what it asks for stands in PostgreSQL. */
+  /** Redis could not be asked: the process counts the request by itself. */
   onError: (error: unknown) => void;
 }
 
@@ -114,6 +114,8 @@ const OUTAGES: ReadonlySet<string> = new Set(['internal_error', 'dispatch_unavai
 export class Organisations {
   readonly #buckets: RatesOptions['buckets'];
   readonly #refusals: Refusals;
+  /** What is counted while Redis cannot be asked, at each rate that there is. */
+  readonly #alone = new Map<string, MemoryRates>();
   readonly #unknown: (error: unknown) => undefined;
 
   constructor({ buckets, onError }: RatesOptions, refusals: Refusals) {
@@ -155,12 +157,20 @@ export class Organisations {
     const { credential } = request;
     const rate = kind === 'reads' ? credential.limits : CHANGES;
     const state = await this.#buckets.take(credential, kind, rate).catch(this.#unknown);
+    // While Redis cannot be asked each process counts by itself: a flood that keeps it from answering passes no limit.
+    if (state === undefined) return refusal(this.#takeAlone(`${kind} ${credential.orgId}`, rate));
     // Of inference its answer says other limits, when it is sent.
-    if (state === undefined) return undefined;
     const said = classOf(request) === 'inference' ? undefined : state;
     const refused = refusal(state.waitMs, said);
     if (refused === undefined && said !== undefined) void reply.headers(rateHeaders(said));
     return refused;
+  }
+
+  #takeAlone(name: string, rate: Rate): number {
+    const key = `${rate.requestsPerSecond} ${rate.burst}`;
+    const rates = this.#alone.get(key) ?? new MemoryRates(rate);
+    this.#alone.set(key, rates);
+    return rates.take(name);
   }
 
   /** To be called behind `authenticate`, which has counted what it refuses. */
@@ -208,6 +218,8 @@ export class Refusals {
   readonly #now: () => number;
   /** When an organisation or a key has earned what was refused to it. */
   readonly #due = new SecondChanceMap<number>(CALLERS_MAX);
+  /** What admission has refused a key with for its rate, and until when it would again. */
+  readonly #over = new SecondChanceMap<{ until: number; fault: Fault }>(CALLERS_MAX);
 
   /** `now` in monotonic milliseconds. */
   constructor(now: () => number = () => performance.now()) {
@@ -216,6 +228,9 @@ export class Refusals {
 
   /** What a request is refused with when too many before it were; its answer then names the limit that it waits for longest. */
   refusalOf({ credential }: FastifyRequest): Refusal | undefined {
+    const over = this.#over.get(credential.keyId);
+    const overMs = over === undefined ? 0 : over.until - this.#now();
+    if (overMs > 0) return (heldMs) => again(over!.fault, overMs - heldMs);
     let longestMs = 0;
     let state: RateState | undefined;
     for (const [name, { requestsPerSecond, burst }] of refusalRatesOf(credential)) {
@@ -228,10 +243,15 @@ export class Refusals {
     return refusal(longestMs, state);
   }
 
-  count({ status, code }: Fault, request: FastifyRequest): void {
-    if (status < 400 || status >= 500 || status === 429 || FORBIDDEN.has(code)) return;
+  count(fault: Fault, request: FastifyRequest): void {
+    const { status, code, holdsUntilThen, retryAfterMs = 0 } = fault;
     const { credential } = request;
     if (credential === null || classOf(request) !== 'inference') return;
+    if (holdsUntilThen) {
+      this.#over.set(credential.keyId, { until: this.#now() + retryAfterMs, fault });
+      return;
+    }
+    if (status < 400 || status >= 500 || status === 429 || FORBIDDEN.has(code)) return;
     const { bytes = 0 } = (request.body ?? {}) as { bytes?: number };
     const weight = Math.max(1, Math.ceil(bytes / BYTES_OF_REFUSAL));
     for (const [name, { requestsPerSecond }] of refusalRatesOf(credential)) {
@@ -239,6 +259,11 @@ export class Refusals {
       this.#due.set(name, from + (weight * 1_000) / requestsPerSecond);
     }
   }
+}
+
+/** A refusal that another request is given, so much later. */
+function again({ code, message, headers }: Fault, retryAfterMs: number): Fault {
+  return new Fault(code, { message, headers, retryAfterMs: Math.max(1, Math.ceil(retryAfterMs)) });
 }
 
 /** Refusals of good keys, which are counted where they are made. */

@@ -18,6 +18,8 @@ interface FaultDetails {
   cause?: unknown;
   /** The request has a receipt all the same, or will have one. */
   hasReceipt?: boolean;
+  /** All that its key asks before `retryAfterMs` is over is refused with the same. */
+  holdsUntilThen?: boolean;
   /** Further answer headers that belong to this refusal (limits). */
   headers?: Readonly<Record<string, string>>;
 }
@@ -49,6 +51,8 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
   readonly param: string | null;
   readonly retryAfterMs: number | undefined;
   readonly hasReceipt: boolean;
+  /** All that its key asks before `retryAfterMs` is over is refused with the same. */
+  readonly holdsUntilThen: boolean;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: C, ...[details = {}]: DetailsOf<C>) {
@@ -63,6 +67,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
     this.param = details.param ?? row.param ?? null;
     this.retryAfterMs = details.retryAfterMs ?? row.retryAfterMs;
     this.hasReceipt = details.hasReceipt ?? false;
+    this.holdsUntilThen = details.holdsUntilThen ?? false;
     this.headers = details.headers ?? {};
   }
 

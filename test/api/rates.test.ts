@@ -105,7 +105,9 @@ describe('every route', () => {
         expectRefusal(answer, 'requests_per_second_exceeded');
         if (kind === 'address') expect(taken).toEqual([]);
         else {
-          expect(answer.headers.get('retry-after-ms')).toBe('1500');
+          // Some of so many refusals of one caller have waited for their turn.
+          const afterMs = Number(answer.headers.get('retry-after-ms'));
+          expect(afterMs > 0 && afterMs <= 1_500).toBe(true);
           const rate = kind === 'reads' ? [70, 220] : [1, 100];
           expect(taken, `${method} ${path}`).toEqual([['org_rates', bucket, ...rate]]);
           expect(answer.headers.get('x-ratelimit-limit-requests')).toBe(String(rate[0]));

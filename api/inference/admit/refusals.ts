@@ -43,6 +43,9 @@ export function refusalOf(
   if (admission.verdict === 'reused') return new Fault(CODES.reused, { headers });
   const details = { headers, retryAfterMs: admission.retryMs };
   if (admission.verdict === 'waiters') return new Fault(CODES.waiters, { ...details, ...WAITING });
+  // No bucket is filled by anything but time.
+  if (admission.verdict === 'rate')
+    return new Fault(CODES.rate, { ...details, holdsUntilThen: true });
   if (admission.verdict !== 'saturated') return new Fault(CODES[admission.verdict], details);
   return regionFault('saturated', pin, details);
 }

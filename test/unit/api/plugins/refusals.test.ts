@@ -1,0 +1,65 @@
+import type { FastifyRequest } from 'fastify';
+import { expect, it } from 'vitest';
+import { Organisations, Refusals } from '#api/plugins/rates.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+
+const requestOf = (keyId: string, method = 'POST'): FastifyRequest =>
+  ({
+    method,
+    is404: false,
+    body: {},
+    routeOptions: {
+      config: { scope: method === 'POST' ? 'inference:write' : 'service:read' },
+      schema: method === 'POST' ? { rawBody: {} } : {},
+    },
+    credential: { keyId, orgId: 'org_1', limits: PLAN_LIMITS.audit, keyLimit: null },
+  }) as unknown as FastifyRequest;
+
+const REFUSED = new Fault('requests_per_second_exceeded', {
+  retryAfterMs: 800,
+  headers: { 'x-ratelimit-limit-requests-day': '5000' },
+  holdsUntilThen: true,
+});
+
+it('a key that admission has refused for its rate is refused from memory until that would let it pass, and no other key is', () => {
+  let now = 1_000;
+  const refusals = new Refusals(() => now);
+  refusals.count(REFUSED, requestOf('key_1'));
+  now += 300;
+  const refused = refusals.refusalOf(requestOf('key_1'))!(200);
+  expect(refused).toMatchObject({
+    code: 'requests_per_second_exceeded',
+    retryAfterMs: 300,
+    headers: REFUSED.headers,
+    holdsUntilThen: false,
+  });
+  // What is said of memory says nothing new.
+  refusals.count(refused, requestOf('key_1'));
+  expect(refusals.refusalOf(requestOf('key_2'))).toBeUndefined();
+  now += 500;
+  expect(refusals.refusalOf(requestOf('key_1'))).toBeUndefined();
+});
+
+it('a refusal that waits for another request holds up nothing else of its key', () => {
+  const refusals = new Refusals(() => 0);
+  const waiting = new Fault('requests_per_second_exceeded', { retryAfterMs: 1_000 });
+  refusals.count(waiting, requestOf('key_1'));
+  expect(refusals.refusalOf(requestOf('key_1'))).toBeUndefined();
+});
+
+it('while Redis does not answer, a process counts what an organisation reads at its rate by itself', async () => {
+  const buckets = {
+    take: () => Promise.reject(new Error('Command timed out')),
+    look: () => Promise.reject(new Error('Command timed out')),
+  };
+  const organisations = new Organisations({ buckets, onError: () => {} }, new Refusals());
+  const { burst } = PLAN_LIMITS.audit;
+  const reply = { headers() {} } as never;
+  const taken: unknown[] = [];
+  for (let i = 0; i < burst + 20; i += 1) {
+    taken.push(await organisations.take(requestOf('key_1', 'GET'), reply));
+  }
+  expect(taken.slice(0, burst).every((refusal) => refusal === undefined)).toBe(true);
+  expect(taken.slice(burst).some((refusal) => refusal !== undefined)).toBe(true);
+});
