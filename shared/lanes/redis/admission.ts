@@ -102,6 +102,8 @@ const BYTES_PER_MS = 16_384;
 /** A timer may fire this much early. */
 const TIMER_SLACK_MS = 5;
 
+const TOO_LATE = 'Redis did not answer a request for admission in time';
+
 /** What the script is asked: to admit a request, to record the refusal of one, for its arrival or for its claim alone. */
 interface Asked {
   request: AdmissionRequest;
@@ -205,7 +207,7 @@ export class Admissions {
       // Where it was this process that had no time, the answer is there and unread: it is read before this.
       last = setImmediate(() => {
         isOver = true;
-        reject(new Error('Redis did not answer a request for admission in time'));
+        reject(new Error(TOO_LATE));
       });
     }, patienceMs);
     const answered = (admission: Admission | null): void => {
@@ -231,7 +233,9 @@ export class Admissions {
     if (first[0] !== 'late') return readVerdict(first, asked.request);
     // When it is not, Redis's clock has been set, or another node answers: it is taken at its word.
     this.#clocks?.of(asked.request.entry.shard).reset(Number(first[5]));
-    return readVerdict(await this.#run(asked, until), asked.request);
+    const second = await this.#run(asked, until);
+    if (second[0] === 'late') throw new Error(TOO_LATE);
+    return readVerdict(second, asked.request);
   }
 
   async #run({ request, written, refused, what }: Asked, until: number): Promise<ScriptResult> {

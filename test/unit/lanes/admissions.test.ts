@@ -5,6 +5,22 @@ import { Admissions } from '#shared/lanes/redis/admission.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
 
 const LIMITS = { requestsPerSecond: 10, burst: 10, requestsPerDay: 100, concurrentStreams: 1 };
+const ENTRY = { id: 'req_1', orgId: 'org_1', shard: 0, region: 'eu-west', inbox: 'api-1' };
+const REQUEST = {
+  entry: { ...ENTRY, startedAt: 0, deadlineAt: 1_000 } as InferenceEntry,
+  body: '{}',
+  limits: LIMITS,
+  keyLimit: null,
+  regionCapacity: 1,
+  orgCapacity: 1,
+};
+
+it('a request for which Redis was too late twice fails as one that it did not answer in time', async () => {
+  const late = ['late', 0, 0, 0, 0, '5000', 'org'];
+  const seals = testSeals(newLaneKey());
+  const admissions = new Admissions({ admit: () => Promise.resolve(late) }, 1, seals);
+  await expect(admissions.admit(REQUEST)).rejects.toThrow('Redis did not answer');
+});
 
 it('a process that had no time itself still hears that a request was admitted: it does not refuse what runs', async () => {
   const admissions = new Admissions(
@@ -19,14 +35,5 @@ it('a process that had no time itself still hears that a request was admitted: i
     1,
     testSeals(newLaneKey()),
   );
-  const entry = { id: 'req_1', orgId: 'org_1', shard: 0, region: 'eu-west', inbox: 'api-1' };
-  const admission = admissions.admit({
-    entry: { ...entry, startedAt: 0, deadlineAt: 1_000 } as InferenceEntry,
-    body: '{}',
-    limits: LIMITS,
-    keyLimit: null,
-    regionCapacity: 1,
-    orgCapacity: 1,
-  });
-  await expect(admission).resolves.toMatchObject({ verdict: 'admitted' });
+  await expect(admissions.admit(REQUEST)).resolves.toMatchObject({ verdict: 'admitted' });
 });
