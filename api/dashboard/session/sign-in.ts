@@ -85,10 +85,13 @@ export function openSignIn(options: SignInOptions) {
 
   /** The one who is signed in, if this is their password, and its hash. */
   const signedInWith = async (password: string, visitor: Visitor) => {
+    const before = await session(visitor);
+    const kept = before && (await logins.of(before.person.id))?.password;
+    if (kept == null || !(await isRight(kept, password, visitor))) return null;
+    // Hashing waits for its turn: what ended the session meanwhile, or set another password, holds.
     const signedIn = await session(visitor);
-    const kept = signedIn && (await logins.of(signedIn.person.id))?.password;
-    if (signedIn === null || kept == null) return null;
-    return (await isRight(kept, password, visitor)) ? { ...signedIn, passwordHash: kept } : null;
+    const isStill = signedIn !== null && (await logins.of(signedIn.person.id))?.password === kept;
+    return isStill ? { ...signedIn, passwordHash: kept } : null;
   };
 
   const placed = (of: Opened, { address, userAgent }: Visitor) => {

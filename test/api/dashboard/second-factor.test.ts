@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { HashingQueue } from '#api/dashboard/session/hashing-queue.ts';
 import { hashPassword } from '#shared/persons/password-hash.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
@@ -77,6 +78,25 @@ beforeEach(async () => {
 });
 
 describe('a second factor', () => {
+  it(
+    'is not begun by a session that ended while its password was compared',
+    { tags: ['dashboard.second-factor', 'dashboard.session'] },
+    async () => {
+      vi.spyOn(HashingQueue.prototype, 'run').mockImplementationOnce(async (_caller, compare) => {
+        const result = await compare();
+        await database.pool.query('delete from persons.session where person_id = $1', [person.id]);
+        return result;
+      });
+      const { payload } = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
+      expect(payload).not.toContain('<svg class="qr"');
+      const { rows } = await database.pool.query(
+        'select from persons.two_factor where person_id = $1',
+        [person.id],
+      );
+      expect(rows).toEqual([]);
+    },
+  );
+
   it(
     'is on when a code of the app has come; then the password alone opens no page, and a code does',
     { tags: ['dashboard.second-factor', 'dashboard.sign-in'] },
