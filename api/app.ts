@@ -1,4 +1,3 @@
-import { parse } from 'node:querystring';
 import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions, showsHeldKey } from '#api/plugins/authenticate.ts';
@@ -7,6 +6,7 @@ import { boundConnections } from '#api/plugins/connections.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { errorAnswer } from '#api/plugins/error-envelope.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
+import { readNoFurtherParameters } from '#api/plugins/parameters.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { intake } from '#api/plugins/intake.ts';
 import { boundOpenRequests } from '#api/plugins/open-requests.ts';
@@ -23,7 +23,6 @@ import {
   faultOf,
   HEADERS_MAX,
   looksForPage,
-  PARAMETERS_MAX,
   replyWithError,
   sendFault,
 } from '#api/plugins/reply-with-error.ts';
@@ -133,12 +132,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     schemaController: { compilersFactory: { buildSerializer: serialisersOnUse } },
-    routerOptions: {
-      maxParamLength: PARAM_CHARS_MAX,
-      ignoreTrailingSlash: true,
-      // A request that has more is refused, by the first hook that knows its address.
-      querystringParser: (query) => parse(query, '&', '=', { maxKeys: PARAMETERS_MAX }),
-    },
+    routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
     // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
     http: {
       requireHostHeader: false,
@@ -183,6 +177,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     drain: (request, response) => drainage.add(request, response),
     held,
   });
+  readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.

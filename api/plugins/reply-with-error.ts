@@ -6,6 +6,7 @@ import { dotted } from '#shared/kernel/flaw.ts';
 import { notOffered } from '#api/openai/not-offered.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
+import { PARAMETERS_MAX, placeBeyond } from './parameters.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -79,15 +80,13 @@ const CODINGS_CHARS_MAX = 512;
 
 /** Far more than clients send and proxies add. Node reads one more. */
 export const HEADERS_MAX = 100;
-/** Far more than any route has. */
-export const PARAMETERS_MAX = 100;
 
 /** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
   if (raw.rawHeaders.length > 2 * HEADERS_MAX) {
     return new Fault('headers_too_large', { message: `More than ${HEADERS_MAX} headers came.` });
   }
-  if (hasTooManyParameters(url)) {
+  if (placeBeyond(url) !== -1) {
     const message = `The address has more than ${PARAMETERS_MAX} parameters.`;
     return new Fault('invalid_url', { message });
   }
@@ -95,12 +94,6 @@ function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
     return new Fault('invalid_url', { message: 'The address holds a NUL character.' });
   }
   return refusedHost(raw) ?? refusedFraming(raw) ?? refusedCoding(raw);
-}
-
-function hasTooManyParameters(url: string): boolean {
-  let found = 0;
-  for (let at = url.indexOf('?'); at !== -1; at = url.indexOf('&', at + 1)) found += 1;
-  return found > PARAMETERS_MAX;
 }
 
 function refusedHost({ headers: { host }, httpVersion }: IncomingMessage): Fault | undefined {

@@ -149,6 +149,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   // Refused for ever: of who asks again as soon as it is told to wait.
   'unknown addresses': repeating('/x'),
   'long queries': repeating(`/x?${Array.from({ length: 2_000 }, (_, i) => `a${i}=`).join('&')}`),
+  'a key over its rate': {
+    pace: { atOnce: 400 },
+    open: ({ key }) => {
+      const asked = chatOf('hello');
+      return () => ({ ...withKey(key), path: '/v1/chat/completions', body: asked });
+    },
+  },
   // As many as node reads at once.
   'requests ahead': { ...repeating('/', 20), ahead: 2_520 },
   'docs without gzip': {
