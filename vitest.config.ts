@@ -43,10 +43,24 @@ export default defineConfig({
           isolate: false,
           // Properties make much that is dropped at once: a young generation with room for it costs less to collect.
           execArgv: ['--max-semi-space-size=64'],
-          maxWorkers: 2,
+          // More than the cores of the smallest machine this runs on: a quarter of the time some wait for a deadline.
+          maxWorkers: 3,
           // Only a hang takes this long, on any machine.
           testTimeout: 20_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'programs',
+          include: ['test/programs/**/*.test.ts'],
+          setupFiles: ['test/support/set-up.ts'],
+          isolate: false,
+          maxWorkers: stores.maxWorkers,
+          testTimeout: stores.testTimeout,
+          hookTimeout: stores.hookTimeout,
+          // What they wait for are other programs: they fill what those leave that start the product.
+          sequence: { groupOrder: 1 },
         },
       },
       {

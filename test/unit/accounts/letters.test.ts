@@ -6,6 +6,7 @@ import { describeFailure, draftOfKeyAct, waitAfterFailure } from '#shared/accoun
 import { named } from '#shared/kernel/plain-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import * as personLetters from '#shared/persons/letters.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
 import { runs } from '#test/support/depth.ts';
 
 const REVOKED = {
@@ -33,7 +34,7 @@ describe('an e-mail that cannot be sent', () => {
 describe('why an e-mail could not be sent', () => {
   it('is told on one line of 500 characters at most, with any words of the mail server', () => {
     assert(
-      property(string({ unit: 'binary' }), nat(100), (said, times) => {
+      property(string({ unit: anyCharacter }), nat(100), (said, times) => {
         const shown = describeFailure(new Error(said.repeat(times)));
         return shown.length <= 500 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(shown);
       }),
@@ -333,7 +334,7 @@ describe('names and reasons in letters', () => {
       }
     }
     assert(
-      property(string({ unit: 'binary' }), string({ unit: 'binary' }), (before, after) =>
+      property(string({ unit: anyCharacter }), string({ unit: anyCharacter }), (before, after) =>
         lettersOf(`${before}://${after}.example@`).every((text) => !LINK.test(text)),
       ),
       { numRuns: runs(250) },
@@ -390,7 +391,10 @@ describe('names and reasons in letters', () => {
     const folded = (text: string): string => text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
     assert(
       property(
-        oneof(string({ unit: odd, maxLength: 120 }), string({ unit: 'binary', maxLength: 120 })),
+        oneof(
+          string({ unit: odd, maxLength: 120 }),
+          string({ unit: anyCharacter, maxLength: 120 }),
+        ),
         (name) => {
           const shown = named(name);
           const inside = shown.slice(1, -1);
