@@ -83,7 +83,6 @@ async function run(
     if (isLarge && reply.raw.destroyed) return null;
     const reading = reader.read({ id, route, rawBody, headers, credential, now: deps.now() });
     const unrouted = reading instanceof Promise ? await reading : reading;
-    // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
       if (recalled !== null) {
@@ -99,6 +98,7 @@ async function run(
   }
   const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
+    // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
     return await admit(deps, allowed, prompt.forUpstream, await request.authenticateAgain());
   } finally {
     letGo(request);

@@ -4,7 +4,7 @@ import { type Setting, SETTINGS } from './settings.ts';
 /** The environment as a process gets it. An empty variable counts as one that is not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** This process's own environment. Nothing else in the repository reads `process.env`. */
+/** This process's own environment. Nothing else of the product reads `process.env`, but for `cli/start.js`, which runs before it. */
 export function readEnvironment(): Environment {
   return { ...process.env };
 }

@@ -156,7 +156,7 @@ export const SETTINGS = {
     'RECEIPT_WAIT_MS',
     integer(1, 60_000),
     '2000',
-    'How long an answer waits for its signed receipt before it goes out with a degraded one.',
+    'How long an answer waits for its signed receipt before it goes out with a pending one.',
   ),
   upstreamTimeoutMs: setting(
     'UPSTREAM_TIMEOUT_MS',

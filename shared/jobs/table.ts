@@ -43,8 +43,8 @@ const PURGE = {
 
 /**
  * Every kind of job, once. A queue has the name of its row, and the role that it names does not compile without its handler.
- * A job that is scheduled is also the
- * fallback of one that is asked for: what a lost job has left undone, the next round finds.
+ * A job that is scheduled is also the fallback of one that is asked for: what a lost job has left undone, the next round
+ * finds.
  */
 export const JOBS = {
   /** Screens one applicant; normally sub-second, so an applicant sees the outcome at once. */

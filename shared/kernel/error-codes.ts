@@ -266,7 +266,7 @@ const STABLE = {
     message: 'The upstream provider is limiting requests. Try again shortly.',
   }),
   worker_lost: row('inference_error', 502, true, {
-    when: 'The process that ran the request died more than once.',
+    when: 'The process that ran the request died: after its stream had begun, or more than once.',
     advice:
       'Send it again with backoff; if one particular request always ends so, write to support with its id.',
     message: 'The process that ran this request was lost. Try again.',
@@ -292,10 +292,11 @@ const STABLE = {
     sample: { supportEmail: APPEAL_SAMPLE.supportEmail },
   }),
   region_degraded: row('region_unavailable', 503, true, {
-    when: 'The pinned region is in incident mode; or every region that has the model is, or is served by no worker.',
+    when: 'The pinned region is in incident mode, its upstreams are cut off after failures, or no worker serves it; or so is every region that has the model.',
     advice:
       'Wait as long as `retry-after` says, or send it without a pinned region: it then goes where the model can be had.',
-    message: '{where} is in incident mode.',
+    message:
+      '{where} takes no requests now: it is in incident mode, its upstreams fail, or no worker serves it.',
     sample: { where: 'The region eu-west' },
     // The circuit breaker tries an endpoint again after about as long.
     retryAfterMs: 10_000,

@@ -11,13 +11,12 @@ import {
   type ModelRecord,
   type Precision,
   PRECISIONS,
+  SIZE_B_MAX,
   type ValueOrRange,
 } from './factor-set.ts';
 import type { Formula } from './formula.ts';
 import type { Figure, InputList } from './input-list.ts';
 
-/** No model has more; a larger count is one that was not given in billions. */
-const SIZE_B_MAX = 100_000;
 /** The fit was made on batches up to 2,000; no replica runs more than this. */
 const BATCH_MAX = 100_000;
 const GPUS_MAX = 10_000;

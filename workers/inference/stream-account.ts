@@ -1,6 +1,6 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
-import { isFinished } from './finish.ts';
+import { isFinished } from './finish-reason.ts';
 import { GrowingText } from './growing-text.ts';
 import { isObject, type JsonObject, listOf, placeOf } from '#shared/kernel/json-object.ts';
 import { ToolCalls } from './tool-calls.ts';

@@ -13,7 +13,7 @@ import {
   UpstreamError,
   type UpstreamFailure,
 } from './providers/upstream-failure.ts';
-import { isFinished } from './finish.ts';
+import { isFinished } from './finish-reason.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { withArgumentsAsText } from './tool-calls.ts';

@@ -10,7 +10,7 @@ import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { Routed } from '../route.ts';
 import { pinOf } from './refusals.ts';
 
-/** Regions that are tried after the first: each may take as long as its upstreams do to fail. */
+/** Regions that a worker may hand the request on to: each may take as long as its upstreams do to fail. */
 const MOVES_MAX = 2;
 /** A promotion takes a few of these. */
 const OUTAGE_RETRY_MS = 1_000;

@@ -7,7 +7,7 @@ import { type Act, afterEvent, begun, type ExchangeEvent, type LanePlace } from 
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
 const PATIENCE_MS = 5_000;
 
-/** The callbacks by which the holder of a client connection hears of its request. Exactly one of `done`, `failed`, `settled` ends it. */
+/** The callbacks by which the holder of a client connection hears of its request. At most one of `done`, `failed`, `settled` is called. */
 export interface ExchangeSink {
   /**
    * Stream frames, ready for the socket. `taken` is to be called when the client has these and all before them, or will not
@@ -20,7 +20,7 @@ export interface ExchangeSink {
    */
   done(payload: string, receipt: string | null): void;
   failed(fault: Fault): void;
-  /** The identical request that this one waited for has its answer stored. The exchange stays open until that is sent. */
+  /** The identical request that this one waited for has its answer stored. The holder closes the exchange when that is sent. */
   settled(): void;
 }
 

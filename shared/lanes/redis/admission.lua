@@ -1,4 +1,5 @@
--- Admits one request, or refuses it, atomically: every check comes before the first write, so a refusal costs nothing.
+-- Admits one request, or refuses it, atomically: every check comes before anything is counted, so a refusal costs nothing.
+-- (What is over, leases and places, is dropped on the way.)
 --
 -- KEYS orgLimits      arrivals of the organisation, and requests of its day
 --      keyLimits      arrivals of the key

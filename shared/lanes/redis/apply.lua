@@ -1,5 +1,5 @@
--- Writes what a process has queued in one turn, all of it or nothing. What belongs to deliveries is written only while all
--- of them hold their entries, so a process that was stopped for so long that another took over can wake and write nothing.
+-- Writes what a process has queued in one turn, only while all deliveries that it belongs to hold their entries: so a process
+-- that was stopped for so long that another took over can wake and write nothing. All of it is written unless a command fails.
 -- Entries are acknowledged after everything else has succeeded.
 --
 -- KEYS  every key once, named below by its position

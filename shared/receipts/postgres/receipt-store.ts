@@ -29,8 +29,8 @@ const METERED: readonly GivenColumn<MeteredRun & { receiptId: string }>[] = [
 
 /**
  * One statement, so one transaction: the bodies, the derivation records that no receipt named before, the promises to
- * integrate them, and the promises to estimate degraded ones again, unless what they used is not known. The primary key on `entry_id` is the guard against a receipt being issued twice, however often the lane
- * delivers.
+ * integrate them, and the promises to estimate degraded ones again, unless what they used is not known. The primary key
+ * on `entry_id` is the guard against a receipt being issued twice, however often the lane delivers.
  */
 const commit = (name: string, more: string) =>
   statement(
