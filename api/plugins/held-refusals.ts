@@ -11,6 +11,15 @@ const REFUSALS: Rate = { requestsPerSecond: 32, burst: 32 };
 const HELD_MS_MAX = 8_000;
 /** Of all callers: with the largest headers and what is read ahead of a body some hundred megabytes. */
 const HELD_MAX = 2_048;
+/** What a proxy brings beyond these waits so long each, however few there are. */
+const PAUSE_MS = 1_000;
+/** And longer where there are more, so that no more are answered: at 0.06 ms each before routing, a sixteenth of a core. */
+const PAUSED_PER_SECOND = 1_024;
+/**
+ * As many as there are connections, on each of which a proxy has one request; the last waits for sixteen seconds, and
+ * proxies give up after thirty and more. Only a program on the machine itself that sends ahead comes to more.
+ */
+const PAUSED_MAX = 16_384;
 
 export interface HeldRefusalsOptions {
   /** Their connections are those of many callers, and stay open. */
@@ -31,8 +40,10 @@ function afterTime(ms: number, act: () => void): () => void {
 /**
  * Gives a caller that is over its rate so many refusals a second: beyond that a request waits for its refusal, and its
  * connection with it, so that asking again and again costs the client its time, and the process a few dozen answers a
- * second. Where too many wait already, of the caller or of all, the connection is closed; one that a proxy brings is
- * answered instead, since proxies take a server that closes their connections for one that has failed.
+ * second. Where too many wait already, of the caller or of all, the connection is closed; what a proxy brings is not, since
+ * proxies take a server that closes their connections for one that has failed: it waits a second or more outside of these
+ * shares. The machine itself counts as a proxy also where it forwards for no address: many proxies say of none, and what
+ * waits costs no more than what is closed.
  */
 export class HeldRefusals {
   readonly #isProxy: (address: string, hop: number) => boolean;
@@ -42,6 +53,7 @@ export class HeldRefusals {
   readonly #rates: MemoryRates;
   readonly #shares = new Shares(HELD_MAX);
   readonly #held = new Set<() => void>();
+  #paused = 0;
 
   constructor({
     trustedProxies,
@@ -76,12 +88,12 @@ export class HeldRefusals {
       goOn();
     } else if (waitMs <= HELD_MS_MAX && this.#shares.take(caller) === undefined) {
       this.#rates.spend(caller, 1);
-      this.#hold(caller, response, waitMs, goOn);
-    } else if (this.#isProxy(socket.remoteAddress ?? '', 0)) goOn();
-    else {
+      this.#hold(response, waitMs, goOn, () => this.#shares.giveBack(caller));
+    } else if (!this.#isProxy(socket.remoteAddress ?? '', 0)) {
       this.#onRefused('refusals');
       cutOff(socket);
-    }
+    } else if (this.#paused < PAUSED_MAX) this.#pause(response, goOn);
+    else goOn();
   }
 
   /** Answers all that wait. */
@@ -89,7 +101,20 @@ export class HeldRefusals {
     for (const letGo of this.#held) letGo();
   }
 
-  #hold(caller: string, response: ServerResponse, waitMs: number, goOn: () => void): void {
+  #pause(response: ServerResponse, goOn: () => void): void {
+    this.#paused += 1;
+    const waitMs = Math.max(PAUSE_MS, Math.ceil((this.#paused * 1_000) / PAUSED_PER_SECOND));
+    this.#hold(response, waitMs, goOn, () => {
+      this.#paused -= 1;
+    });
+  }
+
+  #hold(
+    response: ServerResponse,
+    waitMs: number,
+    goOn: () => void,
+    giveBack: () => void,
+  ): void {
     const letGo = (): void => {
       forget();
       goOn();
@@ -98,7 +123,7 @@ export class HeldRefusals {
     const forget = (): void => {
       cancel();
       this.#held.delete(letGo);
-      this.#shares.giveBack(caller);
+      giveBack();
       response.off('close', forget);
     };
     // An answer that waits for the one before it on its connection is not told when that closes, and goes with its time.

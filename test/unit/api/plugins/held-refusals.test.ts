@@ -32,3 +32,82 @@ it(
     expect(told.slice(32)).toEqual([40, 55]);
   },
 );
+
+/** Refusals of one caller that come from `remoteAddress`, all at once; says when each is answered, and how many were closed. */
+function giveAll(remoteAddress: string, count: number) {
+  let closed = 0;
+  const due: number[] = [];
+  const held = new HeldRefusals({
+    trustedProxies: ['203.0.113.1'],
+    onRefused: () => (closed += 1),
+    now: () => 0,
+    later: (ms) => {
+      due.push(ms);
+      return () => {};
+    },
+  });
+  let atOnce = 0;
+  for (let i = 0; i < count; i += 1) {
+    const socket = { destroyed: false, remoteAddress, destroy() {} };
+    const exchange = {
+      request: { socket } as unknown as IncomingMessage,
+      response: new EventEmitter() as ServerResponse,
+    };
+    held.give('a caller', exchange, () => (atOnce += 1));
+  }
+  return { atOnce, closed, inTurn: due.slice(0, 256), paused: due.slice(256), held };
+}
+
+it.each(['203.0.113.1', '127.0.0.1', '::1'])(
+  'what too many refusals of a caller come to behind a proxy is no more than a thousand and some a second: %s',
+  { tags: ['limits.addresses'] },
+  (remote) => {
+    const { atOnce, closed, inTurn, paused } = giveAll(remote, 32 + 256 + 4_096);
+    expect([atOnce, closed]).toEqual([32, 0]);
+    expect(inTurn.at(-1)).toBe(8_000);
+    expect(paused).toHaveLength(4_096);
+    const within = (from: number): number =>
+      paused.filter((ms) => ms > from && ms <= from + 1_000).length;
+    expect([0, 1_000, 2_000, 3_000].map(within)).toEqual([1_024, 1_024, 1_024, 1_024]);
+    expect(Math.min(...paused)).toBe(1_000);
+  },
+);
+
+it(
+  'no more refusals wait outside of the shares than there are connections, and one from elsewhere closes its own',
+  { tags: ['limits.addresses'] },
+  () => {
+    const { atOnce, paused } = giveAll('127.0.0.1', 32 + 256 + 16_384 + 5);
+    expect([atOnce, paused.length, Math.max(...paused)]).toEqual([32 + 5, 16_384, 16_000]);
+    expect(giveAll('192.0.2.1', 32 + 256 + 5)).toMatchObject({ atOnce: 32, closed: 5, paused: [] });
+  },
+);
+
+it(
+  'a refusal outside of the shares whose client leaves makes room for another',
+  { tags: ['limits.addresses'] },
+  () => {
+    const clients: EventEmitter[] = [];
+    const due: number[] = [];
+    const held = new HeldRefusals({
+      trustedProxies: [],
+      onRefused: () => {},
+      now: () => 0,
+      later: (ms) => {
+        due.push(ms);
+        return () => {};
+      },
+    });
+    const give = (): void => {
+      const response = new EventEmitter() as ServerResponse;
+      clients.push(response);
+      const request = { socket: { destroyed: false, remoteAddress: '::1' } } as IncomingMessage;
+      held.give('a caller', { request, response }, () => {});
+    };
+    for (let i = 0; i < 32 + 256 + 2_048; i += 1) give();
+    expect(due.at(-1)).toBe(2_000);
+    for (const client of clients.slice(-2_048)) client.emit('close');
+    give();
+    expect(due.at(-1)).toBe(1_000);
+  },
+);
