@@ -213,11 +213,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     supportEmail,
   });
   organisations.limit(app, held);
-  placeOrganisations(app);
-  placeAddresses(app);
+  placeOrganisations(app, held);
+  placeAddresses(app, held);
   const unread = new UnreadAnswers();
   unread.limit(app);
-  await app.register(intake, { bodyBytesMax: options.bodyBytesMax });
+  await app.register(intake, { bodyBytesMax: options.bodyBytesMax, held });
   parseJson(app);
   const operations = collectOperations(app);
   await app.register(async (v1) => addRoutes(v1, options, unread), { prefix: '/v1' });

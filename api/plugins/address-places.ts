@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { callerNetwork } from './caller-network.ts';
+import type { HeldRefusals } from './held-refusals.ts';
 import { type Caller, Places } from './places.ts';
 
 /**
@@ -19,11 +20,11 @@ type Kind = keyof typeof ANSWERED.atOnce;
  * Has each address wait for itself with what the public may ask of stores, so that strangers hold up none who has a key. A
  * public route is among them unless it says that it `asksNoStore`.
  */
-export function placeAddresses(app: FastifyInstance): void {
+export function placeAddresses(app: FastifyInstance, held: Pick<HeldRefusals, 'give'>): void {
   const callersOf = ({ ip, is404, routeOptions }: FastifyRequest): readonly Caller<Kind>[] => {
     const { scope, asksNoStore } = routeOptions.config;
     if (is404 || scope !== 'public' || asksNoStore) return [];
     return [['address', callerNetwork(ip)]];
   };
-  new Places<Kind>(ANSWERED).limit(app, callersOf);
+  new Places<Kind>(ANSWERED).limit(app, { callersOf, held });
 }

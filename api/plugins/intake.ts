@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
+import type { HeldRefusals } from './held-refusals.ts';
+import { whenHeld } from './rates.ts';
 
 /** Bytes of all bodies but those for models: they name things and dates, and hold no documents. */
 export const SMALL_BODY_BYTES = 64 * 1024;
@@ -52,6 +54,8 @@ declare module 'fastify' {
 export interface IntakeOptions {
   /** The largest body that a route takes. */
   bodyBytesMax: number;
+  /** Has what is refused wait for its turn among the refusals of its organisation. */
+  held: Pick<HeldRefusals, 'give'>;
   /** Monotonic milliseconds. */
   now?: () => number;
 }
@@ -70,7 +74,7 @@ const NOTHING: Held = { release() {} };
  * and all of them together may have on the way into this process. It says no before a byte is kept, so that what stands
  * behind it (parsing, screening) can be hurt by no one caller. Register it behind `authenticate`.
  */
-export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax, now }, done) => {
+export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax, held, now }, done) => {
   app.decorateRequest('intake', null as unknown as Held);
   const gate = new Gate(bodyBytesMax, now);
   app.addHook('onRoute', (route) => {
@@ -84,10 +88,14 @@ export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax
     if (request.routeOptions.config.bucket === 'revocations') return next();
     const body = bodyOf(request);
     const fault = gate.refusal(request.credential, body.bytes);
-    if (fault !== undefined) return next(fault);
-    const held = gate.hold(request.credential, body);
-    request.intake = held;
-    reply.raw.once('close', () => held.release());
+    if (fault !== undefined) {
+      const exchange = { request: request.raw, response: reply.raw };
+      held.give(request.credential.orgId, exchange, (heldMs) => next(whenHeld(fault)(heldMs)));
+      return;
+    }
+    const coming = gate.hold(request.credential, body);
+    request.intake = coming;
+    reply.raw.once('close', () => coming.release());
     next();
   });
   done();

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Caller, Places } from './places.ts';
+import type { HeldRefusals } from './held-refusals.ts';
 import { classOf } from './rates.ts';
 
 declare module 'fastify' {
@@ -26,7 +27,10 @@ type Kind = keyof typeof ANSWERED.atOnce;
  * Has each organisation wait for itself with what its keys ask of stores: reads and changes. Revocations have places of
  * their own, and inference has lanes. To be called behind `authenticate`.
  */
-export function placeOrganisations(app: FastifyInstance): void {
+export function placeOrganisations(
+  app: FastifyInstance,
+  held: Pick<HeldRefusals, 'give'>,
+): void {
   const callersOf = (request: FastifyRequest): readonly Caller<Kind>[] => {
     const kind = classOf(request);
     if (kind === 'revocations') return [['revocations', request.credential.orgId]];
@@ -36,5 +40,5 @@ export function placeOrganisations(app: FastifyInstance): void {
   };
   // A key that was revoked while its request waited reads nothing and changes nothing.
   const lookAgain = (request: FastifyRequest) => request.authenticateAgain();
-  new Places<Kind>(ANSWERED).limit(app, callersOf, lookAgain);
+  new Places<Kind>(ANSWERED).limit(app, { callersOf, lookAgain, held });
 }

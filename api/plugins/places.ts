@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import type { HeldRefusals } from './held-refusals.ts';
+import { whenHeld } from './rates.ts';
 
 const RETRY_MS = 1_000;
 
@@ -24,9 +26,28 @@ interface Tally {
   waiting: number;
 }
 
+export interface Limit<Kind extends string> {
+  /** Whom a request takes places of; it is bounded by nothing where there are none. */
+  callersOf: (request: FastifyRequest) => readonly Caller<Kind>[];
+  /**
+   * Looks at what a request was let in by that has waited: it may have changed meanwhile. It throws or rejects where the
+   * request may not go on.
+   */
+  lookAgain?: (request: FastifyRequest) => unknown;
+  /** Has what is refused wait for its turn, by the first caller; absent where the rate of its address bounds what is refused. */
+  held?: Pick<HeldRefusals, 'give'>;
+}
+
 interface Waiting {
   tallies: readonly Tally[];
   letIn: () => void;
+}
+
+/** Where a request goes: on, on when it has waited, or nowhere. */
+interface Ways {
+  next: (error?: Error) => void;
+  goOn: () => Promise<void>;
+  refuse: (fault: Fault) => void;
 }
 
 /**
@@ -44,15 +65,8 @@ export class Places<Kind extends string> {
     this.#bounds = bounds;
   }
 
-  /**
-   * Bounds the requests of `app` for which `callersOf` names callers. One that has waited goes on when `lookAgain` has
-   * looked at what it was let in by: that may have changed meanwhile. It throws or rejects where the request may not go on.
-   */
-  limit(
-    app: FastifyInstance,
-    callersOf: (request: FastifyRequest) => readonly Caller<Kind>[],
-    lookAgain: (request: FastifyRequest) => unknown = () => {},
-  ): void {
+  /** Bounds the requests of `app`. */
+  limit(app: FastifyInstance, { callersOf, lookAgain = () => {}, held }: Limit<Kind>): void {
     // When its body has come: one that drips in holds up no other.
     app.addHook('preHandler', (request, reply, next) => {
       const callers = callersOf(request);
@@ -66,7 +80,13 @@ export class Places<Kind extends string> {
         }
         next();
       };
-      this.#enter(request, reply, callers, { next, goOn });
+      const refuse = (fault: Fault): void => {
+        if (held === undefined) return next(fault);
+        const [, id] = callers[0]!;
+        const exchange = { request: request.raw, response: reply.raw };
+        held.give(id, exchange, (heldMs) => next(whenHeld(fault)(heldMs)));
+      };
+      this.#enter(request, reply, callers, { next, goOn, refuse });
     });
     // The answer is made by then: how fast its client reads it is no concern of others.
     app.addHook('onSend', (request, _reply, _payload, next) => {
@@ -79,7 +99,7 @@ export class Places<Kind extends string> {
     request: FastifyRequest,
     { raw: response }: FastifyReply,
     callers: readonly Caller<Kind>[],
-    { next, goOn }: { next: (error?: Error) => void; goOn: () => Promise<void> },
+    { next, goOn, refuse }: Ways,
   ): void {
     if (response.destroyed) return next(tooMany());
     const tallies = callers.map((caller) => this.#tallyOf(caller));
@@ -90,7 +110,7 @@ export class Places<Kind extends string> {
     const fault = this.#refusal(tallies[0]!);
     if (fault !== undefined) {
       this.#forget(tallies);
-      return next(fault);
+      return refuse(fault);
     }
     const waiting: Waiting = {
       tallies,

@@ -261,6 +261,11 @@ export class Refusals {
   }
 }
 
+/** The same refusal, of a request that was held before it is told. */
+export function whenHeld(fault: Fault): Refusal {
+  return (heldMs) => again(fault, (fault.retryAfterMs ?? 0) - heldMs);
+}
+
 /** A refusal that another request is given, so much later. */
 function again({ code, message, headers }: Fault, retryAfterMs: number): Fault {
   return new Fault(code, { message, headers, retryAfterMs: Math.max(1, Math.ceil(retryAfterMs)) });

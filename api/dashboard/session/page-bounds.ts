@@ -86,7 +86,7 @@ export class PageBounds {
       request.pageCallers = callersOf(request, known);
       next(this.#take(request.pageCallers));
     });
-    this.#drawn.limit(app, ({ pageCallers }) => pageCallers);
+    this.#drawn.limit(app, { callersOf: ({ pageCallers }) => pageCallers });
   }
 
   /**

@@ -3,10 +3,13 @@ import { connect, type AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
 import { Gate, intake } from '#api/plugins/intake.ts';
+import type { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { exchange } from '#test/support/raw-http.ts';
+import { until } from '#test/support/until.ts';
 
 const MIB = 1_048_576;
 const SMALL = 65_536;
@@ -111,7 +114,11 @@ it(
       request.credential = caller(org);
       next();
     });
-    await app.register(intake, { bodyBytesMax: MIB, now: () => clock.ms });
+    await app.register(intake, {
+      bodyBytesMax: MIB,
+      held: { give: (_caller, _exchange, answer) => answer(0) },
+      now: () => clock.ms,
+    });
     let begun = 0;
     const allBegun = Promise.withResolvers<void>();
     app.addHook('onRequest', (_request, _reply, next) => {
@@ -138,5 +145,52 @@ it(
     const [text] = (await said) as [Buffer];
     expect(text.toString()).toMatch(/^HTTP\/1.1 408 [^]*"code":"request_timeout"/);
     for (const socket of still) socket.destroy();
+  },
+);
+
+it.each([
+  ['its organisation', ['a', 'a', 'a'], 429],
+  ['all', FOUR.flatMap((org) => [org, org]), 503],
+])(
+  'what is refused because too much is on its way of %s is told when it is its turn among the refusals of its organisation, with what is left to wait then',
+  { tags: ['limits.intake'] },
+  async (_whose, before, status) => {
+    let keys = 0;
+    const app = Fastify({ bodyLimit: MIB });
+    app.decorateRequest('credential', null as unknown as Credential);
+    app.addHook('onRequest', (request, _reply, next) => {
+      request.credential = caller(String(request.headers['x-org']), (keys += 1).toString());
+      next();
+    });
+    app.setErrorHandler(({ status: code, retryAfterMs }: Fault, _request, reply) =>
+      reply.code(code).send(String(retryAfterMs)),
+    );
+    const refusals: [caller: string, answer: (heldMs: number) => void][] = [];
+    const give: HeldRefusals['give'] = (whose, _exchange, answer) => refusals.push([whose, answer]);
+    await app.register(intake, { bodyBytesMax: MIB, held: { give }, now: () => 0 });
+    const answering: (() => void)[] = [];
+    app.post(
+      '/',
+      { schema: { rawBody: {} } },
+      () => new Promise((answer) => answering.push(() => answer('taken'))),
+    );
+    const send = (org: string) =>
+      app.inject({
+        method: 'POST',
+        url: '/',
+        headers: { 'x-org': org, 'content-type': 'text/plain' },
+        payload: Buffer.alloc(MIB),
+      });
+    const all = before.map(send);
+    await until(() => answering.length === before.length);
+    const refused = send('a');
+    await until(() => refusals.length === 1);
+    expect(refusals[0]![0]).toBe('org_a');
+    refusals[0]![1](300);
+    expect(await refused).toMatchObject({ statusCode: status, payload: '700' });
+    for (const answer of answering) answer();
+    expect((await Promise.all(all)).map(({ statusCode }) => statusCode)).toEqual(
+      before.map(() => 200),
+    );
   },
 );
