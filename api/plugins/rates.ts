@@ -210,9 +210,9 @@ export class Organisations {
 }
 
 /**
- * Counts requests for inference that are refused for what they are, which admission never sees: at the rate of their
- * organisation and at that of their key, where it has one of its own, a large body as many, in the memory of this process.
- * A caller that is over it is told to wait before its next body is read. `count` is to be called with every refusal.
+ * Counts requests for inference that no admission counts: those that are refused for what they are, a large body as many, and
+ * those for which there was no room. They have the rate of their organisation and that of their key, where it has one of its
+ * own, in the memory of this process. A caller that is over it is told to wait before its next body is read. `count` is to be called with every refusal.
  */
 export class Refusals {
   readonly #now: () => number;
@@ -251,8 +251,10 @@ export class Refusals {
       this.#over.set(credential.keyId, { until: this.#now() + retryAfterMs, fault });
       return;
     }
-    if (status < 400 || status >= 500 || status === 429 || FORBIDDEN.has(code)) return;
-    const { bytes = 0 } = (request.body ?? {}) as { bytes?: number };
+    const isOfItself = status >= 400 && status < 500 && status !== 429 && !FORBIDDEN.has(code);
+    if (!isOfItself && !NO_ROOM.has(code)) return;
+    // Where there was no room, large bodies are as good as small ones.
+    const { bytes = 0 } = (isOfItself ? (request.body ?? {}) : {}) as { bytes?: number };
     const weight = Math.max(1, Math.ceil(bytes / BYTES_OF_REFUSAL));
     for (const [name, { requestsPerSecond }] of refusalRatesOf(credential)) {
       const from = Math.max(this.#due.get(name) ?? 0, this.#now());
@@ -273,6 +275,18 @@ function again({ code, message, headers }: Fault, retryAfterMs: number): Fault {
 
 /** Refusals of good keys, which are counted where they are made. */
 const FORBIDDEN: ReadonlySet<string> = new Set(['insufficient_scope', 'customer_suspended']);
+
+/**
+ * What admission says where it has no room, and takes nothing from any limit for. A caller that asks as often as it may is
+ * told so at once, since it may go elsewhere; one that asks more often is over its rate.
+ */
+const NO_ROOM: ReadonlySet<string> = new Set([
+  'region_saturated',
+  'region_degraded',
+  'concurrent_streams_exceeded',
+  'daily_budget_exceeded',
+  'dispatch_unavailable',
+]);
 
 /** What refused requests are counted at, and under which names: an organisation has its rate once, however many keys. */
 function refusalRatesOf({

@@ -48,6 +48,30 @@ it('a refusal that waits for another request holds up nothing else of its key', 
   expect(refusals.refusalOf(requestOf('key_1'))).toBeUndefined();
 });
 
+it.each([
+  new Fault('region_saturated', { values: { where: 'A region' }, retryAfterMs: 1_000 }),
+  new Fault('concurrent_streams_exceeded', { retryAfterMs: 1_000 }),
+  new Fault('daily_budget_exceeded', { retryAfterMs: 1_000 }),
+])(
+  'requests for which there is no room are told so at the rate of their organisation, however large they are, and are over it beyond: $code',
+  { tags: ['limits.refusals'] },
+  (fault) => {
+    let now = 0;
+    const refusals = new Refusals(() => now);
+    const request = { ...requestOf('key_1'), body: { bytes: 10_000_000 } } as FastifyRequest;
+    const { burst, requestsPerSecond } = PLAN_LIMITS.audit;
+    for (let i = 0; i < burst; i += 1) {
+      expect(refusals.refusalOf(request)).toBeUndefined();
+      refusals.count(fault, request);
+    }
+    expect(refusals.refusalOf(request)!(0).code).toBe('requests_per_second_exceeded');
+    // What is refused from memory counts no more.
+    refusals.count(refusals.refusalOf(request)!(0), request);
+    now += 1_000 / requestsPerSecond;
+    expect(refusals.refusalOf(request)).toBeUndefined();
+  },
+);
+
 it('while Redis does not answer, a process counts what an organisation reads at its rate by itself', async () => {
   const buckets = {
     take: () => Promise.reject(new Error('Command timed out')),
