@@ -1,6 +1,6 @@
 import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { authenticate, type AuthenticateOptions, showsHeldKey } from '#api/plugins/authenticate.ts';
+import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
@@ -29,6 +29,7 @@ import {
 import { placeAddresses } from '#api/plugins/address-places.ts';
 import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
+import { RequestsOfCallers } from '#api/plugins/requests-of-callers.ts';
 import { serialisersOnUse } from '#api/plugins/serialisers.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
@@ -163,7 +164,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   refuseBeforeRouting(app, {
     addresses,
     trustedProxies,
-    showsKey: (request) => showsHeldKey(request, options.authenticate.credentials),
+    organisationOf: (request) => ownerOfKey(request, options.authenticate.credentials),
+    requests: new RequestsOfCallers(),
     refuse: (request, retryAfterMs) => {
       const fault = new Fault('requests_per_second_exceeded', { retryAfterMs });
       const id = options.newRequestId();

@@ -101,13 +101,13 @@ export class CredentialCache {
     return this.#read(hash);
   }
 
-  /** Whether a token is that of a key in memory which works now, and its account too. */
-  holds(token: string): boolean {
+  /** The organisation whose key a token is, where it is in memory and works now, and its account too. */
+  ownerOf(token: string): string | undefined {
     const credential = this.#entries.peek(hashKey(token))?.credential;
-    if (credential === undefined) return false;
-    const { keyState: state, expiresAt, accountState } = credential;
+    if (credential === undefined) return undefined;
+    const { keyState: state, expiresAt, accountState, orgId } = credential;
     const keyState = stateAt({ state, expiresAt, revokedAt: null }, this.#now());
-    return accountState === 'active' && keyState === 'active';
+    return accountState === 'active' && keyState === 'active' ? orgId : undefined;
   }
 
   /** Whether a key is in memory that would work were PostgreSQL away. */

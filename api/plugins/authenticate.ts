@@ -40,8 +40,8 @@ export interface AuthenticateOptions {
   credentials: {
     /** `mayRead` is asked before PostgreSQL is, for a key that is not in memory; it throws where it may not be. */
     lookup(token: string, mayRead?: () => void): Credential | null | Promise<Credential | null>;
-    /** Whether a token is that of a key in memory which works now. */
-    holds(token: string): boolean;
+    /** The organisation whose key a token is, where it is in memory and works now. */
+    ownerOf(token: string): string | undefined;
   };
   keyUse: { used(keyId: string, now: number): void };
   /** Where the caller of a suspended account is sent. */
@@ -197,13 +197,13 @@ function bearerOf(header: string | undefined): string | undefined {
   return header === undefined ? undefined : BEARER.exec(header)?.[1];
 }
 
-/** Whether a request shows a key that is in memory and works now; no store is asked. */
-export function showsHeldKey(
+/** Whose key a request shows that is in memory and works now; no store is asked. */
+export function ownerOfKey(
   { headers }: Pick<IncomingMessage, 'headers'>,
-  credentials: Pick<AuthenticateOptions['credentials'], 'holds'>,
-): boolean {
+  credentials: Pick<AuthenticateOptions['credentials'], 'ownerOf'>,
+): string | undefined {
   const token = bearerOf(headers.authorization);
-  return token !== undefined && credentials.holds(token);
+  return token === undefined ? undefined : credentials.ownerOf(token);
 }
 
 function asError(error: unknown): Error {

@@ -2,16 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
 import { takeBeforeRouting } from './before-routing.ts';
-import { callerNetwork } from './caller-network.ts';
+import { callerNetwork, withKey } from './caller-network.ts';
+import { proxyTest } from './connections.ts';
 import type { MadeAnswer } from './error-envelope.ts';
 import type { HeldRefusals } from './held-refusals.ts';
 import type { Addresses } from './rates.ts';
+import type { RequestsOfCallers } from './requests-of-callers.ts';
 
 export interface EarlyRefusalsOptions {
   addresses: Pick<Addresses, 'waitOf'>;
   trustedProxies: readonly string[];
-  /** Whether a request shows a key that is known to be good: such a one is held up by nothing that its address did. */
-  showsKey: (request: IncomingMessage) => boolean;
+  /** Whose key a request shows, where it is known to be good: such a one is held up by nothing that its address did. */
+  organisationOf: (request: IncomingMessage) => string | undefined;
+  requests: Pick<RequestsOfCallers, 'take'>;
   /** The refusal of a request whose address is to wait for so many milliseconds. */
   refuse: (request: IncomingMessage, retryAfterMs: number) => MadeAnswer;
   /** Told of a refused request whose body may still come, before it is answered. */
@@ -19,25 +22,66 @@ export interface EarlyRefusalsOptions {
   held: HeldRefusals;
 }
 
-/** Refuses what an address asks that is over its rate before Fastify does anything for it. */
+/** Requests are answered within moments, so there is room again. */
+const RETRY_MS = 1_000;
+
+/**
+ * Refuses what an address asks that is over its rate, and what a caller asks of which too many requests are not answered,
+ * before Fastify does anything for it.
+ */
 export function refuseBeforeRouting(
   app: Pick<FastifyInstance, 'server' | 'addHook'>,
-  { addresses, trustedProxies, showsKey, refuse, drain, held }: EarlyRefusalsOptions,
+  {
+    addresses,
+    trustedProxies,
+    organisationOf,
+    requests,
+    refuse,
+    drain,
+    held,
+  }: EarlyRefusalsOptions,
 ): void {
   const isTrusted = proxyAddr.compile([...trustedProxies]);
+  const isProxy = proxyTest(trustedProxies);
+  const isRevocation = revocationTest(app);
   takeBeforeRouting(app, (request, response) => {
     const address = proxyAddr(request, isTrusted);
-    if (addresses.waitOf(address) === 0 || showsKey(request)) return false;
-    held.give(callerNetwork(address), { request, response }, () => {
-      drain(request, response);
-      const { status, headers, body } = refuse(request, addresses.waitOf(address));
-      response.writeHead(status, headers).end(body);
-    });
-    return true;
+    const network = callerNetwork(address);
+    const orgId = organisationOf(request);
+    const give = (caller: string, leftMs: (heldMs: number) => number): true => {
+      held.give(caller, { request, response }, (heldMs) => {
+        drain(request, response);
+        const { status, headers, body } = refuse(request, leftMs(heldMs));
+        response.writeHead(status, headers).end(body);
+      });
+      return true;
+    };
+    if (orgId === undefined && addresses.waitOf(address) > 0)
+      return give(network, () => addresses.waitOf(address));
+    const ofNetwork = orgId === undefined ? network : withKey(network);
+    const callers = {
+      network: isProxy(address, 0) ? undefined : ofNetwork,
+      // A stolen key that has all there is of its organisation does not hold its own revocation up.
+      orgId: isRevocation(request) ? undefined : orgId,
+    };
+    if (requests.take(request, response, callers)) return false;
+    return give(orgId ?? network, (heldMs) => Math.max(1, Math.ceil(RETRY_MS - heldMs)));
   });
   // What still waits when the time to drain is over is answered.
   app.addHook('preClose', (done) => {
     held.letGo();
     done();
   });
+}
+
+/** Tells requests that revoke, by the routes that are added from now on. */
+function revocationTest(
+  app: Pick<FastifyInstance, 'addHook'>,
+): (request: IncomingMessage) => boolean {
+  const paths: RegExp[] = [];
+  app.addHook('onRoute', ({ url, config }) => {
+    if (config?.bucket !== 'revocations') return;
+    paths.push(new RegExp(String.raw`^${url.replaceAll(/:\w+/g, '[^/?]+')}/?(?:\?|$)`));
+  });
+  return ({ url = '' }) => paths.some((path) => path.test(url));
 }

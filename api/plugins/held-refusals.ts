@@ -109,12 +109,7 @@ export class HeldRefusals {
     });
   }
 
-  #hold(
-    response: ServerResponse,
-    waitMs: number,
-    goOn: () => void,
-    giveBack: () => void,
-  ): void {
+  #hold(response: ServerResponse, waitMs: number, goOn: () => void, giveBack: () => void): void {
     const letGo = (): void => {
       forget();
       goOn();

@@ -74,7 +74,11 @@ const NOTHING: Held = { release() {} };
  * and all of them together may have on the way into this process. It says no before a byte is kept, so that what stands
  * behind it (parsing, screening) can be hurt by no one caller. Register it behind `authenticate`.
  */
-export const intake: FastifyPluginCallback<IntakeOptions> = (app, { bodyBytesMax, held, now }, done) => {
+export const intake: FastifyPluginCallback<IntakeOptions> = (
+  app,
+  { bodyBytesMax, held, now },
+  done,
+) => {
   app.decorateRequest('intake', null as unknown as Held);
   const gate = new Gate(bodyBytesMax, now);
   app.addHook('onRoute', (route) => {

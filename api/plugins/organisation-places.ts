@@ -27,10 +27,7 @@ type Kind = keyof typeof ANSWERED.atOnce;
  * Has each organisation wait for itself with what its keys ask of stores: reads and changes. Revocations have places of
  * their own, and inference has lanes. To be called behind `authenticate`.
  */
-export function placeOrganisations(
-  app: FastifyInstance,
-  held: Pick<HeldRefusals, 'give'>,
-): void {
+export function placeOrganisations(app: FastifyInstance, held: Pick<HeldRefusals, 'give'>): void {
   const callersOf = (request: FastifyRequest): readonly Caller<Kind>[] => {
     const kind = classOf(request);
     if (kind === 'revocations') return [['revocations', request.credential.orgId]];

@@ -5,7 +5,7 @@ import type { Credential } from '#shared/keys/credential.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { RateState } from '#shared/lanes/redis/admission.ts';
 import type { Buckets } from '#shared/lanes/redis/buckets.ts';
-import { callerNetwork } from './caller-network.ts';
+import { callerNetwork, withKey } from './caller-network.ts';
 import type { HeldRefusals } from './held-refusals.ts';
 import { MemoryRates } from './memory-rates.ts';
 import { limitHeaders, rateHeaders } from './rate-headers.ts';
@@ -100,7 +100,7 @@ export function takeOfAddress(
   const refused = refusal(addresses.take(ip));
   if (refused === undefined) return goOn();
   // Without a good key it had been refused before routing. Those with one do not wait behind those without.
-  const caller = `${callerNetwork(ip)} with a key`;
+  const caller = withKey(callerNetwork(ip));
   held.give(caller, { request: raw, response: reply.raw }, (heldMs) => goOn(refused(heldMs)));
 }
 

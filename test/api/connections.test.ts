@@ -50,7 +50,7 @@ describe('an error of ours', () => {
   it('is answered where it comes while a key that is not good is refused', async () => {
     const app = Fastify();
     await app.register(authenticate, {
-      credentials: { lookup: () => Promise.reject(invalidApiKey()), holds: () => false },
+      credentials: { lookup: () => Promise.reject(invalidApiKey()), ownerOf: () => undefined },
       keyUse: { used() {} },
       supportEmail: 'support@docket.example',
       addresses: {

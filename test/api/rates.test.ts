@@ -485,7 +485,7 @@ it(
     const app = await build({
       perAddress: { requestsPerSecond: 0.001, burst: 3 },
       authenticate: {
-        credentials: { lookup, holds: (token) => token === key },
+        credentials: { lookup, ownerOf: (token) => (token === key ? 'org_rates' : undefined) },
         keyUse: { used() {} },
       },
     });

@@ -47,7 +47,7 @@ export async function buildTestApp(
     newRequestId: () => newId('req'),
     events: apiEvents(pino({ level: 'silent' }), new Registry()),
     authenticate: {
-      credentials: { lookup: () => null, holds: () => false },
+      credentials: { lookup: () => null, ownerOf: () => undefined },
       keyUse: { used() {} },
     },
     buckets: {

@@ -41,7 +41,8 @@ export class TestCredentials {
     return this.#byToken.get(token) ?? null;
   }
 
-  holds(token: string): boolean {
-    return this.#byToken.get(token)?.keyState === 'active';
+  ownerOf(token: string): string | undefined {
+    const credential = this.#byToken.get(token);
+    return credential?.keyState === 'active' ? credential.orgId : undefined;
   }
 }

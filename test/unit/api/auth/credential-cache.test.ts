@@ -49,21 +49,22 @@ describe('the credential cache', () => {
     expect(source.asked).toHaveLength(2);
   });
 
-  it('a key is held when it is in memory and works now, and no store is asked for it', async () => {
+  it('a key is told whose it is when it is in memory and works now, and no store is asked for it', async () => {
     const [expiring, suspended] = [generateKey(randomBytes), generateKey(randomBytes)];
     source.rows.set(hashKey(expiring), credential({ expiresAt: 1_000 }));
     source.rows.set(hashKey(suspended), credential({ accountState: 'suspended' }));
     let now = 0;
     cache = new CredentialCache({ source, observer: silent, now: () => now });
-    const holds = () => [token, expiring].map((one) => cache.holds(one));
-    expect(holds()).toEqual([false, false]);
+    const owners = () => [token, expiring].map((one) => cache.ownerOf(one));
+    const { orgId } = credential();
+    expect(owners()).toEqual([undefined, undefined]);
     await Promise.all([token, expiring, suspended].map(async (one) => cache.lookup(one)));
-    expect(cache.holds(suspended)).toBe(false);
-    expect(holds()).toEqual([true, true]);
+    expect(cache.ownerOf(suspended)).toBeUndefined();
+    expect(owners()).toEqual([orgId, orgId]);
     now = 1_000;
-    expect(holds()).toEqual([true, false]);
+    expect(owners()).toEqual([orgId, undefined]);
     cache.changed(revokedNotice);
-    expect(holds()).toEqual([false, false]);
+    expect(owners()).toEqual([undefined, undefined]);
     expect(source.asked).toHaveLength(1);
   });
 

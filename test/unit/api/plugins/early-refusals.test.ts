@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { limitAddresses } from '#api/plugins/rates.ts';
+import { RequestsOfCallers } from '#api/plugins/requests-of-callers.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 import { until } from '#test/support/until.ts';
 
@@ -28,8 +29,8 @@ interface Server {
   passes: (ms: number) => void;
 }
 
-/** A server to which `ADDRESS` is over its rate, and from which all connections seem to come from `remote`. */
-async function serve(remote: string): Promise<Server> {
+/** A server that has so many requests at once, to which `ADDRESS` is over its rate, and from which all connections seem to come from `remote`. */
+async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
   const app = Fastify({ trustProxy: [PROXY] });
   const held: Server['held'] = new Set();
   const passes = (ms: number) => held.forEach((one) => one.ms <= ms && one.act());
@@ -51,7 +52,9 @@ async function serve(remote: string): Promise<Server> {
   refuseBeforeRouting(app, {
     addresses: { waitOf },
     trustedProxies: [PROXY],
-    showsKey: ({ headers }) => headers.authorization === 'Bearer good',
+    organisationOf: ({ headers }) =>
+      headers.authorization === 'Bearer good' ? 'org_1' : undefined,
+    requests: new RequestsOfCallers(requestsMax),
     refuse: (_request, retryAfterMs) => {
       server.answered += 1;
       return { status: 429, headers: { 'retry-after-ms': String(retryAfterMs) }, body: 'no' };
@@ -67,6 +70,14 @@ async function serve(remote: string): Promise<Server> {
   app.get('/keyed', { config: { scope: 'any' } }, async ({ url }) => {
     server.routed.push(url);
     return 'yes';
+  });
+  app.post('/keys/:key/revoke', { config: { bucket: 'revocations' } }, async ({ url }) => {
+    server.routed.push(url);
+    return 'yes';
+  });
+  app.get('/unanswered', ({ url }) => {
+    server.routed.push(url);
+    return new Promise(() => {});
   });
   app.server.prependListener('connection', (socket) =>
     Object.defineProperty(socket, 'remoteAddress', { value: server.remote }),
@@ -87,7 +98,13 @@ interface Client {
 }
 
 /** Asks so many times in a row, without waiting for answers. */
-async function ask(port: number, headers = '', times = 1, path = '/x'): Promise<Client> {
+async function ask(
+  port: number,
+  headers = '',
+  times = 1,
+  path = '/x',
+  method = 'GET',
+): Promise<Client> {
   const socket = connect(port, '127.0.0.1');
   const client: Client = { socket, text: '' };
   socket.on('error', () => {});
@@ -95,7 +112,7 @@ async function ask(port: number, headers = '', times = 1, path = '/x'): Promise<
     client.text += data.toString();
   });
   await once(socket, 'connect');
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`.repeat(times));
+  socket.write(`${method} ${path} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`.repeat(times));
   return client;
 }
 
@@ -220,6 +237,65 @@ describe('requests of an address that is over its rate', () => {
       await Promise.all([server.app.close(), until(() => server.answered === 100)]);
       expect(server.held.size).toBe(0);
       hangUp(clients);
+    },
+  );
+});
+
+describe('requests of which too many are not answered', () => {
+  const KEY = 'Authorization: Bearer good\r\n';
+  const from = (address: string, more = ''): string => `X-Forwarded-For: ${address}\r\n${more}`;
+  /** Requests from so many addresses, each on a connection of its own, that are not answered. */
+  const askMany = (port: number, count: number, headersOf: (i: number) => string) =>
+    Promise.all(Array.from({ length: count }, (_, i) => ask(port, headersOf(i), 1, '/unanswered')));
+
+  it(
+    'of a key that is good are refused without Fastify, in turn, wherever they come from; its revocation and what others ask are not',
+    { tags: ['limits.connections'] },
+    async () => {
+      const server = await serve(PROXY, 100);
+      const flood = await askMany(server.port, 50 + 40, (i) => from(`192.0.2.${i}`, KEY));
+      await until(() => server.answered === 32 && server.held.size === 8);
+      expect(server.routed).toHaveLength(50);
+      await until(() => flood.filter(({ text }) => text.includes('429')).length === 32);
+      expect(flood.find(({ text }) => text !== '')!.text).toContain('retry-after-ms: 1000');
+      const revoking = await ask(server.port, KEY, 1, '/keys/1/revoke?now', 'POST');
+      const other = await ask(server.port, from('198.18.0.1'));
+      await until(() => [revoking, other].every(({ text }) => text.includes('200 OK')));
+      hangUp(flood.slice(0, 60));
+      await until(async () => {
+        const again = await ask(server.port, from('192.0.2.1', KEY), 1, '/keyed');
+        await until(() => again.text !== '');
+        hangUp([again]);
+        return again.text.includes('200 OK');
+      });
+      hangUp([...flood, revoking, other]);
+    },
+  );
+
+  it(
+    'of a network are refused in the same way, and those of another behind the same proxy, or of a good key, are not',
+    { tags: ['limits.connections'] },
+    async () => {
+      const server = await serve(PROXY, 100);
+      const flood = await askMany(server.port, 20 + 40, () => from('192.0.2.1'));
+      await until(() => server.answered === 32 && server.held.size === 8);
+      expect(server.routed).toHaveLength(20);
+      const other = await ask(server.port, from('198.18.0.1'));
+      const good = await ask(server.port, from('192.0.2.1', KEY), 1, '/keyed');
+      await until(() => [other, good].every(({ text }) => text.includes('200 OK')));
+      hangUp([...flood, other, good]);
+    },
+  );
+
+  it(
+    'from a proxy that says of no address have the bound of all alone',
+    { tags: ['limits.connections'] },
+    async () => {
+      const server = await serve(PROXY, 100);
+      const flood = await askMany(server.port, 100 + 1, () => '');
+      await until(() => server.answered === 1);
+      expect(server.routed).toHaveLength(100);
+      hangUp(flood);
     },
   );
 });

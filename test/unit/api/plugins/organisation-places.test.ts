@@ -23,7 +23,7 @@ async function openEdge({ from = 'memory' }: { from?: 'memory' | 'store' } = {})
     authenticate: {
       credentials: {
         lookup: from === 'memory' ? lookup : async (token) => lookup(token),
-        holds: () => true,
+        ownerOf: (token) => credentials.ownerOf(token),
       },
       keyUse: { used() {} },
     },
