@@ -3,8 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Sent } from './attacks.ts';
 
-/** A caller with an address of this machine, and with as many connections as it likes. */
-export const callerAt = (address: string): Agent => new Agent({ localAddress: address });
+/** Connections of a caller, and on each the requests that wait for their answers. */
+export interface Pool {
+  connections: number;
+  pipelining: number;
+}
+
+/** A caller with an address of this machine, and with as many connections as it likes unless it has a pool. */
+export const callerAt = (address: string, pool?: Pool): Agent =>
+  new Agent({ localAddress: address, ...pool });
 
 /** How slowly an answer is read, and when its client leaves. */
 export interface Slowness {
@@ -22,7 +29,14 @@ export async function ask(
 ): Promise<number> {
   try {
     // Forms are taken from pages of the service alone.
-    const sent = { method, headers: { origin, ...headers }, body: body ?? null, dispatcher };
+    const sent = {
+      method,
+      headers: { origin, ...headers },
+      body: body ?? null,
+      dispatcher,
+      // Others are not sent ahead of the answers.
+      idempotent: true,
+    };
     const answer = await request(origin + path, sent);
     if (slowness === undefined) await answer.body.dump({ limit: Infinity });
     else await readSlowly(answer.body, slowness);

@@ -24,12 +24,12 @@ export interface Start {
 process.once('message', ({ name, origin, means, network }: Orders) => {
   // It would have a machine of its own, so here it gets what the gateway leaves.
   setPriority(19);
-  const { pace, addresses = 1, bytesPerSecond, ahead, open } = ATTACKS[name]!;
+  const { pace, addresses = 1, bytesPerSecond, ahead, pool, open } = ATTACKS[name]!;
   const sent = open(means);
   const statuses: Record<number, number> = {};
   let count = 0;
   const attackFrom = (address: string, until: number): Promise<void> => {
-    const caller = callerAt(address);
+    const caller = callerAt(address, pool);
     const slowness = bytesPerSecond === undefined ? undefined : { bytesPerSecond, until };
     return keepPace(pace, until, async () => {
       count += 1;

@@ -1,3 +1,5 @@
+import type { Pool } from './ask.ts';
+
 /** What the attacker sends, and how often. */
 export interface Attack {
   /** So many on their way at once from each address; or so many at first, and then so many a second. */
@@ -8,6 +10,8 @@ export interface Attack {
   bytesPerSecond?: number;
   /** How many of its requests are written at once on a connection of their own, whose answers are not read; one at a time when absent. */
   ahead?: number;
+  /** What it sends its requests on; as many connections as it has requests when absent. */
+  pool?: Pool;
   /** Whether honest persons sign in meanwhile. */
   signIns?: boolean;
   /** Made once for each process: a large body takes a while. */
@@ -154,6 +158,20 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     open: ({ key }) => {
       const asked = chatOf('hello');
       return () => ({ ...withKey(key), path: '/v1/chat/completions', body: asked });
+    },
+  },
+  // As many on each as may wait for their answers.
+  'a good key over many connections': {
+    pace: { atOnce: 16_000 },
+    pool: { connections: 2_000, pipelining: 8 },
+    open: ({ key }) => {
+      const chat = { ...withKey(key), path: '/v1/chat/completions', body: chatOf('hello') };
+      const list: Sent = {
+        method: 'GET',
+        path: '/v1/receipts',
+        headers: { authorization: `Bearer ${key}` },
+      };
+      return (count) => (count % 2 === 0 ? chat : list);
     },
   },
   // As many as node reads at once.

@@ -37,7 +37,8 @@ it(
   { tags: ['limits.connections'] },
   () => {
     const requests = new RequestsOfCallers(1_000);
-    for (let i = 0; i < 6; i += 1) takeAll(requests, { network: `192.0.2.${i}`, orgId: `org_${i}` });
+    for (let i = 0; i < 6; i += 1)
+      takeAll(requests, { network: `192.0.2.${i}`, orgId: `org_${i}` });
     const other = { network: '198.51.100.1', orgId: 'org_other' };
     expect(takeAll(requests, other).count).toBeGreaterThan(30);
   },
