@@ -244,7 +244,7 @@ export class Refusals {
   }
 
   count(fault: Fault, request: FastifyRequest): void {
-    const { status, code, holdsUntilThen, retryAfterMs = 0 } = fault;
+    const { status, code, holdsUntilThen, hadNoRoom, retryAfterMs = 0 } = fault;
     const { credential } = request;
     if (credential === null || classOf(request) !== 'inference') return;
     if (holdsUntilThen) {
@@ -252,8 +252,8 @@ export class Refusals {
       return;
     }
     const isOfItself = status >= 400 && status < 500 && status !== 429 && !FORBIDDEN.has(code);
-    if (!isOfItself && !NO_ROOM.has(code)) return;
-    // Where there was no room, large bodies are as good as small ones.
+    // A caller for which there is no room may go elsewhere, and so is told at once as often as it may ask.
+    if (!isOfItself && !hadNoRoom) return;
     const { bytes = 0 } = (isOfItself ? (request.body ?? {}) : {}) as { bytes?: number };
     const weight = Math.max(1, Math.ceil(bytes / BYTES_OF_REFUSAL));
     for (const [name, { requestsPerSecond }] of refusalRatesOf(credential)) {
@@ -275,18 +275,6 @@ function again({ code, message, headers }: Fault, retryAfterMs: number): Fault {
 
 /** Refusals of good keys, which are counted where they are made. */
 const FORBIDDEN: ReadonlySet<string> = new Set(['insufficient_scope', 'customer_suspended']);
-
-/**
- * What admission says where it has no room, and takes nothing from any limit for. A caller that asks as often as it may is
- * told so at once, since it may go elsewhere; one that asks more often is over its rate.
- */
-const NO_ROOM: ReadonlySet<string> = new Set([
-  'region_saturated',
-  'region_degraded',
-  'concurrent_streams_exceeded',
-  'daily_budget_exceeded',
-  'dispatch_unavailable',
-]);
 
 /** What refused requests are counted at, and under which names: an organisation has its rate once, however many keys. */
 function refusalRatesOf({

@@ -20,6 +20,8 @@ interface FaultDetails {
   hasReceipt?: boolean;
   /** All that its key asks before `retryAfterMs` is over is refused with the same. */
   holdsUntilThen?: boolean;
+  /** Admission had no room for its request, and took nothing from any limit for it. */
+  hadNoRoom?: boolean;
   /** Further answer headers that belong to this refusal (limits). */
   headers?: Readonly<Record<string, string>>;
 }
@@ -53,6 +55,8 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
   readonly hasReceipt: boolean;
   /** All that its key asks before `retryAfterMs` is over is refused with the same. */
   readonly holdsUntilThen: boolean;
+  /** Admission had no room for its request, and took nothing from any limit for it. */
+  readonly hadNoRoom: boolean;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: C, ...[details = {}]: DetailsOf<C>) {
@@ -68,6 +72,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
     this.retryAfterMs = details.retryAfterMs ?? row.retryAfterMs;
     this.hasReceipt = details.hasReceipt ?? false;
     this.holdsUntilThen = details.holdsUntilThen ?? false;
+    this.hadNoRoom = details.hadNoRoom ?? false;
     this.headers = details.headers ?? {};
   }
 

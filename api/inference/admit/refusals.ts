@@ -41,11 +41,11 @@ export function refusalOf(
   headers: Readonly<Record<string, string>>,
 ): Fault {
   if (admission.verdict === 'reused') return new Fault(CODES.reused, { headers });
-  const details = { headers, retryAfterMs: admission.retryMs };
-  if (admission.verdict === 'waiters') return new Fault(CODES.waiters, { ...details, ...WAITING });
+  const said = { headers, retryAfterMs: admission.retryMs };
   // No bucket is filled by anything but time.
-  if (admission.verdict === 'rate')
-    return new Fault(CODES.rate, { ...details, holdsUntilThen: true });
+  if (admission.verdict === 'rate') return new Fault(CODES.rate, { ...said, holdsUntilThen: true });
+  const details = { ...said, hadNoRoom: true };
+  if (admission.verdict === 'waiters') return new Fault(CODES.waiters, { ...details, ...WAITING });
   if (admission.verdict !== 'saturated') return new Fault(CODES[admission.verdict], details);
   return regionFault('saturated', pin, details);
 }

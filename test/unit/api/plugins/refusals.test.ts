@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { expect, it } from 'vitest';
+import { type Refused, refusalOf } from '#api/inference/admit/refusals.ts';
 import { Organisations, Refusals } from '#api/plugins/rates.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
@@ -48,21 +49,17 @@ it('a refusal that waits for another request holds up nothing else of its key', 
   expect(refusals.refusalOf(requestOf('key_1'))).toBeUndefined();
 });
 
-it.each([
-  new Fault('region_saturated', { values: { where: 'A region' }, retryAfterMs: 1_000 }),
-  new Fault('concurrent_streams_exceeded', { retryAfterMs: 1_000 }),
-  new Fault('daily_budget_exceeded', { retryAfterMs: 1_000 }),
-])(
-  'requests for which there is no room are told so at the rate of their organisation, however large they are, and are over it beyond: $code',
+it.each(['saturated', 'streams', 'day', 'waiters', 'backlog'] as const)(
+  'requests for which admission has no room are told so at the rate of their organisation, however large they are, and are over it beyond: %s',
   { tags: ['limits.refusals'] },
-  (fault) => {
+  (verdict) => {
     let now = 0;
     const refusals = new Refusals(() => now);
     const request = { ...requestOf('key_1'), body: { bytes: 10_000_000 } } as FastifyRequest;
     const { burst, requestsPerSecond } = PLAN_LIMITS.audit;
     for (let i = 0; i < burst; i += 1) {
       expect(refusals.refusalOf(request)).toBeUndefined();
-      refusals.count(fault, request);
+      refusals.count(refusalOf({ verdict, retryMs: 1_000 } as Refused, null, {}), request);
     }
     expect(refusals.refusalOf(request)!(0).code).toBe('requests_per_second_exceeded');
     // What is refused from memory counts no more.
@@ -71,6 +68,13 @@ it.each([
     expect(refusals.refusalOf(request)).toBeUndefined();
   },
 );
+
+it('requests that were admitted and are lost, however many at once, count for nothing', () => {
+  const refusals = new Refusals(() => 0);
+  for (let i = 0; i < 1_000; i += 1)
+    refusals.count(new Fault('dispatch_unavailable'), requestOf('key_1'));
+  expect(refusals.refusalOf(requestOf('key_1'))).toBeUndefined();
+});
 
 it('while Redis does not answer, a process counts what an organisation reads at its rate by itself', async () => {
   const buckets = {
