@@ -166,8 +166,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     trustedProxies,
     organisationOf: (request) => ownerOfKey(request, options.authenticate.credentials),
     requests: new RequestsOfCallers(),
-    refuse: (request, retryAfterMs) => {
-      const fault = new Fault('requests_per_second_exceeded', { retryAfterMs });
+    refuse: (request, fault) => {
       const id = options.newRequestId();
       if (isOfDashboard(request)) {
         const { headers, ...page } = errorPageAnswer(fault, id);

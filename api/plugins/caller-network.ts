@@ -23,11 +23,6 @@ export function callerNetwork(address: string): string {
     .join('.');
 }
 
-/** Those of a network who show good keys, as far as limits tell them apart from those who do not. */
-export function withKey(network: string): string {
-  return `${network} with a key`;
-}
-
 /** The eight groups of 16 bits, however the address is spelled. */
 function groupsOf(address: string): number[] {
   const [withoutZone = ''] = address.split('%');

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
+import { Fault } from '#shared/kernel/errors.ts';
 import { takeBeforeRouting } from './before-routing.ts';
-import { callerNetwork, withKey } from './caller-network.ts';
+import { callerNetwork } from './caller-network.ts';
 import { proxyTest } from './connections.ts';
 import type { MadeAnswer } from './error-envelope.ts';
 import type { HeldRefusals } from './held-refusals.ts';
-import type { Addresses } from './rates.ts';
+import { type Addresses, whenHeld } from './rates.ts';
 import type { RequestsOfCallers } from './requests-of-callers.ts';
 
 export interface EarlyRefusalsOptions {
@@ -15,8 +16,8 @@ export interface EarlyRefusalsOptions {
   /** Whose key a request shows, where it is known to be good: such a one is held up by nothing that its address did. */
   organisationOf: (request: IncomingMessage) => string | undefined;
   requests: Pick<RequestsOfCallers, 'take'>;
-  /** The refusal of a request whose address is to wait for so many milliseconds. */
-  refuse: (request: IncomingMessage, retryAfterMs: number) => MadeAnswer;
+  /** The answer to a request that is refused. */
+  refuse: (request: IncomingMessage, fault: Fault) => MadeAnswer;
   /** Told of a refused request whose body may still come, before it is answered. */
   drain: (request: IncomingMessage, response: ServerResponse) => void;
   held: HeldRefusals;
@@ -48,30 +49,36 @@ export function refuseBeforeRouting(
     const address = proxyAddr(request, isTrusted);
     const network = callerNetwork(address);
     const orgId = organisationOf(request);
-    const give = (caller: string, leftMs: (heldMs: number) => number): true => {
+    const give = (caller: string, faultOf: (heldMs: number) => Fault): true => {
       held.give(caller, { request, response }, (heldMs) => {
         drain(request, response);
-        const { status, headers, body } = refuse(request, leftMs(heldMs));
+        const { status, headers, body } = refuse(request, faultOf(heldMs));
         response.writeHead(status, headers).end(body);
       });
       return true;
     };
     if (orgId === undefined && addresses.waitOf(address) > 0)
-      return give(network, () => addresses.waitOf(address));
-    const ofNetwork = orgId === undefined ? network : withKey(network);
-    const callers = {
-      network: isProxy(address, 0) ? undefined : ofNetwork,
-      // A stolen key that has all there is of its organisation does not hold its own revocation up.
-      orgId: isRevocation(request) ? undefined : orgId,
-    };
-    if (requests.take(request, response, callers)) return false;
-    return give(orgId ?? network, (heldMs) => Math.max(1, Math.ceil(RETRY_MS - heldMs)));
+      return give(network, () => tooMany(addresses.waitOf(address)));
+    // A stolen key that has all there is of its organisation does not hold its own revocation up.
+    if (orgId !== undefined && isRevocation(request)) return false;
+    const ofNetwork = { network: isProxy(address, 0) ? undefined : network };
+    const bound = requests.take(request, response, orgId === undefined ? ofNetwork : { orgId });
+    if (bound === undefined) return false;
+    const fault =
+      bound === 'caller'
+        ? tooMany(RETRY_MS)
+        : new Fault('dispatch_unavailable', { retryAfterMs: RETRY_MS });
+    return give(orgId ?? network, whenHeld(fault));
   });
   // What still waits when the time to drain is over is answered.
   app.addHook('preClose', (done) => {
     held.letGo();
     done();
   });
+}
+
+function tooMany(retryAfterMs: number): Fault {
+  return new Fault('requests_per_second_exceeded', { retryAfterMs });
 }
 
 /** Tells requests that revoke, by the routes that are added from now on. */

@@ -5,7 +5,7 @@ import type { Credential } from '#shared/keys/credential.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { RateState } from '#shared/lanes/redis/admission.ts';
 import type { Buckets } from '#shared/lanes/redis/buckets.ts';
-import { callerNetwork, withKey } from './caller-network.ts';
+import { callerNetwork } from './caller-network.ts';
 import type { HeldRefusals } from './held-refusals.ts';
 import { MemoryRates } from './memory-rates.ts';
 import { limitHeaders, rateHeaders } from './rate-headers.ts';
@@ -100,7 +100,7 @@ export function takeOfAddress(
   const refused = refusal(addresses.take(ip));
   if (refused === undefined) return goOn();
   // Without a good key it had been refused before routing. Those with one do not wait behind those without.
-  const caller = withKey(callerNetwork(ip));
+  const caller = `${callerNetwork(ip)} with a key`;
   held.give(caller, { request: raw, response: reply.raw }, (heldMs) => goOn(refused(heldMs)));
 }
 
@@ -212,7 +212,8 @@ export class Organisations {
 /**
  * Counts requests for inference that no admission counts: those that are refused for what they are, a large body as many, and
  * those for which there was no room. They have the rate of their organisation and that of their key, where it has one of its
- * own, in the memory of this process. A caller that is over it is told to wait before its next body is read. `count` is to be called with every refusal.
+ * own, in the memory of this process. A caller that is over it is told to wait before its next body is read. `count` is to be
+ * called with every refusal.
  */
 export class Refusals {
   readonly #now: () => number;

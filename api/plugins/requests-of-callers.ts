@@ -2,52 +2,40 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Shares } from './shares.ts';
 
-/**
- * Requests of all that are not answered: one for each connection that a process takes. A network alone has a fifth of them,
- * which is as many as it has connections, so that only one that sends ahead comes to it.
- */
+/** Requests of all that are not answered: one for each connection that a process takes. */
 const OPEN_MAX = 16_384;
-/** An organisation has as many as are free, as its bodies do: alone half, and the other half is there for others. */
-const SHARE_OF_ORGANISATION = 1;
+/** Of what is free, as of bodies: alone an organisation has half of all, and the other half is there for others. */
+const PART_OF_ORGANISATION = 1;
 
-export interface Callers {
-  /** None where it is a proxy, whose requests are those of many. */
-  network: string | undefined;
-  /** Where the key is known to be good. */
-  orgId: string | undefined;
-}
+/** Whose a request is: of an organisation where its key is known to be good, else of a network, and of none where a proxy asks. */
+export type Caller = { orgId: string } | { network: string | undefined };
 
 /** Counts the requests of each network and each organisation that are not answered, within shares of all. */
 export class RequestsOfCallers {
-  readonly #ofNetworks: Shares;
-  readonly #ofOrganisations: Shares;
+  readonly #shares: Shares;
   readonly #open = new WeakMap<Socket, Set<() => void>>();
 
   constructor(openMax = OPEN_MAX) {
-    this.#ofNetworks = new Shares(openMax);
-    this.#ofOrganisations = new Shares(openMax, SHARE_OF_ORGANISATION);
+    this.#shares = new Shares(openMax);
   }
 
-  /** Counts a request until it is answered or its connection is closed; says whether there was room for it. */
+  /** Counts a request until it is answered or its connection is closed, or says whose bound is reached. */
   take(
     { socket }: Pick<IncomingMessage, 'socket'>,
     response: Pick<ServerResponse, 'once'>,
-    { network, orgId }: Callers,
-  ): boolean {
-    if (this.#ofNetworks.take(network) !== undefined) return false;
-    if (orgId !== undefined && this.#ofOrganisations.take(orgId) !== undefined) {
-      this.#ofNetworks.giveBack(network);
-      return false;
-    }
+    caller: Caller,
+  ): 'caller' | 'all' | undefined {
+    const isOrganisation = 'orgId' in caller;
+    const name = isOrganisation ? caller.orgId : caller.network;
+    const bound = this.#shares.take(name, isOrganisation ? PART_OF_ORGANISATION : undefined);
+    if (bound !== undefined) return bound === 'all' ? 'all' : 'caller';
     const open = this.#openOn(socket);
     const release = (): void => {
-      if (!open.delete(release)) return;
-      this.#ofNetworks.giveBack(network);
-      if (orgId !== undefined) this.#ofOrganisations.giveBack(orgId);
+      if (open.delete(release)) this.#shares.giveBack(name);
     };
     open.add(release);
     response.once('close', release);
-    return true;
+    return undefined;
   }
 
   /** An answer that waits for the one before it is not told when its connection closes. */

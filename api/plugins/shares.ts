@@ -1,26 +1,29 @@
+const PART_OF_FREE = 1 / 4;
+
 /**
- * Shares of something that there is so much of. A caller has at most a part of as much as is free then. Where that is a
- * quarter, as unless said otherwise, it is alone a fifth of all, and each further one that takes what it can has a fifth of
- * what is left, so that it needs dozens of them to keep out one that comes.
+ * Shares of something that there is so much of. A caller has at most a quarter as much as is free then: alone a fifth of all,
+ * and each further one that takes what it can a fifth of what is left, so that it needs dozens of them to keep out one that
+ * comes.
  */
 export class Shares {
   readonly #max: number;
-  readonly #partOfFree: number;
   readonly #ofCaller = new Map<string, number>();
   #all = 0;
 
-  constructor(max: number, partOfFree = 1 / 4) {
+  constructor(max: number) {
     this.#max = max;
-    this.#partOfFree = partOfFree;
   }
 
-  /** Takes one, or says whose bound is reached. Without a caller it is bounded with all alone. */
-  take(caller: string | undefined): 'address' | 'all' | undefined {
+  /**
+   * Takes one, or says whose bound is reached. Without a caller it is bounded with all alone; one may have another part of
+   * what is free than others.
+   */
+  take(caller: string | undefined, partOfFree = PART_OF_FREE): 'address' | 'all' | undefined {
     const free = this.#max - this.#all;
     if (free <= 0) return 'all';
     if (caller !== undefined) {
       const taken = this.#ofCaller.get(caller) ?? 0;
-      if (taken >= free * this.#partOfFree) return 'address';
+      if (taken >= free * partOfFree) return 'address';
       this.#ofCaller.set(caller, taken + 1);
     }
     this.#all += 1;

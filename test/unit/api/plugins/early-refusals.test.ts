@@ -55,9 +55,9 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     organisationOf: ({ headers }) =>
       headers.authorization === 'Bearer good' ? 'org_1' : undefined,
     requests: new RequestsOfCallers(requestsMax),
-    refuse: (_request, retryAfterMs) => {
+    refuse: (_request, { status, retryAfterMs }) => {
       server.answered += 1;
-      return { status: 429, headers: { 'retry-after-ms': String(retryAfterMs) }, body: 'no' };
+      return { status, headers: { 'retry-after-ms': String(retryAfterMs) }, body: 'no' };
     },
     drain: () => {},
     held: heldRefusals,
@@ -293,7 +293,7 @@ describe('requests of which too many are not answered', () => {
     async () => {
       const server = await serve(PROXY, 100);
       const flood = await askMany(server.port, 100 + 1, () => '');
-      await until(() => server.answered === 1);
+      await until(() => flood.some(({ text }) => text.includes('503')));
       expect(server.routed).toHaveLength(100);
       hangUp(flood);
     },
