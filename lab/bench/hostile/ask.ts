@@ -34,8 +34,9 @@ export async function ask(
       headers: { origin, ...headers },
       body: body ?? null,
       dispatcher,
-      // Others are not sent ahead of the answers.
+      // What is not so is not sent ahead of other answers.
       idempotent: true,
+      blocking: false,
     };
     const answer = await request(origin + path, sent);
     if (slowness === undefined) await answer.body.dump({ limit: Infinity });
