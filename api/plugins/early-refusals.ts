@@ -62,7 +62,7 @@ export function refuseBeforeRouting(
     // A stolen key that has all there is of its organisation does not hold its own revocation up.
     if (orgId !== undefined && isRevocation(request)) return false;
     const ofNetwork = { network: isProxy(address, 0) ? undefined : network };
-    const bound = requests.take(request, response, orgId === undefined ? ofNetwork : { orgId });
+    const bound = requests.take(response, orgId === undefined ? ofNetwork : { orgId });
     if (bound === undefined) return false;
     const fault =
       bound === 'caller'

@@ -121,7 +121,6 @@ export class HeldRefusals {
       giveBack();
       response.off('close', forget);
     };
-    // An answer that waits for the one before it on its connection is not told when that closes, and goes with its time.
     response.once('close', forget);
     this.#held.add(letGo);
   }

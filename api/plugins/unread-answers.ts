@@ -130,7 +130,7 @@ export class UnreadAnswers {
     return account;
   }
 
-  /** An answer that waits for the one before it on its connection is not told when that closes. */
+  /** What is unread on one connection, which is cut off together. */
   #connectionOf(socket: UnreadResponse['req']['socket']): Set<Unread> {
     let connection = this.#ofConnection.get(socket);
     if (connection === undefined) {

@@ -1,4 +1,4 @@
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { boundOpenRequests } from '#api/plugins/open-requests.ts';
@@ -95,3 +95,30 @@ describe('requests that are sent ahead of the answers', () => {
     },
   );
 });
+
+it(
+  'every request of a connection hears that it closes, also one whose answer waits for the one before it',
+  { tags: ['limits.connections'] },
+  async () => {
+    const app = Fastify();
+    boundOpenRequests(app, () => {});
+    const { promise: allClosed, resolve } = Promise.withResolvers<void>();
+    const open = new Set<string>();
+    let client: Socket;
+    app.server.on('request', ({ url }, response) => {
+      open.add(url!);
+      response.once('close', () => {
+        open.delete(url!);
+        if (open.size === 0) resolve();
+      });
+      if (open.size === 3) client.destroy();
+    });
+    app.get('/*', () => new Promise(() => {}));
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    atFileEnd(() => app.close());
+    const { port } = app.server.address() as AddressInfo;
+    client = connect(port, '127.0.0.1', () => client.write(asking(3).join('')));
+
+    await expect(allClosed).resolves.toBeUndefined();
+  },
+);
