@@ -33,8 +33,10 @@ function recordOf(entry: InferenceEntry, ending: Ending): InferenceRecord {
     requestId: entry.id,
     attempts: ending.calls,
   };
-  const record: Partial<InferenceRecord> = {};
-  for (const field of FIELDS)
-    if (known[field] !== undefined) Object.assign(record, { [field]: known[field] });
-  return record as InferenceRecord;
+  const record: Record<string, unknown> = {};
+  for (const field of FIELDS) {
+    const value = known[field];
+    if (value !== undefined) record[field] = value;
+  }
+  return record as unknown as InferenceRecord;
 }
