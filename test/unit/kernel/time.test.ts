@@ -12,6 +12,12 @@ describe('times', () => {
     );
   });
 
+  it('are written whole at the ends of a minute, a second and the calendar, one after another', () => {
+    const ends = [0, 1, 999, 1_000, 9_999, 10_000, 59_999, 60_000, 60_001, 253_402_300_799_999];
+    for (const ms of [...ends, ...ends.toReversed()])
+      expect(timeText(ms)).toBe(new Date(ms).toISOString());
+  });
+
   it.each([-1, 0.5, Number.NaN, 253_402_300_800_000])('%d is no time of a document', (ms) => {
     expect(() => timeText(ms, 'at')).toThrow(
       expect.objectContaining({ code: 'wrong_value', path: 'at' }),
