@@ -2,7 +2,7 @@
 import { estimateEcologits } from '#shared/methodology/ecologits.ts';
 import { ends, type ModelRecord, type ValueOrRange } from '#shared/methodology/factor-set.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /** Input and output tokens. 3,000 words are about 4,000 tokens. */
 const REQUESTS: readonly (readonly [input: number, output: number])[] = [
@@ -42,7 +42,7 @@ export function comparedModels(): { head: string[]; rows: string[][] } {
 
 /** kWh of one request by both, at the middle of a range of sizes, at a batch of 64. */
 function bothOf(model: ModelRecord, inputTokens: number, outputTokens: number) {
-  const { results } = loadMethodologies().current.estimate({
+  const { results } = shippedMethodologies().current.estimate({
     usage: { inputTokens, cachedInputTokens: 0, outputTokens, source: 'upstream' },
     route: 'chat.completions',
     model: { id: model.id, footprint: { ref: model.id } },

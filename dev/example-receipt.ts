@@ -11,7 +11,7 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { type DerivationRecord, derivationOf } from '#shared/receipts/derivation.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /** A record whose tokens are known. */
 type CountedRecord = InferenceRecord & { usage: Usage };
@@ -94,7 +94,7 @@ export function exampleReceipt(): string {
     buildReceipt({
       issuer,
       record,
-      estimate: { measurement: loadMethodologies().current.estimate(exampleEstimateInput()) },
+      estimate: { measurement: shippedMethodologies().current.estimate(exampleEstimateInput()) },
       gridZone: 'FRA',
       signedAt: SIGNED_AT,
     }),
@@ -103,7 +103,7 @@ export function exampleReceipt(): string {
 
 /** The derivation record that it names: the exact bytes. */
 export function exampleDerivation(): DerivationRecord {
-  return derivationOf(issuer, loadMethodologies().current.estimate(exampleEstimateInput()));
+  return derivationOf(issuer, shippedMethodologies().current.estimate(exampleEstimateInput()));
 }
 
 const SHOWN = /```json\n.*?```/s;

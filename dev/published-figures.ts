@@ -3,7 +3,7 @@ import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import type { AnchorRecord } from '#shared/methodology/factor-set.ts';
 import type { Derivation } from '#shared/methodology/derivation.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /**
  * A published figure by its id in the factor set, the request that is held against it (model, input and output tokens,
@@ -58,7 +58,7 @@ const QUANTITIES = [
 /** Rows of: the published figure, its scope, its values, ours at that scope, what ours assume. */
 export function publishedFigures(): string[][] {
   const { anchors } = newestFactorSet();
-  const { current } = loadMethodologies();
+  const { current } = shippedMethodologies();
   return COMPARISONS.map(([id, footprint, inputTokens, outputTokens, assumed]) => {
     const figure = anchors.find((each) => each.id === id);
     if (figure === undefined) throw new Error(`the factor set has no figure ${id}`);

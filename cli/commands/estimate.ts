@@ -5,7 +5,7 @@ import { estimateEcologits } from '#shared/methodology/ecologits.ts';
 import { PRECISIONS } from '#shared/methodology/factor-set.ts';
 import type { EstimateInput, Methodology } from '#shared/methodology/methodology.ts';
 import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { DEFAULT_METHODOLOGY, type Methodologies } from '#shared/methodology/releases.ts';
 import { answerLines, type LineProblem } from '#cli/input.ts';
 
@@ -48,7 +48,7 @@ export function register(program: Command): void {
     .option('--json', 'for programs (always so)')
     .addHelpText('after', HELP)
     .action(async ({ profile }: { profile: string }) => {
-      const estimate = profiles(loadMethodologies()).get(profile);
+      const estimate = profiles(shippedMethodologies()).get(profile);
       if (estimate === undefined) throw new Error(`There is no profile ${profile}.`);
       await answerLines(process.stdin, process.stdout, (line) =>
         'problem' in line

@@ -10,7 +10,7 @@ import type {
 import { createMeteredRecords } from '#shared/metering/postgres/metered-records.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { findRequest, type RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
@@ -233,7 +233,7 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
 
 /** Receipts are restated with what new ones are computed with; an operator should not learn afterwards that it was another. */
 function refuseUnlessCurrent(asked: string): void {
-  const { id, version } = loadMethodologies().current;
+  const { id, version } = shippedMethodologies().current;
   const current = `${id}/${version}`;
   if (current !== asked && !current.startsWith(`${asked}.`))
     throw new Error(`Receipts are restated with ${current}, not with ${asked}.`);

@@ -7,7 +7,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
 import { checkIsAnswer, type NamedDerivation } from '#cli/verify/judge-receipt.ts';
 import { readAnswer } from '#cli/input.ts';
@@ -83,7 +83,7 @@ function reproduce(document: ReceiptDocument, found: NamedDerivation | undefined
   }
   const stated = statedMeasurement(wholeMeasurement(measurement, () => found.document));
   const { id, version } = stated.methodology;
-  const methodology = loadMethodologies().methodology(id, version);
+  const methodology = shippedMethodologies().methodology(id, version);
   if (methodology === undefined) throw new Error(`There is no methodology ${id} ${version} here.`);
   const { differences } = recompute(rebuildInput(stated.inputs), methodology, stated);
   return {

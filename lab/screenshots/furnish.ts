@@ -8,7 +8,7 @@ import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
@@ -188,7 +188,7 @@ async function issueHistory(
     variable: () => info.sandbox_url,
     timeoutMs: 120_000,
   });
-  const { estimate } = loadMethodologies().current;
+  const { estimate } = shippedMethodologies().current;
   const store = createReceiptStore(pool);
   const today = Math.floor(Date.now() / DAY_MS);
   const models = catalogue.models.filter(({ kinds }) => kinds.includes('chat'));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LedgerKind } from '#shared/ledger/entries.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { parseStatement } from '#shared/packs/report/statement.ts';
 import {
@@ -16,7 +16,7 @@ import { createTestDatabase } from '#test/support/database.ts';
 import { submitReceipts } from '#test/support/ledger.ts';
 import { PackLab } from '#test/support/packs.ts';
 
-export const METHODOLOGIES = loadMethodologies();
+export const METHODOLOGIES = shippedMethodologies();
 
 export interface ExpectedReceipt {
   name: string;

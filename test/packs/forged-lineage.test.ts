@@ -6,7 +6,7 @@ import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { derivationPath, lineagePath } from '#shared/packs/layout.ts';
 import { parseDerivation } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { expectLeftToDocket, expectRefused, FIRST, forge, GOOD_PACK, LAST } from './forger.ts';
 import { ForgedPack, type Loose, multihash } from './tampering.ts';
@@ -163,7 +163,7 @@ function lineageOfEntry(pack: ForgedPack, index: number): string {
   const document = JSON.parse(line) as ReceiptDocument;
   const { log } = pack.seal().credentialSubject.checkpoint;
   const sources = {
-    ...loadMethodologies(),
+    ...shippedMethodologies(),
     derivation: (digest: string) => parseDerivation(pack.text(derivationPath(digest)), digest),
   };
   return packLineage(sources, { bytes: Buffer.from(line), document, log, index });

@@ -14,7 +14,7 @@ import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
 import type { TestDatabase } from './database.ts';
@@ -28,7 +28,7 @@ export const UNSIZED = 'sandbox-unsized';
 const PUBLIC_URL = 'https://gateway.example';
 
 export const issuer = receiptIssuer(PUBLIC_URL);
-export const methodology = loadMethodologies().current;
+export const methodology = shippedMethodologies().current;
 export const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
   variable: () => 'http://127.0.0.1:9/v1',
   timeoutMs: 120_000,

@@ -28,7 +28,7 @@ import { derivationOf } from '#shared/receipts/derivation.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { buildPack } from '#workers/exports/build-pack.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import type { PackDocuments } from '#workers/exports/documents.ts';
@@ -65,7 +65,7 @@ export class PackLab {
   readonly issuer = receiptIssuer(PUBLIC_URL);
   readonly documents: PackDocuments;
   readonly #memory = makeCheckpointMemory();
-  readonly #methodology = loadMethodologies().current;
+  readonly #methodology = shippedMethodologies().current;
   /** The way in which the model is served; receipts of another way have another derivation. */
   footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
   /** The factor of the hour: receipts are then of the tier enterprise. */

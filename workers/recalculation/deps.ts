@@ -10,7 +10,7 @@ import { currentReceiptSigner } from '#shared/receipts/signing/files/current-rec
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
@@ -35,7 +35,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     events,
     revisions: createRevisionStore(pool),
     restatements: createRestatementStore(pool),
-    methodology: loadMethodologies().current,
+    methodology: shippedMethodologies().current,
     catalogue: () => catalogue.current().catalogue,
     addRecalculation: (receiptId) => queues.add('recalculation', { receiptId }),
     addRestatement: (orgId) => queues.add('restatement', { orgId }),

@@ -8,7 +8,7 @@ import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { answerPlacer } from './place-answer.ts';
@@ -28,7 +28,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   const { config, log, registry } = context;
   const events = receiptsEvents(log, registry);
   const catalogue = openCatalogue(config, log);
-  const methodology = loadMethodologies().current;
+  const methodology = shippedMethodologies().current;
   const issuer = receiptIssuer(config.publicUrl);
   const signer = currentReceiptSigner(
     config.signingKeysDir,

@@ -6,7 +6,7 @@ import { loadCatalogue } from '#shared/catalogue/files/load.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
@@ -38,7 +38,7 @@ export function openFiller(gateway: Gateway, dataDir: string, pool: Pool) {
     signer: currentReceiptSigner(config.signingKeysDir, issuer.did, (error) => {
       throw error;
     }),
-    estimate: loadMethodologies().current.estimate,
+    estimate: shippedMethodologies().current.estimate,
     catalogue: () => catalogue,
     now: () => at,
   };

@@ -11,7 +11,7 @@ import {
   derivationOf,
   parseDerivation,
 } from '#shared/receipts/derivation.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { METHODOLOGY, request } from '#test/unit/methodology/fixtures.ts';
 import { INPUTS, newIssuer } from '#test/unit/receipts/samples.ts';
 
@@ -19,7 +19,7 @@ export const { signer } = newIssuer();
 const derivations = new Map<string, DerivationDocument>();
 /** What lineage is looked up in: the released methodologies, and the records of the receipts issued here. */
 export const methodologies = {
-  ...loadMethodologies(),
+  ...shippedMethodologies(),
   derivation: (digest: string) => derivations.get(digest),
 };
 export const LEAF_INDEX = 41;

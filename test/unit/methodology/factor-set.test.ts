@@ -11,7 +11,7 @@ import { parseFactorSet } from '#shared/methodology/parse-factor-set.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { factorSetFiles } from '#shared/methodology/files/load.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { methodologiesOver } from '#shared/methodology/releases.ts';
 import { runs } from '#test/support/depth.ts';
 import { FACTOR_SET, METHODOLOGY, request } from './fixtures.ts';
 
@@ -301,9 +301,9 @@ describe('the files', () => {
 
   it('a factor set that is put beside the others is what new receipts are computed with, and old receipts keep theirs', () => {
     const directory = copy();
-    const before = loadMethodologies(filesIn(directory)).listMethodologies();
+    const before = methodologiesOver(filesIn(directory)).listMethodologies();
     drop(directory, '2026-12', withGwp('2026-12', 1.5));
-    const after = loadMethodologies(filesIn(directory));
+    const after = methodologiesOver(filesIn(directory));
     expect(after.current.version).toBe('1.0.0-2026-12');
     expect(after.listMethodologies()).toEqual(expect.arrayContaining([...before]));
     const gwp = (version: string): number =>
@@ -325,10 +325,10 @@ describe('the files', () => {
   it('a set that comes later changes no version that is there, with any date', () => {
     const directory = copy();
     drop(directory, '2027-01', withGwp('2027-01', 0.5));
-    const listed = loadMethodologies(filesIn(directory)).listMethodologies();
+    const listed = methodologiesOver(filesIn(directory)).listMethodologies();
     drop(directory, '2026-12', withGwp('2026-12', 0.3));
     drop(directory, '2026-11.2', withGwp('2026-11.2', 0.4));
-    const after = loadMethodologies(filesIn(directory));
+    const after = methodologiesOver(filesIn(directory));
     expect(after.listMethodologies()).toEqual(expect.arrayContaining([...listed]));
     expect(after.current.version).toBe('1.0.0-2027-01');
   });
@@ -358,7 +358,7 @@ describe('the files', () => {
     for (const content of contents) {
       const directory = copy();
       drop(directory, '2027-01', content);
-      expect(() => loadMethodologies(filesIn(directory))).toThrow(MalformedData);
+      expect(() => methodologiesOver(filesIn(directory))).toThrow(MalformedData);
     }
   });
 });

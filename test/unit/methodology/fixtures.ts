@@ -5,9 +5,9 @@ import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { MethodologyFailure, type QuantityName } from '#shared/methodology/measurement.ts';
 import { PRECISIONS } from '#shared/methodology/factor-set.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 
-export const METHODOLOGIES = loadMethodologies();
+export const METHODOLOGIES = shippedMethodologies();
 export const FACTOR_SET = newestFactorSet();
 export const METHODOLOGY = METHODOLOGIES.current;
 
