@@ -1,18 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import {
   LANE_KEY_BYTES,
   type LaneKey,
@@ -62,29 +51,11 @@ export function ensureLaneKeys(dir: string): LaneKeyFile[] {
   return loadLaneKeys(dir);
 }
 
-/**
- * Makes a key that seals from then on (epoch ms), readable by this user alone. The content is on disk before the name is.
- * A name that is taken stays with its owner.
- */
+/** Makes a key that seals from then on (epoch ms). A name that is taken stays with its owner. */
 export function createLaneKey(dir: string, sealsFrom: number): LaneKeyFile {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
   const name = fileName(sealsFrom);
   const path = join(dir, name);
-  const offer = `${path}.${randomUUID()}.offer`;
-  const file = openSync(offer, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
-  try {
-    writeSync(file, randomBytes(LANE_KEY_BYTES));
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  try {
-    linkSync(offer, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    unlinkSync(offer);
-  }
+  writeExclusively(path, randomBytes(LANE_KEY_BYTES));
   return readKey(path, name);
 }
 

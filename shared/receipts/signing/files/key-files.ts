@@ -1,18 +1,7 @@
-import {
-  closeSync,
-  constants,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
-import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import { KEY_PURPOSES, type KeyPurpose } from '#shared/ledger/key-events.ts';
 import { jwkThumbprint } from '../identifiers.ts';
 import { rawPublicKey } from '../key-objects.ts';
@@ -129,31 +118,6 @@ export function createKey(dir: string, purpose: KeyPurpose, state: 'active' | 'n
   if (isFile(path)) return false;
   const { privateKey } = generateKeyPairSync('ed25519');
   return writeExclusively(path, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-}
-
-/**
- * Writes a whole file under a name that is not taken yet; returns false when another process was faster. The content is on disk
- * before the name is: a crash leaves no half key, and `link` refuses a name that is taken.
- */
-export function writeExclusively(path: string, text: string): boolean {
-  mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
-  const offer = `${path}.${randomUUID()}.offer`;
-  const file = openSync(offer, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  try {
-    linkSync(offer, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    unlinkSync(offer);
-  }
 }
 
 function keysOf(dir: string, purpose: KeyPurpose): SigningKey[] {

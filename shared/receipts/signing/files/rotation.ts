@@ -7,8 +7,8 @@ import {
   type KeyPurpose,
   loadSigningKeys,
   SigningKeyProblem,
-  writeExclusively,
 } from './key-files.ts';
+import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import { publicKeyFromRaw } from '#shared/kernel/primitives/node.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
 
