@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { cookieLine, readCookie } from './session/cookies.ts';
-import type { MadeAnswer } from '#api/plugins/error-envelope.ts';
+import { type MadeAnswer, wholeSeconds } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
@@ -161,7 +161,7 @@ export function errorPageAnswer(error: Error, requestId: string): MadeAnswer {
     status,
     headers: {
       ...headers,
-      ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) }),
+      ...(retryAfterMs !== undefined && { 'retry-after': wholeSeconds(retryAfterMs) }),
       ...PRIVATE,
       'content-type': HTML_TYPE,
     },

@@ -48,6 +48,9 @@ export function errorAnswer(fault: Fault, requestId: string): MadeAnswer {
 /** Every 401 says how to authenticate (RFC 9110, 15.5.2). */
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="docket"' };
 
+/** A wait as `retry-after` states it: never shorter than it is, and never none. */
+export const wholeSeconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1_000)));
+
 /** Headers that go with an error: whether to try again, and when; no time where waiting helps nothing. */
 export function errorHeaders(fault: Fault): Record<string, string> {
   const { retry, status, retryAfterMs } = codeRow(fault.code);
@@ -59,7 +62,7 @@ export function errorHeaders(fault: Fault): Record<string, string> {
   const waitMs = fault.retryAfterMs;
   if (waitMs !== undefined && (retry || status === 429 || retryAfterMs !== undefined)) {
     headers['retry-after-ms'] = String(Math.max(1, Math.ceil(waitMs)));
-    headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1_000)));
+    headers['retry-after'] = wholeSeconds(waitMs);
   }
   return headers;
 }
