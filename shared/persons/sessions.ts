@@ -1,8 +1,11 @@
-import { HOUR_MS } from '#shared/kernel/time.ts';
+import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import type { Person } from './roles.ts';
 
 /** Half a day: a working day with its evening, and no person is still signed in the next morning. */
 export const SESSION_MS = 12 * HOUR_MS;
+
+/** For so long after its person has shown that it is they, a session creates, grants and restores: a few acts in a row, and no lunch. */
+export const CONFIRMED_MS = 10 * MINUTE_MS;
 
 /** An open session of a person. Its token stays in the cookie. */
 export interface Session {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
 import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
-import { confirmedForm, mayTryPassword } from '../session/confirmation.ts';
+import { confirmedForm, mayTryPassword, TOO_MANY_ATTEMPTS } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { type PageExchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
@@ -85,7 +85,7 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     const form = await confirmedForm(deps, request);
     const { person } = request.visit;
     if (!(await mayTryPassword(deps, person.id))) {
-      return show(request, reply, { problem: TOO_MANY }, 429);
+      return show(request, reply, { problem: TOO_MANY_ATTEMPTS }, 429);
     }
     const password = form.exact('password');
     const changed = await (
@@ -111,8 +111,6 @@ type Show = (
   status: number,
 ) => Promise<FastifyReply>;
 
-const TOO_MANY = 'Too many attempts. Wait a minute.';
-
 /** A code of an app at sign-in: begun with the password, on when one code has come, off with both. */
 function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Show): void {
   const draw = (
@@ -135,7 +133,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     const form = await confirmedForm(deps, request);
     const { person } = request.visit;
     if (!(await mayTryPassword(deps, person.id))) {
-      return show(request, reply, { problem: TOO_MANY }, 429);
+      return show(request, reply, { problem: TOO_MANY_ATTEMPTS }, 429);
     }
     const signIn = await deps.signIn();
     const begun = await signIn.beginSecondFactor(form.exact('current'), visitorOf(request));
@@ -155,7 +153,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     // A slip of the keyboard takes neither the QR code nor the recovery codes away.
     const shown = shownBefore(form.exact('begun'), request);
     if (!(await mayTryPassword(deps, person.id))) {
-      return draw(request, reply, { ...shown, problem: TOO_MANY }, 429);
+      return draw(request, reply, { ...shown, problem: TOO_MANY_ATTEMPTS }, 429);
     }
     const signIn = await deps.signIn();
     const on = await signIn.confirmSecondFactor(form.text('code'), visitorOf(request));
@@ -173,7 +171,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     const { person, hasSecondFactor } = request.visit;
     if (!hasSecondFactor) return seeOther(reply, '/dashboard/account');
     if (!(await mayTryPassword(deps, person.id))) {
-      return show(request, reply, { problem: TOO_MANY }, 429);
+      return show(request, reply, { problem: TOO_MANY_ATTEMPTS }, 429);
     }
     const signIn = await deps.signIn();
     const visitor = visitorOf(request);

@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
@@ -10,7 +11,7 @@ import { badge, field, moment, note, progress, table, told, type Told } from '..
 const STEPS = ['Issue the successor', 'Deploy it', 'Confirm traffic', 'Revoke the old key'];
 
 /** After so long without a request most programs that have a key have shown it; what runs daily has not. */
-const QUIET_MS = 60 * 60_000;
+const QUIET_MS = HOUR_MS;
 /** Last uses are written every ten seconds. */
 const LOOK_S = 10;
 

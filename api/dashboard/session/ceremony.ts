@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import type { Passkeys, PasskeyKey } from '#shared/persons/postgres/passkeys.ts';
 import type { Errands } from '#shared/persons/postgres/errands.ts';
 import type { Person } from '#shared/persons/roles.ts';
@@ -12,7 +13,7 @@ import {
 } from './passkey.ts';
 
 /** How long a person may take with their device, and with a page that asks for something in between. */
-const CEREMONY_MS = 10 * 60_000;
+const CEREMONY_MS = 10 * MINUTE_MS;
 
 export interface CeremonyParts {
   passkeys: Passkeys;

@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import { CONFIRMED_MS } from '#shared/persons/sessions.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import {
   CONFIRMING_FIELD,
@@ -10,11 +12,11 @@ import {
 } from '../forms.ts';
 import { sessionForm, visitorOf } from '../guard.ts';
 
-/** For so long after its person has shown that it is they, a session creates, grants and restores: a few acts in a row, and no lunch. */
-const CONFIRMED_MS = 10 * 60_000;
-
 /** An open session must not be a way to try out passwords. */
-const PASSWORDS: Attempts = { burst: 8, intervalMs: 60_000 };
+const PASSWORDS: Attempts = { burst: 8, intervalMs: MINUTE_MS };
+
+/** What a person reads whose tries are counted by the minute. */
+export const TOO_MANY_ATTEMPTS = 'Too many attempts. Wait a minute.';
 
 /** Counts that a person who is signed in tries a password; false when they have tried too many. */
 export async function mayTryPassword(deps: DashboardDeps, personId: string): Promise<boolean> {
@@ -40,7 +42,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
   const [shown, passkey] = [form.exact(CONFIRMING_FIELD) || inForm, form.exact(PASSKEY_FIELD)];
   if (shown === '' && passkey === '') throw ask();
   if (!isOwn) throw ask('You have not confirmed it there yet.');
-  if (!(await mayTryPassword(deps, person.id))) throw ask('Too many attempts. Wait a minute.');
+  if (!(await mayTryPassword(deps, person.id))) throw ask(TOO_MANY_ATTEMPTS);
   const signIn = await deps.signIn();
   if (passkey !== '') {
     const ceremony = await deps.ceremony(request.host);

@@ -7,13 +7,14 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import type { PasskeyKey } from '#shared/persons/postgres/passkeys.ts';
 import type { Person } from '#shared/persons/roles.ts';
 
 /** Longer than any device's answer. */
 const ANSWER_LENGTH_MAX = 20_000;
 /** WebAuthn, 14.6.3: how long browsers wait for the person. */
-const WAIT_MS = 5 * 60_000;
+const WAIT_MS = 5 * MINUTE_MS;
 
 /** Ed25519, ES256 and RS256 (RFC 9053): every device signs with one of them. */
 const ALGORITHMS = [-8, -7, -257];

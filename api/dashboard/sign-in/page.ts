@@ -1,7 +1,11 @@
 import { html, type Html } from '#api/html.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
+import { CONFIRMED_MS } from '#shared/persons/sessions.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { ASKED_CHARS_MAX, PASSKEY_FIELD, type Proof } from '../forms.ts';
 import { field, told, type Told } from '../parts/elements.ts';
+
+const NOT_ASKED_AGAIN = `For ${CONFIRMED_MS / MINUTE_MS} minutes you are not asked again.`;
 
 /** What a form of those who are not signed in is drawn with. */
 export interface SignInStep extends Told {
@@ -176,13 +180,9 @@ export function confirmationPage(step: {
                   >Confirm at your organisation (opens a new tab)</a
                 >
               </p>
-              <p class="help">
-                Come back here then, and go on. For ten minutes you are not asked again.
-              </p>`
+              <p class="help">Come back here then, and go on. ${NOT_ASKED_AGAIN}</p>`
           : asks === 'passkey'
-            ? html`<p class="help">
-                For ten minutes you are not asked again. Who has lost every passkey asks support.
-              </p>`
+            ? html`<p class="help">${NOT_ASKED_AGAIN} Who has lost every passkey asks support.</p>`
             : asks === 'code'
               ? field({
                   name: asked,
@@ -190,7 +190,7 @@ export function confirmationPage(step: {
                   autocomplete: 'one-time-code',
                   required: true,
                   max: '20',
-                  help: 'The six digits that your app shows now, or a recovery code. For ten minutes you are not asked again.',
+                  help: `The six digits that your app shows now, or a recovery code. ${NOT_ASKED_AGAIN}`,
                 })
               : field({
                   name: asked,
@@ -198,7 +198,7 @@ export function confirmationPage(step: {
                   type: 'password',
                   autocomplete: 'current-password',
                   required: true,
-                  help: 'For ten minutes you are not asked again. Revoking never asks.',
+                  help: `${NOT_ASKED_AGAIN} Revoking never asks.`,
                 })
       }
       ${asks === 'passkey' ? undefined : html`<button class="primary" type="submit">Go on</button>`}

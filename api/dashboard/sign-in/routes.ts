@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { checkPerson } from '#shared/persons/checks.ts';
 import { invitedLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
@@ -29,18 +30,19 @@ import {
   signInPage,
   signUpPage,
 } from './page.ts';
+import { TOO_MANY_ATTEMPTS } from '../session/confirmation.ts';
 import { unframed } from '../parts/layout.ts';
 import { passkeySignIn } from '../session/passkey-routes.ts';
 
 /** What one address tries with one e-mail address: some slips of the keyboard, then one a minute. */
-const OF_PAIR: Attempts = { burst: 8, intervalMs: 60_000 };
+const OF_PAIR: Attempts = { burst: 8, intervalMs: MINUTE_MS };
 /** What all visitors try with one e-mail address. High, because a stranger who knows the address could shut its owner out. */
 const OF_EMAIL: Attempts = { burst: 100, intervalMs: 30_000 };
 /** What one address tries with any. */
 const OF_ADDRESS: Attempts = { burst: 40, intervalMs: 15_000 };
 /** E-mails that are asked for: to one person, and by one address. */
-const LETTERS_TO: Attempts = { burst: 3, intervalMs: 10 * 60_000 };
-const LETTERS_BY: Attempts = { burst: 10, intervalMs: 60_000 };
+const LETTERS_TO: Attempts = { burst: 3, intervalMs: 10 * MINUTE_MS };
+const LETTERS_BY: Attempts = { burst: 10, intervalMs: MINUTE_MS };
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -120,7 +122,7 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       draw(deps, [request, reply], title, codePage, { to, problem }, status);
     if ((await deps.takeAttempt(nameOf('code', callerNetwork(request.ip)), OF_ADDRESS)) > 0) {
-      return again('Too many attempts. Wait a minute.', 429);
+      return again(TOO_MANY_ATTEMPTS, 429);
     }
     const opened = await (
       await deps.signIn()

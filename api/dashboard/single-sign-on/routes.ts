@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { cookieLine, readCookie } from '../session/cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { MINUTE_MS } from '#shared/kernel/time.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import {
   checkClientText,
@@ -44,7 +45,7 @@ const SESSION = { config: { scope: 'session' } } as const;
 /** Sign-ins that one address begins: each has us ask an issuer. */
 const BEGUN_BY: Attempts = { burst: 20, intervalMs: 10_000 };
 /** How long a person may take at the issuer. */
-const ERRAND_MS = 15 * 60_000;
+const ERRAND_MS = 15 * MINUTE_MS;
 const ERRAND_COOKIE = 'docket_sso';
 const ERRAND = new RegExp(`^${ERRAND_COOKIE}=([\\w-]{22})$`);
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { teamInvitationLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
@@ -20,9 +21,9 @@ import { invitationsPage, teamPage, type TeamParts } from './page.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 
 /** E-mails that one person has sent to others: a team at once, and then some more. */
-const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * 60_000 };
+const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * MINUTE_MS };
 /** E-mails to one address, from all senders. */
-const INVITED: Attempts = { burst: 3, intervalMs: 60 * 60_000 };
+const INVITED: Attempts = { burst: 3, intervalMs: HOUR_MS };
 
 const DONE: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is open for fourteen days.',
