@@ -45,9 +45,8 @@ export default defineConfig({
           execArgv: ['--max-semi-space-size=64'],
           // More than the cores of the smallest machine this runs on: a quarter of the time some wait for a deadline.
           maxWorkers: 3,
-          // Only a hang takes this long, on any machine.
-          testTimeout: 20_000,
-          hookTimeout: 60_000,
+          testTimeout: stores.testTimeout,
+          hookTimeout: stores.hookTimeout,
         },
       },
       {

@@ -300,6 +300,9 @@ describe('promptFits', () => {
   });
 
   it('stops reading a huge prompt as soon as it is too long, and gives other work its turns', async () => {
+    const window = { contextWindow: 60_000, tokenizer: 'o200k_base' };
+    // The vocabulary is read from its file first, in as many turns as that takes.
+    await counter.promptFits(prompt([book]), window);
     let turns = 0;
     let pending = true;
     const other = (): void => {
@@ -307,12 +310,11 @@ describe('promptFits', () => {
       if (pending) setImmediate(other);
     };
     setImmediate(other);
-    const window = { contextWindow: 60_000, tokenizer: 'o200k_base' };
     expect(await counter.promptFits(prompt([book.repeat(200)]), window)).toBe(false);
     pending = false;
     // 60,000 tokens of this text are about 17 turns; all of it would be more than 300.
     expect(turns).toBeGreaterThan(10);
-    expect(turns).toBeLessThan(40);
+    expect(turns).toBeLessThan(100);
   });
 
   it('spends bounded work on a word of a megabyte', async () => {
