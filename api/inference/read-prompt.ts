@@ -1,6 +1,6 @@
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Model } from '#shared/catalogue/catalogue.ts';
-import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
+import { type Interface, PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import { inTurns } from '#shared/kernel/turns.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -118,7 +118,7 @@ function checkTokens(
   }
 }
 
-function bounded(decode: DecodeTokens, route: Route): DecodeTokens {
+function bounded(decode: DecodeTokens, route: Interface): DecodeTokens {
   return (tokens) => {
     const charsMax = CHARS_OF_FEW_IDS + tokens.length * CHARS_PER_ID_MAX;
     const text = decode(tokens, charsMax);
@@ -143,7 +143,7 @@ async function checkLength(
   }
 }
 
-function tooLong({ id, contextWindow }: ReadingModel, route: Route): Fault {
+function tooLong({ id, contextWindow }: ReadingModel, route: Interface): Fault {
   return new Fault('prompt_too_long', {
     values: { model: id, tokens: contextWindow },
     param: PROMPT_PARAMS[route],
