@@ -97,7 +97,7 @@ export function read(
 ): { unrouted: Unrouted; body: ParsedBody } {
   const { id, route, rawBody, headers, now } = request;
   const { orgId, keyId } = request.credential;
-  const { body, media } = bodyOf(request, parseJsonBody(rawBody));
+  const { body, media, omitsThoughts } = bodyOf(request, parseJsonBody(rawBody));
   const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
@@ -125,6 +125,7 @@ export function read(
     requestDigest: requestDigest(salt, rawBody),
     receipt: parsed.receipt === 'required' ? 'required' : 'best_effort',
   };
+  if (omitsThoughts) entry.omitsThoughts = true;
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
@@ -147,14 +148,15 @@ export function read(
   return { unrouted, body };
 }
 
-/** The body in the interface in which it goes on, with the media that its caller named. */
+/** The body in the interface in which it goes on, with what of it is not said there. */
 function bodyOf(
   { route, rawBody, counts }: RawRequest,
   { text, value }: JsonBody,
-): { body: ParsedBody; media: Medium[] | undefined } {
+): { body: ParsedBody; media: Medium[] | undefined; omitsThoughts: boolean } {
   if (route !== 'messages') {
     const parsed = VALIDATORS[route](value);
-    return { body: { route, rawBody, text, parsed }, media: mediaOf(route, parsed) };
+    const media = mediaOf(route, parsed);
+    return { body: { route, rawBody, text, parsed }, media, omitsThoughts: false };
   }
   const { body, chat } = validateMessage(value, counts);
   const translated = JSON.stringify(chat);
@@ -162,6 +164,7 @@ function bodyOf(
   return {
     body: { route: interfaceOf(route), rawBody: bytes, text: translated, parsed: chat },
     media: mediaInBlocks(body.messages),
+    omitsThoughts: body.thinking?.type === 'disabled',
   };
 }
 
