@@ -65,6 +65,16 @@ export function readPrompt(
   return { verdict: deps.screen.check(texts), texts, forUpstream: bodyForUpstream(body) };
 }
 
+/** The tokens that a model reads of a request, as answers without usage are counted. */
+export async function countPrompt(
+  deps: Pick<ReadPromptDeps, 'tokens'>,
+  { route, parsed }: ParsedBody,
+  { tokenizer }: ReadingModel,
+): Promise<number> {
+  const { tokens } = await deps.tokens.countPrompts(promptsOf(route, parsed), tokenizer);
+  return tokens;
+}
+
 async function readLong(
   { screen, tokens }: ReadPromptDeps,
   body: ParsedBody,
