@@ -226,5 +226,4 @@ export const MessageBody = Type.Object(
 /** POST /messages/count_tokens. */
 export const CountBody = Type.Object(messageFields, { title: 'CountTokensRequest' });
 
-export type MessageRequest = Type.Static<typeof MessageBody>;
 export type CountRequest = Type.Static<typeof CountBody>;

@@ -1,6 +1,6 @@
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Model } from '#shared/catalogue/catalogue.ts';
-import { type Interface, PROMPT_PARAMS } from '#shared/kernel/inference.ts';
+import { type Dialect, PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import { inTurns } from '#shared/kernel/turns.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -128,7 +128,7 @@ function checkTokens(
   }
 }
 
-function bounded(decode: DecodeTokens, route: Interface): DecodeTokens {
+function bounded(decode: DecodeTokens, route: Dialect): DecodeTokens {
   return (tokens) => {
     const charsMax = CHARS_OF_FEW_IDS + tokens.length * CHARS_PER_ID_MAX;
     const text = decode(tokens, charsMax);
@@ -153,7 +153,7 @@ async function checkLength(
   }
 }
 
-function tooLong({ id, contextWindow }: ReadingModel, route: Interface): Fault {
+function tooLong({ id, contextWindow }: ReadingModel, route: Dialect): Fault {
   return new Fault('prompt_too_long', {
     values: { model: id, tokens: contextWindow },
     param: PROMPT_PARAMS[route],

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
-import { type Interface, interfaceOf, type Route } from '#shared/kernel/inference.ts';
+import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
@@ -30,7 +30,7 @@ const VALIDATORS = {
   completions: validateCompletion,
   embeddings: validateEmbedding,
   responses: validateResponse,
-} as const satisfies Record<Interface, unknown>;
+} as const satisfies Record<Dialect, unknown>;
 
 export interface ReadDeps {
   /** base64url of 16 random bytes. */
@@ -81,7 +81,7 @@ export interface Unrouted {
 
 /** The body of a request, parsed and validated; of a request for a message the chat that it was translated to. */
 export interface ParsedBody {
-  route: Interface;
+  route: Dialect;
   rawBody: Buffer;
   text: string;
   parsed: ChatRequest | CompletionRequest | EmbeddingRequest | ResponseRequest;
@@ -162,21 +162,21 @@ function bodyOf(
   const translated = JSON.stringify(chat);
   const bytes = Buffer.from(translated);
   return {
-    body: { route: interfaceOf(route), rawBody: bytes, text: translated, parsed: chat },
+    body: { route: dialectOf(route), rawBody: bytes, text: translated, parsed: chat },
     media: mediaInBlocks(body.messages),
     omitsThoughts: body.thinking?.type === 'disabled',
   };
 }
 
 /** `functions` is what `tools` was called before; other routes pass fields of these names on. */
-function toolsOf(route: Interface, parsed: ParsedBody['parsed']): RouteRequest['tools'] {
+function toolsOf(route: Dialect, parsed: ParsedBody['parsed']): RouteRequest['tools'] {
   if (route !== 'chat.completions' && route !== 'responses') return undefined;
   const { tools, functions } = parsed as { [name in 'tools' | 'functions']?: unknown[] | null };
   const count = (tools?.length ?? 0) + (functions?.length ?? 0);
   return count === 0 ? undefined : { field: tools?.length ? 'tools' : 'functions', count };
 }
 
-function mediaOf(route: Interface, parsed: ParsedBody['parsed']): Medium[] | undefined {
+function mediaOf(route: Dialect, parsed: ParsedBody['parsed']): Medium[] | undefined {
   if ('messages' in parsed) return mediaIn('messages', parsed.messages);
   if (route !== 'responses') return undefined;
   const { input } = parsed as ResponseRequest;

@@ -33,8 +33,8 @@ export function errorBody(
 }
 
 /** The headers that name a request: Anthropic's clients know another than OpenAI's. */
-export function idHeaders(id: string, isOfMessages: boolean): Record<string, string> {
-  return { 'x-request-id': id, ...(isOfMessages ? { 'request-id': id } : {}) };
+export function idHeaders(id: string, isAnthropic: boolean): Record<string, string> {
+  return { 'x-request-id': id, ...(isAnthropic ? { 'request-id': id } : {}) };
 }
 
 /** An answer that is made without Fastify. */

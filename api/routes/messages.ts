@@ -45,12 +45,6 @@ const messageEvents = (...events: readonly MessageEvent[]): string =>
 
 const config = { scope: 'inference:write', takesApiKeyHeader: true } as const;
 
-/** Anthropic's clients add it to the address of what they call beta. */
-const querystring = {
-  type: 'object',
-  properties: { beta: { type: 'boolean', description: 'Changes nothing.' } },
-} as const;
-
 /** Anthropic's Messages interface. */
 export async function messageRoutes(app: FastifyInstance, deps: InferenceDeps): Promise<void> {
   app.post(
@@ -63,7 +57,6 @@ export async function messageRoutes(app: FastifyInstance, deps: InferenceDeps): 
         summary: 'Create a message',
         description: `Anthropic’s interface: a conversation in, a message out, with a signed member \`receipt\`.\n\n${KEYS}\n\n${TRANSLATED}\n\n${OWN_FIELDS}\n\n${FRAMING}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
-        querystring,
         ...rawBody(MessageBody, {
           plain: { model: MODEL, max_tokens: 256, messages: QUESTION },
           streamed: {
@@ -142,7 +135,6 @@ export async function messageRoutes(app: FastifyInstance, deps: InferenceDeps): 
         tag: 'Inference',
         summary: 'Count the tokens of a message',
         description: `How many tokens a model would read of a request for a message, by the vocabulary with which answers without usage are counted: the model’s own where it is public, else \`o200k_base\`. Schemas of tools, images and files are not counted. Nothing reaches a model, and there is no receipt.\n\n${KEYS}`,
-        querystring,
         ...rawBody(CountBody, { plain: { model: MODEL, messages: QUESTION } }),
         response: {
           200: json('The count.', TokenCount, { count: { input_tokens: 21 } }),

@@ -29,7 +29,6 @@ const NOT_PASSED_ON = [
   'thinking',
   'thread',
   'user_profile_id',
-  'workspace_id',
 ] as const;
 /** A member of the name `__proto__` would become what the chat inherits from. */
 const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON, '__proto__']);
@@ -127,7 +126,7 @@ function contentOf(content: unknown): string | JsonObject[] {
 
 function partsOf(block: JsonObject): JsonObject[] {
   const { type, text, title, context, content } = block;
-  const source = (isObject(block['source']) ? block['source'] : {}) as JsonObject;
+  const source = isObject(block['source']) ? block['source'] : {};
   switch (type) {
     case 'image':
       return [{ type: 'image_url', image_url: { url: urlOf(source) } }];

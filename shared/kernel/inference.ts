@@ -10,11 +10,11 @@ export const ROUTES = [
 ] as const;
 export type Route = (typeof ROUTES)[number];
 
-/** The interface in which a request is screened, counted and handed to a worker. */
-export type Interface = Exclude<Route, 'messages'>;
+/** The dialects in which requests are screened, counted and handed to a worker. */
+export type Dialect = Exclude<Route, 'messages'>;
 
-/** The interface of a request behind the api, which makes a chat of what asks for a message. */
-export function interfaceOf(route: Route): Interface {
+/** The dialect of a request behind the api, which makes a chat of what asks for a message. */
+export function dialectOf(route: Route): Dialect {
   return route === 'messages' ? 'chat.completions' : route;
 }
 

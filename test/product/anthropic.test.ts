@@ -34,7 +34,7 @@ function client(options: ConstructorParameters<typeof Anthropic>[0] = {}): Anthr
   return new Anthropic({ baseURL, apiKey, authToken: null, maxRetries: 0, ...options });
 }
 
-const body = (rest: object = {}): Create =>
+const body = (rest: object = {}) =>
   ({
     model: MODEL,
     max_tokens: 20,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules } from '#shared/catalogue/stated-energy.ts';
 import {
-  interfaceOf,
+  dialectOf,
   type Route,
   type TokenInterval,
   type UnknownUsage,
@@ -169,7 +169,7 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
   return async (entry, text, generated, reported) => {
     const family = catalogue().models.find(({ id }) => id === entry.model)?.tokenizer;
     const body = JSON.parse(text) as JsonObject;
-    const prompts = promptsOf(interfaceOf(entry.route), body);
+    const prompts = promptsOf(dialectOf(entry.route), body);
     const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
     const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
     const input = await tokens.countPrompts(prompts, family);

@@ -54,7 +54,7 @@ function putTogether(events: readonly Event[]): Json[] {
       thinking: 'thinking',
       partial_json: 'input',
     }))
-      if (delta![name] !== undefined) last[into] = String(last[into]) + String(delta![name]);
+      if (typeof delta![name] === 'string') last[into] = String(last[into]) + delta![name];
   }
   return blocks;
 }
@@ -90,7 +90,8 @@ describe('the events of a message that is written from chunks', () => {
         expect(blocks).toHaveLength(ended);
         const texts = (type: string, name: string) =>
           blocks.flatMap((block) => (block['type'] === type ? [block[name]] : [])).join('');
-        const sent = (name: string) => deltas.map((delta) => delta[name] ?? '').join('');
+        const sent = (name: string) =>
+          deltas.map((delta) => (delta[name] ?? '') as string).join('');
         expect(texts('text', 'text')).toBe(sent('content'));
         expect(texts('thinking', 'thinking')).toBe(sent('reasoning_content'));
         const inputs = new Map<unknown, string>();
