@@ -29,6 +29,7 @@ const NOT_PASSED_ON = [
   'thinking',
   'thread',
   'user_profile_id',
+  'workspace_id',
 ] as const;
 /** A member of the name `__proto__` would become what the chat inherits from. */
 const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON, '__proto__']);

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SAMPLES } from '#dev/messages-table.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
 import { chatOfMessage } from '#shared/dialects/chat-of-message.ts';
 import { isObject, listOf } from '#shared/kernel/json-object.ts';
@@ -195,6 +197,20 @@ describe('a request for a message, as a chat', () => {
         json_schema: { name: 'answer', schema: { type: 'object' }, strict: true },
       },
     });
+  });
+
+  it('has an entry in the table of every field that Anthropic’s SDK knows', () => {
+    const types = readFileSync(
+      new URL(
+        '../../../node_modules/@anthropic-ai/sdk/resources/beta/messages/messages.d.ts',
+        import.meta.url,
+      ),
+      'utf8',
+    );
+    const [, body] = /interface MessageCreateParamsBase \{\n([^]*?)\n\}/.exec(types)!;
+    const fields = [...body!.matchAll(/^ {4}(\w+)\??:/gm)].map(([, name]) => name);
+    expect(fields.length).toBeGreaterThan(25);
+    expect(Object.keys(SAMPLES)).toEqual(expect.arrayContaining(fields));
   });
 
   it('is a valid chat for every valid request', () => {
