@@ -4,7 +4,8 @@ import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
-import { errorAnswer } from '#api/plugins/error-envelope.ts';
+import { isOfMessages } from '#api/anthropic/error-envelope.ts';
+import { errorAnswer, idHeaders } from '#api/plugins/error-envelope.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { readNoFurtherParameters } from '#api/plugins/parameters.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
@@ -55,6 +56,7 @@ import { inferenceRoutes } from '#api/routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from '#api/routes/keys.ts';
 import { ledgerRoutes, type LedgerRoutesOptions } from '#api/routes/ledger.ts';
 import { lineageRoutes, type LineageRoutesOptions } from '#api/routes/lineage.ts';
+import { messageRoutes } from '#api/routes/messages.ts';
 import { methodologyRoutes, type MethodologyRoutesOptions } from '#api/routes/methodologies.ts';
 import { modelRoutes, type ModelRoutesOptions } from '#api/routes/models.ts';
 import { publicDocumentRoutes, type PublicDocumentsOptions } from '#api/routes/public-documents.ts';
@@ -143,7 +145,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options.newRequestId),
     // A request that fails before routing passes no hook and no error handler, and Fastify takes its address from no proxy.
     frameworkErrors: (error, request, reply) => {
-      void reply.header('x-request-id', request.id);
+      void reply.headers(idHeaders(request.id, isOfMessages(request.url)));
       const { raw } = request;
       count({ raw, ip: proxyAddr(raw, isTrusted) }, reply, (fault = faultOf(error)) =>
         isOfDashboard(request) ? sendError(fault, request, reply) : send(reply, fault),
@@ -173,7 +175,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
         return { ...page, headers: { ...headers, 'x-request-id': id } };
       }
       events.refused(fault, { id, method: request.method ?? '' });
-      return errorAnswer(fault, id);
+      return errorAnswer(fault, id, request.url);
     },
     drain: (request, response) => drainage.add(request, response),
     held,
@@ -186,7 +188,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('arrivedAt', 0);
   app.addHook('onRequest', (request, reply, next) => {
     request.arrivedAt = performance.now();
-    void reply.header('x-request-id', request.id);
+    void reply.headers(idHeaders(request.id, isOfMessages(request.url)));
     next();
   });
   limitAddresses(app, { addresses, held });
@@ -243,6 +245,7 @@ async function addRoutes(
   unread: UnreadAnswers,
 ): Promise<void> {
   await v1.register(inferenceRoutes, { ...options.inference, unread });
+  await v1.register(messageRoutes, { ...options.inference, unread });
   await v1.register(modelRoutes, options.models);
   await v1.register(receiptRoutes, { ...options.receipts, index: options.models.index });
   await v1.register(recalculationRoutes, options.recalculation);

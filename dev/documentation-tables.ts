@@ -14,6 +14,7 @@ import { comparedModels } from './compared-models.ts';
 import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
 import { fieldRows } from './receipt-table.ts';
+import { messageRows } from './messages-table.ts';
 import { responseRows } from './responses-table.ts';
 
 /** Name of a table, as its marks say it → its text. */
@@ -44,12 +45,14 @@ const TABLES: Readonly<Record<string, () => string>> = {
   proof: () => fieldTable(RECEIPT.properties.proof),
   responses: () =>
     table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
+  messages: () => table(['field', 'to every server'], messageRows()),
 };
 
 /** The pages that hold such tables, relative to the repository. */
 export const PAGES_WITH_TABLES: readonly string[] = [
   'ARCHITECTURE.md',
   'docs/lanes.md',
+  'docs/messages.md',
   'docs/methodology.md',
   'docs/operations.md',
   'docs/receipts.md',

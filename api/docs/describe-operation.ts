@@ -1,9 +1,14 @@
 import { hash } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
-import { fillIn } from '#shared/kernel/errors.ts';
+import { type Fault, fillIn } from '#shared/kernel/errors.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { codeOfParameter } from '#api/plugins/reply-with-error.ts';
+import {
+  isOfMessages,
+  MessageErrorEnvelope,
+  messageEnvelopeOf,
+} from '#api/anthropic/error-envelope.ts';
 import { ErrorEnvelope } from '#api/plugins/error-envelope.ts';
 import { type Components, mapValues, reference } from './components.ts';
 import type {
@@ -56,6 +61,7 @@ export function describeOperation(declared: DeclaredOperation, components: Compo
       ...refusalsOf(errorsOf(declared, body !== undefined), parameterRefusals(declared), {
         components,
         isInference: schema.rawBody !== undefined,
+        isOfMessages: isOfMessages(declared.url),
       }),
     },
   };
@@ -139,8 +145,15 @@ function parameterRefusals(declared: DeclaredOperation): Record<string, Example>
 function refusalsOf(
   codes: readonly DocumentedCode[],
   ofParameters: Record<string, Example>,
-  { components, isInference }: { components: Components; isInference: boolean },
+  {
+    components,
+    isInference,
+    isOfMessages: isAnthropic,
+  }: { components: Components; isInference: boolean; isOfMessages: boolean },
 ): Record<string, Response> {
+  const exampleOf = isAnthropic
+    ? messageErrorExample
+    : (code: DocumentedCode) => reference('examples', code);
   const byStatus = Map.groupBy([...new Set(codes)], (code) => codeRow(code).status);
   return Object.fromEntries(
     [...byStatus].map(([status, ofStatus]): [string, Response] => [
@@ -160,9 +173,9 @@ function refusalsOf(
         ]),
         content: {
           'application/json': {
-            schema: components.place(ErrorEnvelope),
+            schema: components.place(isAnthropic ? MessageErrorEnvelope : ErrorEnvelope),
             examples: {
-              ...Object.fromEntries(ofStatus.map((code) => [code, reference('examples', code)])),
+              ...Object.fromEntries(ofStatus.map((code) => [code, exampleOf(code)])),
               ...(status === 400 ? ofParameters : {}),
             },
           },
@@ -186,6 +199,16 @@ export function errorExample(code: DocumentedCode): Example {
     value: { error: { code, type, message: shown, param } },
   };
 }
+
+/** The same in Anthropic's envelope. */
+function messageErrorExample(code: DocumentedCode): Example {
+  const { value, ...words } = errorExample(code);
+  const { error } = value as { error: Pick<Fault, 'code' | 'type' | 'message' | 'param'> };
+  const { status } = codeRow(code);
+  return { ...words, value: messageEnvelopeOf({ ...error, status }, EXAMPLE_REQUEST) };
+}
+
+const EXAMPLE_REQUEST = 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC';
 
 function headersOf(names: readonly HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(names.map((name) => [name, reference('headers', name)]));

@@ -15,7 +15,7 @@ import { count } from '#shared/methodology/readable.ts';
 
 const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]>> = {
   'inference:read': ['list models, read a model', 'default'],
-  'inference:write': ['chat completions, responses, completions, embeddings', 'default'],
+  'inference:write': ['chat completions, responses, messages, completions, embeddings', 'default'],
   'service:read': ['receipts, ledger, usage', 'default'],
   'service:lineage': ['the full lineage of a receipt', 'Audit Plus, Enterprise'],
   'service:export': ['evidence packs', 'Audit Plus, Enterprise'],
@@ -67,7 +67,7 @@ console.log(completion.choices[0].message.content, completion.receipt.id);
 
 ## Keys and scopes
 
-Requests carry \`Authorization: Bearer <key>\`. A key is shown once, when it is issued. It has scopes, and each operation names the one it demands.
+Requests carry \`Authorization: Bearer <key>\`; those of Anthropic’s clients may carry \`x-api-key\`. A key is shown once, when it is issued. It has scopes, and each operation names the one it demands.
 
 | scope | grants | available |
 |---|---|---|

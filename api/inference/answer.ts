@@ -7,6 +7,7 @@ import type { Admitted } from './admit/admitted.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { pendingReceipt } from '#shared/receipts/pending.ts';
 import type { ApiEvents } from '#api/events.ts';
+import { idHeaders } from '#api/plugins/error-envelope.ts';
 
 export interface AnswerDeps {
   issuer: ReceiptIssuer;
@@ -19,12 +20,12 @@ export interface AnswerDeps {
 /** The headers of an answer: its own, its region where that is known, and what was known when it was admitted. */
 export function answerHeaders(
   { now }: Pick<AnswerDeps, 'now'>,
-  { entry: { id, startedAt }, headers }: Pick<Admitted, 'entry' | 'headers'>,
+  { entry: { id, route, startedAt }, headers }: Pick<Admitted, 'entry' | 'headers'>,
   region: string | null,
 ): Record<string, string> {
   return {
     'x-receipt-id': receiptIdOf(id),
-    'x-request-id': id,
+    ...idHeaders(id, route === 'messages'),
     'openai-processing-ms': String(now() - startedAt),
     ...headers,
     ...(region === null ? {} : { 'x-region': region }),

@@ -1,5 +1,11 @@
 import { type ParsedBody, type RawRequest, read, type ReadDeps, type Unrouted } from './read.ts';
-import { type Read, type ReadingModel, readPrompt, type ReadPromptDeps } from './read-prompt.ts';
+import {
+  countPrompt,
+  type Read,
+  type ReadingModel,
+  readPrompt,
+  type ReadPromptDeps,
+} from './read-prompt.ts';
 
 /** Reads the body of one request, in these steps: here for most, on a thread for a large one. */
 export interface BodyReader {
@@ -13,6 +19,8 @@ export interface BodyReader {
    * @throws Fault
    */
   readPrompt(model: ReadingModel): Read | Promise<Read>;
+  /** How many tokens a model would read of it. */
+  countPrompt(model: ReadingModel): Promise<number>;
 }
 
 /** Reads where it is called. */
@@ -39,4 +47,10 @@ export class ReaderHere implements BodyReader {
   readPrompt(model: ReadingModel): Read | Promise<Read> {
     return readPrompt(this.#deps, this.body, model);
   }
+
+  countPrompt(model: ReadingModel): Promise<number> {
+    return countPrompt(this.#deps, this.body, model);
+  }
+
+  leave(): void {}
 }

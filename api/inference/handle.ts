@@ -1,41 +1,24 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
-import type { Rate } from '#shared/kernel/plan.ts';
 import type { ApiEvents } from '#api/events.ts';
-import type { MemoryRates } from '#api/plugins/memory-rates.ts';
-import { type BodyReader, ReaderHere } from './body-reader.ts';
 import { admit, type AdmitDeps } from './admit/admit.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { recall, type RecallDeps } from './admit/recall.ts';
-import type { LargeBodies } from './large-bodies.ts';
+import { enterReader, type ReadingDeps } from './enter-reader.ts';
+import { bodyOf, letGo } from './request-body.ts';
 import { type Routed, routed, type RouteDeps } from './route.ts';
 import { screened, type ScreenDeps } from './screen.ts';
-import type { ReadDeps } from './read.ts';
-import type { Read, ReadPromptDeps } from './read-prompt.ts';
+import type { Read } from './read-prompt.ts';
 import { replyStream, type StreamDeps } from './reply-stream.ts';
 import { replyWhole } from './reply-whole.ts';
 
-/** Bodies above this are read on a thread. */
-const LARGE_BYTES = 64 * 1024;
-/** Those up to this are not: to send one there and back takes 40 µs here, which is what it costs to read 4 KiB of plain words. */
-const SMALL_BYTES = 4 * 1024;
-/**
- * Bytes of those in between that are read here of one organisation; what is beyond goes to a thread and waits for itself.
- * The densest texts cost 0.12 µs a byte, so that none has more than a sixteenth of the event loop, and 31 ms of it at once.
- */
-export const READ_HERE: Rate = { requestsPerSecond: 512 * 1024, burst: 256 * 1024 };
-
-/** Dependencies of the three operations that reach a model. */
+/** Dependencies of the operations that reach a model. */
 export interface InferenceDeps
-  extends ReadDeps, ReadPromptDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
+  extends ReadingDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
   admissions: ScreenDeps['admissions'] & AdmitDeps['admissions'] & RecallDeps['admissions'];
   pendingReceipts: PendingReceipts;
   events: ApiEvents;
-  largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;
-  /** Bytes of bodies that are read on the event loop, by organisation. */
-  readHere: Pick<MemoryRates, 'take'>;
 }
 
 /**
@@ -70,17 +53,13 @@ async function run(
 ): Promise<Admitted | null> {
   const { id, headers, credential } = request;
   const rawBody = bodyOf(request);
-  const { length: bytes } = rawBody;
-  const isLarge =
-    bytes > LARGE_BYTES || (bytes > SMALL_BYTES && deps.readHere.take(credential.orgId, bytes) > 0);
-  deps.largeBodies.warmSoon();
-  const desk = isLarge ? await deps.largeBodies.enter(credential.orgId) : null;
-  const reader: BodyReader = desk ?? new ReaderHere(deps);
+  const entering = enterReader(deps, rawBody.length, credential.orgId);
+  const reader = entering instanceof Promise ? await entering : entering;
   let chosen: Routed;
   let prompt: Read;
   try {
     // Its client may have left while it waited.
-    if (isLarge && reply.raw.destroyed) return null;
+    if (entering instanceof Promise && reply.raw.destroyed) return null;
     const reading = reader.read({ id, route, rawBody, headers, credential, now: deps.now() });
     const unrouted = reading instanceof Promise ? await reading : reading;
     if (unrouted.fingerprint !== undefined) {
@@ -94,7 +73,7 @@ async function run(
     const judging = reader.readPrompt(chosen.resolution.model);
     prompt = judging instanceof Promise ? await judging : judging;
   } finally {
-    desk?.leave();
+    reader.leave();
   }
   const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
@@ -103,19 +82,4 @@ async function run(
   } finally {
     letGo(request);
   }
-}
-
-/** The request is in the pipeline, or refused: its answer may take minutes, and nothing needs its body. */
-function letGo(request: FastifyRequest): void {
-  request.body = undefined;
-  request.intake.release();
-}
-
-/** Without a content type and without a body there was nothing to be parsed. */
-function bodyOf(request: FastifyRequest): Buffer {
-  const { rawBody } = (request.body ?? {}) as { rawBody?: Buffer };
-  if (rawBody !== undefined) return rawBody;
-  throw new Fault('invalid_content_type', {
-    message: 'The body is missing. Send JSON, with the content type application/json.',
-  });
 }

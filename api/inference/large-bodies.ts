@@ -160,16 +160,23 @@ class ReaderOnThread implements BodyReader {
     return (await this.#thread.ask({ ask: 'read', request: asked }, [rawBody.buffer])) as Unrouted;
   }
 
-  async readPrompt({ id, contextWindow, tokenizer }: ReadingModel): Promise<Read> {
-    const model: ReadingModel = { id, contextWindow };
-    if (tokenizer !== undefined) model.tokenizer = tokenizer;
-    return (await this.#thread.ask({ ask: 'readPrompt', model })) as Read;
+  async readPrompt(model: ReadingModel): Promise<Read> {
+    return (await this.#thread.ask({ ask: 'readPrompt', model: named(model) })) as Read;
+  }
+
+  async countPrompt(model: ReadingModel): Promise<number> {
+    return (await this.#thread.ask({ ask: 'countPrompt', model: named(model) })) as number;
   }
 
   leave(): void {
     this.#thread.forget();
     this.#left();
   }
+}
+
+/** What a thread must know of a model, and nothing else of it. */
+function named({ id, contextWindow, tokenizer }: ReadingModel): ReadingModel {
+  return { id, contextWindow, ...(tokenizer === undefined ? {} : { tokenizer }) };
 }
 
 function faultOfLoss(error: unknown): Fault {

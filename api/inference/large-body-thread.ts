@@ -40,6 +40,8 @@ async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<vo
   let transfer: ArrayBuffer[] = [];
   try {
     if (question.ask === 'read') answer = { value: read(question.request) };
+    else if (question.ask === 'countPrompt')
+      answer = { value: await reader.countPrompt(question.model) };
     else {
       const { verdict, texts, forUpstream } = await reader.readPrompt(question.model);
       const bytes = bytesForUpstream(reader.body, forUpstream);

@@ -1,6 +1,6 @@
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Model } from '#shared/catalogue/catalogue.ts';
-import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
+import { type Dialect, PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import { inTurns } from '#shared/kernel/turns.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -65,6 +65,16 @@ export function readPrompt(
   return { verdict: deps.screen.check(texts), texts, forUpstream: bodyForUpstream(body) };
 }
 
+/** The tokens that a model reads of a request, as answers without usage are counted. */
+export async function countPrompt(
+  deps: Pick<ReadPromptDeps, 'tokens'>,
+  { route, parsed }: ParsedBody,
+  { tokenizer }: ReadingModel,
+): Promise<number> {
+  const { tokens } = await deps.tokens.countPrompts(promptsOf(route, parsed), tokenizer);
+  return tokens;
+}
+
 async function readLong(
   { screen, tokens }: ReadPromptDeps,
   body: ParsedBody,
@@ -118,7 +128,7 @@ function checkTokens(
   }
 }
 
-function bounded(decode: DecodeTokens, route: Route): DecodeTokens {
+function bounded(decode: DecodeTokens, route: Dialect): DecodeTokens {
   return (tokens) => {
     const charsMax = CHARS_OF_FEW_IDS + tokens.length * CHARS_PER_ID_MAX;
     const text = decode(tokens, charsMax);
@@ -143,7 +153,7 @@ async function checkLength(
   }
 }
 
-function tooLong({ id, contextWindow }: ReadingModel, route: Route): Fault {
+function tooLong({ id, contextWindow }: ReadingModel, route: Dialect): Fault {
   return new Fault('prompt_too_long', {
     values: { model: id, tokens: contextWindow },
     param: PROMPT_PARAMS[route],

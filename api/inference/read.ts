@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
-import { parseJsonBody } from '#api/openai/parse-json.ts';
+import { mediaInBlocks } from '#api/anthropic/media.ts';
+import { validateMessage } from '#api/anthropic/validate.ts';
+import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from '#api/openai/requests.ts';
 import type { ResponseRequest } from '#api/openai/responses.ts';
 import {
@@ -28,7 +30,7 @@ const VALIDATORS = {
   completions: validateCompletion,
   embeddings: validateEmbedding,
   responses: validateResponse,
-} as const;
+} as const satisfies Record<Dialect, unknown>;
 
 export interface ReadDeps {
   /** base64url of 16 random bytes. */
@@ -47,6 +49,8 @@ export interface RawRequest {
   credential: Pick<Credential, 'orgId' | 'keyId'>;
   /** Epoch milliseconds. */
   now: number;
+  /** Nothing is to be generated: only what the request would read is to be counted. */
+  counts?: boolean;
 }
 
 /** The headers that `read` looks at. */
@@ -75,9 +79,9 @@ export interface Unrouted {
   fingerprint?: string;
 }
 
-/** The body of a request, parsed and validated. */
+/** The body of a request, parsed and validated; of a request for a message the chat that it was translated to. */
 export interface ParsedBody {
-  route: Route;
+  route: Dialect;
   rawBody: Buffer;
   text: string;
   parsed: ChatRequest | CompletionRequest | EmbeddingRequest | ResponseRequest;
@@ -89,10 +93,12 @@ export interface ParsedBody {
  */
 export function read(
   deps: ReadDeps,
-  { id, route, rawBody, headers, credential: { orgId, keyId }, now }: RawRequest,
+  request: RawRequest,
 ): { unrouted: Unrouted; body: ParsedBody } {
-  const { text, value } = parseJsonBody(rawBody);
-  const parsed = VALIDATORS[route](value);
+  const { id, route, rawBody, headers, now } = request;
+  const { orgId, keyId } = request.credential;
+  const { body, media, omitsThoughts } = bodyOf(request, parseJsonBody(rawBody));
+  const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
   const regionHeader = headers['x-region'] as string | undefined;
@@ -119,6 +125,7 @@ export function read(
     requestDigest: requestDigest(salt, rawBody),
     receipt: parsed.receipt === 'required' ? 'required' : 'best_effort',
   };
+  if (omitsThoughts) entry.omitsThoughts = true;
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
@@ -132,24 +139,44 @@ export function read(
       tier: parsed.tier,
       n: 'n' in parsed ? parsed.n : null,
       bestOf: 'best_of' in parsed ? parsed.best_of : null,
-      tools: toolsOf(route, parsed),
-      media: mediaOf(route, parsed),
+      tools: toolsOf(body.route, parsed),
+      media,
       embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
     },
   };
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
-  return { unrouted, body: { route, rawBody, text, parsed } };
+  return { unrouted, body };
+}
+
+/** The body in the interface in which it goes on, with what of it is not said there. */
+function bodyOf(
+  { route, rawBody, counts }: RawRequest,
+  { text, value }: JsonBody,
+): { body: ParsedBody; media: Medium[] | undefined; omitsThoughts: boolean } {
+  if (route !== 'messages') {
+    const parsed = VALIDATORS[route](value);
+    const media = mediaOf(route, parsed);
+    return { body: { route, rawBody, text, parsed }, media, omitsThoughts: false };
+  }
+  const { body, chat } = validateMessage(value, counts);
+  const translated = JSON.stringify(chat);
+  const bytes = Buffer.from(translated);
+  return {
+    body: { route: dialectOf(route), rawBody: bytes, text: translated, parsed: chat },
+    media: mediaInBlocks(body.messages),
+    omitsThoughts: body.thinking?.type === 'disabled',
+  };
 }
 
 /** `functions` is what `tools` was called before; other routes pass fields of these names on. */
-function toolsOf(route: Route, parsed: ParsedBody['parsed']): RouteRequest['tools'] {
+function toolsOf(route: Dialect, parsed: ParsedBody['parsed']): RouteRequest['tools'] {
   if (route !== 'chat.completions' && route !== 'responses') return undefined;
   const { tools, functions } = parsed as { [name in 'tools' | 'functions']?: unknown[] | null };
   const count = (tools?.length ?? 0) + (functions?.length ?? 0);
   return count === 0 ? undefined : { field: tools?.length ? 'tools' : 'functions', count };
 }
 
-function mediaOf(route: Route, parsed: ParsedBody['parsed']): Medium[] | undefined {
+function mediaOf(route: Dialect, parsed: ParsedBody['parsed']): Medium[] | undefined {
   if ('messages' in parsed) return mediaIn('messages', parsed.messages);
   if (route !== 'responses') return undefined;
   const { input } = parsed as ResponseRequest;

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
-import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
+import { errorBody, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import type { Admitted } from './admit/admitted.ts';
@@ -10,13 +10,13 @@ import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answe
 import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
 import type { ReplyDeps } from './reply-whole.ts';
+import { type StreamDialect, streamDialectOf } from './stream-dialects.ts';
 
 /** Load balancers cut a connection after 60 s of silence, some after 30. */
 const KEEPALIVE_MS = 15_000;
-const KEEPALIVE = ': keepalive\n\n';
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
-/** How the frame of an event of a response begins. */
+/** How the frame of a named event begins. */
 const EVENT = 'event: ';
 /** A stored stream is sent in pieces of this size, each when the one before has gone out. */
 const REPLAYED_CHARS = 256 * 1024;
@@ -51,7 +51,8 @@ class EventStream implements ExchangeSink {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   readonly #keepalive: NodeJS.Timeout;
-  /** Events of a response that have gone out. */
+  readonly #dialect: StreamDialect;
+  /** Named events that have gone out. */
   #events = 0;
   /** Says that everything up to the last frames that are to be acknowledged has gone out. */
   #taken: (() => void) | undefined;
@@ -65,6 +66,7 @@ class EventStream implements ExchangeSink {
     this.#admitted = admitted;
     this.#request = reply.request;
     this.#response = reply.raw;
+    this.#dialect = streamDialectOf(admitted.entry.route);
     this.#keepalive = setInterval(() => this.#keepAlive(), KEEPALIVE_MS);
     this.#response.once('close', () => {
       clearInterval(this.#keepalive);
@@ -84,7 +86,8 @@ class EventStream implements ExchangeSink {
   }
 
   frames(text: string, taken?: () => void): void {
-    if (this.#isResponse) this.#countEvents(text);
+    // They are numbered there.
+    if (this.#admitted.entry.route === 'responses') this.#countEvents(text);
     this.#write(text);
     if (taken !== undefined) void this.#whenTaken(taken);
   }
@@ -93,10 +96,6 @@ class EventStream implements ExchangeSink {
     const last = joinReceipt(this.#deps, this.#admitted.run!, payload, receipt);
     if (last instanceof Fault) return this.failed(last);
     this.#complete(last);
-  }
-
-  get #isResponse(): boolean {
-    return this.#admitted.entry.route === 'responses';
   }
 
   #countEvents(text: string): void {
@@ -114,19 +113,9 @@ class EventStream implements ExchangeSink {
     this.#taken = undefined;
   }
 
-  /** In both interfaces with the member `error`, by which SDKs know it; events of a response are named and numbered as well. */
-  #errorFrame(fault: Fault): string {
-    const { route } = this.#admitted.entry;
-    const envelope = envelopeOf(fault);
-    if (!this.#isResponse) return frameOf(JSON.stringify(envelope), route);
-    const { code, message, param } = envelope.error;
-    const event = { type: 'error', sequence_number: this.#events, code, message, param };
-    return frameOf(JSON.stringify({ ...event, ...envelope }), route);
-  }
-
-  /** A stream that breaks ends with an error frame and without `[DONE]`: a client that sees neither would take it for whole. */
   failed(fault: Fault): void {
-    if (this.#begun) return this.#finish(this.#errorFrame(fault));
+    const stream = { requestId: this.#admitted.entry.id, events: this.#events };
+    if (this.#begun) return this.#finish(this.#dialect.errorFrame(fault, stream));
     this.#ended = true;
     clearInterval(this.#keepalive);
     this.#refuse(fault);
@@ -174,7 +163,7 @@ class EventStream implements ExchangeSink {
   #refuse(fault: Fault): void {
     this.#deps.events.refused(fault, this.#request);
     if (this.#response.headersSent || this.#response.destroyed) return;
-    const body = JSON.stringify(envelopeOf(fault));
+    const body = errorBody(fault, this.#request);
     this.#response
       .writeHead(fault.status, {
         ...failureHeaders(this.#deps, this.#admitted, this.#region, fault),
@@ -197,14 +186,13 @@ class EventStream implements ExchangeSink {
   /** Where the answer has not begun, a request that is not pinned may still go to another region: that is not said too early. */
   #keepAlive(): void {
     if (this.#admitted.run?.elsewhere !== undefined) this.#begin(null);
-    this.#write(KEEPALIVE);
+    this.#write(this.#dialect.keepalive);
   }
 
   /** The whole answer is there: its last payload and the end of the stream. */
   #complete(last: string): void {
     const frame = frameOf(last, this.#admitted.entry.route);
-    // The last event of a response says by its name that it is the last.
-    this.#finish(this.#isResponse ? frame : `${frame}data: [DONE]\n\n`);
+    this.#finish(frame + this.#dialect.end);
     this.#deps.events.answered(this.#admitted.entry);
   }
 

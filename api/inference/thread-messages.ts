@@ -12,7 +12,7 @@ export interface ThreadTerms {
 
 export type Question =
   | { ask: 'read'; request: Omit<RawRequest, 'rawBody'> & { rawBody: Uint8Array<ArrayBuffer> } }
-  | { ask: 'readPrompt'; model: ReadingModel }
+  | { ask: 'readPrompt' | 'countPrompt'; model: ReadingModel }
   | { ask: 'forget' };
 
 /** Says of a body what must be known of it, and is never the parsed tree: taking that over takes as long as parsing. */

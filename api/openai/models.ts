@@ -5,13 +5,16 @@ import { mayUseRegion } from '#shared/catalogue/routing.ts';
 import type { RouteAccount } from '#shared/catalogue/routing.ts';
 import type { ModelRoutes } from '#shared/catalogue/route-index.ts';
 
-/** A model in OpenAI's shape, with what this service adds. */
+/** A model in the shapes of OpenAI and of Anthropic, with what this service adds. */
 export const ModelObject = Type.Object(
   {
     id: Type.String(),
     object: Type.Literal('model'),
     created: Type.Integer({ description: 'Epoch seconds.' }),
     owned_by: Type.String(),
+    type: Type.Literal('model'),
+    display_name: Type.String({ description: 'The id.' }),
+    created_at: Type.String({ format: 'date-time' }),
     context_window: Type.Integer({ description: 'Tokens.' }),
     modalities: Type.Optional(
       Type.Array(Type.String(), {
@@ -53,6 +56,9 @@ export function modelObject(
     object: 'model',
     created: model.created,
     owned_by: model.ownedBy,
+    type: 'model',
+    display_name: model.id,
+    created_at: new Date(model.created * 1_000).toISOString(),
     context_window: model.contextWindow,
     ...(model.modalities === undefined ? {} : { modalities: [...model.modalities] }),
     kinds: [...model.kinds],

@@ -12,6 +12,7 @@ const ELSEWHERE: readonly (readonly [path: string, what: string])[] = [
   ['fine_tuning', 'no models are trained here'],
   ['fine-tunes', 'no models are trained here'],
   ['images', 'no images are made here; models that take images get them in messages'],
+  ['messages/batches', 'requests are answered one by one here'],
   ['moderations', 'texts are judged only as part of a request'],
   ['organization', 'see /v1/account, /v1/keys and /v1/usage'],
   ['realtime', 'no sessions are kept here; stream an answer instead'],
@@ -23,7 +24,7 @@ const ELSEWHERE: readonly (readonly [path: string, what: string])[] = [
 ];
 
 const OFFERED =
-  'POST /v1/chat/completions, /v1/responses, /v1/completions and /v1/embeddings, and GET /v1/models; /docs has everything.';
+  'POST /v1/chat/completions, /v1/responses, /v1/messages, /v1/completions and /v1/embeddings, and GET /v1/models; /docs has everything.';
 
 /**
  * What is said of an address where nothing is, if OpenAI's interface has something there; undefined for others. The path

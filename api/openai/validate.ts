@@ -73,7 +73,8 @@ function itemFlaw(body: unknown): Flaw | null {
   return null;
 }
 
-function refusal(
+/** What is said of a body that its schema does not allow. */
+export function refusal(
   schema: TObject,
   body: unknown,
   flaw: Flaw | null = findFlaw(schema, body),

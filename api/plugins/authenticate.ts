@@ -24,6 +24,8 @@ export type RouteScope = Scope | 'any' | 'session' | 'public';
 declare module 'fastify' {
   interface FastifyContextConfig {
     scope?: RouteScope;
+    /** A key may stand in `x-api-key` as well, where Anthropic's clients have it. */
+    takesApiKeyHeader?: boolean;
   }
   interface FastifyRequest {
     /** The caller. Set on every route whose scope is not `public` or `session`. */
@@ -58,6 +60,7 @@ export interface AuthenticateOptions {
 
 const ROUTE_SCOPES: ReadonlySet<string> = new Set([...SCOPES, 'any', 'session', 'public']);
 const BEARER = new RegExp(`^Bearer ([0-9A-Za-z_]{${KEY_LENGTH}})$`, 'i');
+const KEY = new RegExp(`^[0-9A-Za-z_]{${KEY_LENGTH}}$`);
 
 /**
  * Demands a key with the route's scope before anything else of a request is looked at. Register it
@@ -130,7 +133,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     if (refused !== undefined) throw refused(0);
   };
   const check = (request: FastifyRequest, required: Scope | 'any') => {
-    const token = parseBearer(request.headers.authorization);
+    const token = tokenOf(request);
     const found = credentials.lookup(token, () => mayRead(request));
     return found instanceof Promise
       ? found.then((credential) => admit(request, credential, required))
@@ -186,11 +189,20 @@ export function actorOf({ credential, ip }: FastifyRequest): Actor {
   return { kind: 'key', id: credential.keyId, address: ip };
 }
 
-/** The token of `Authorization: Bearer <token>`. Anything else, one space too many included, is refused. */
-function parseBearer(header: string | undefined): string {
-  const token = bearerOf(header);
-  if (token === undefined) throw invalidApiKey();
+/**
+ * The token of `Authorization: Bearer <token>`, or of `x-api-key` where the route takes that; two that differ are none.
+ * Anything else, one space too many included, is refused.
+ */
+function tokenOf({ headers, routeOptions: { config } }: FastifyRequest): string {
+  const { authorization } = headers;
+  const other = config.takesApiKeyHeader === true ? headers['x-api-key'] : undefined;
+  const token = authorization === undefined ? keyIn(other) : bearerOf(authorization);
+  if (token === undefined || (other !== undefined && other !== token)) throw invalidApiKey();
   return token;
+}
+
+function keyIn(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && KEY.test(header) ? header : undefined;
 }
 
 function bearerOf(header: string | undefined): string | undefined {
@@ -202,7 +214,7 @@ export function ownerOfKey(
   { headers }: Pick<IncomingMessage, 'headers'>,
   credentials: Pick<AuthenticateOptions['credentials'], 'ownerOf'>,
 ): string | undefined {
-  const token = bearerOf(headers.authorization);
+  const token = bearerOf(headers.authorization) ?? keyIn(headers['x-api-key']);
   return token === undefined ? undefined : credentials.ownerOf(token);
 }
 

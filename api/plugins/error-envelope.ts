@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { codeRow, ERROR_TYPES } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
+import { isOfMessages, messageEnvelopeOf } from '#api/anthropic/error-envelope.ts';
 
-/** The body of every error answer: always all four fields. */
+/** The body of every error answer but those of Anthropic's interface: always all four fields. */
 export const ErrorEnvelope = Type.Object(
   {
     error: Type.Object({
@@ -23,6 +24,19 @@ export function envelopeOf(fault: Fault): Static<typeof ErrorEnvelope> {
   };
 }
 
+/** The body of an error answer, in the interface that its address belongs to. */
+export function errorBody(
+  fault: Fault,
+  { id, url = '' }: { id: string; url?: string | undefined },
+): string {
+  return JSON.stringify(isOfMessages(url) ? messageEnvelopeOf(fault, id) : envelopeOf(fault));
+}
+
+/** The headers that name a request: Anthropic's clients know another than OpenAI's. */
+export function idHeaders(id: string, isAnthropic: boolean): Record<string, string> {
+  return { 'x-request-id': id, ...(isAnthropic ? { 'request-id': id } : {}) };
+}
+
 /** An answer that is made without Fastify. */
 export interface MadeAnswer {
   status: number;
@@ -31,14 +45,14 @@ export interface MadeAnswer {
 }
 
 /** The answer to a request that Fastify does not answer. */
-export function errorAnswer(fault: Fault, requestId: string): MadeAnswer {
-  const body = JSON.stringify(envelopeOf(fault));
+export function errorAnswer(fault: Fault, requestId: string, url = ''): MadeAnswer {
+  const body = errorBody(fault, { id: requestId, url });
   return {
     status: fault.status,
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
-      'x-request-id': requestId,
+      ...idHeaders(requestId, isOfMessages(url)),
       ...errorHeaders(fault),
     },
     body,

@@ -30,7 +30,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /** The bucket that the requests of a route are taken from, where it is not that of all such requests. */
-    bucket?: 'revocations';
+    bucket?: 'reads' | 'revocations';
   }
 }
 

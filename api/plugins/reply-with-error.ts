@@ -4,7 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
 import { notOffered } from '#api/openai/not-offered.ts';
-import { envelopeOf, errorHeaders } from './error-envelope.ts';
+import { errorBody, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
 import { PARAMETERS_MAX, placeBeyond } from './parameters.ts';
 
@@ -68,6 +68,7 @@ const ONE_ONLY: Readonly<Record<string, string>> = {
   authorization: 'Authorization',
   'content-type': 'Content-Type',
   'idempotency-key': 'Idempotency-Key',
+  'x-api-key': 'x-api-key',
   'x-region': 'x-region',
 };
 
@@ -171,7 +172,7 @@ export function sendFault(reply: FastifyReply, fault: Fault): FastifyReply {
     .code(fault.status)
     .headers(errorHeaders(fault))
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(envelopeOf(fault)));
+    .send(errorBody(fault, reply.request));
 }
 
 /** Remembers every route as a pattern, so that a wrong method can be told from a wrong address. */

@@ -19,7 +19,8 @@ const MODEL = 'llama-3.1-8b';
 const CREATED = 1_795_167_485;
 const UPSTREAM = 'meta-llama/Llama-3.1-8B-Instruct';
 
-const ERRORS = [
+/** What every operation that reaches a model can answer with. */
+export const INFERENCE_ERRORS = [
   'invalid_model',
   'invalid_region',
   'invalid_tier',
@@ -46,7 +47,7 @@ const SAMPLER_ERRORS = ['invalid_temperature', 'invalid_top_p', 'invalid_n'] as 
 
 const FRAMING = `With \`"stream": true\` the answer is a stream of server-sent events: \`data:\` frames with one JSON payload each, \`data: [DONE]\` last, and \`: keepalive\` comments after 15 seconds of silence. The receipt is a top-level member of the chunk with the last \`finish_reason\`, or of the usage chunk when \`stream_options.include_usage\` was asked for. A stream that breaks ends with a frame \`{"error": …}\` and without \`[DONE]\`.`;
 
-const OWN_FIELDS = `The fields \`region\`, \`tier\` and \`receipt\` are ours and never reach the upstream. Fields that are not listed here pass through as they are.`;
+export const OWN_FIELDS = `The fields \`region\`, \`tier\` and \`receipt\` are ours and never reach the upstream. Fields that are not listed here pass through as they are.`;
 
 /** A stream of chunks, with one to show. */
 const chunks = <S extends TSchema>(schema: S, ...payloads: Static<S>[]) =>
@@ -198,7 +199,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             },
           },
         },
-        errors: ['invalid_messages', ...SAMPLER_ERRORS, ...ERRORS],
+        errors: ['invalid_messages', ...SAMPLER_ERRORS, ...INFERENCE_ERRORS],
       },
     },
     (request, reply) => handle(deps, 'chat.completions', request, reply),
@@ -264,7 +265,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             },
           },
         },
-        errors: ['invalid_input', ...SAMPLER_ERRORS, ...ERRORS],
+        errors: ['invalid_input', ...SAMPLER_ERRORS, ...INFERENCE_ERRORS],
       },
     },
     (request, reply) => handle(deps, 'responses', request, reply),
@@ -305,7 +306,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             },
           },
         },
-        errors: ['invalid_prompt', ...SAMPLER_ERRORS, ...ERRORS],
+        errors: ['invalid_prompt', ...SAMPLER_ERRORS, ...INFERENCE_ERRORS],
       },
     },
     (request, reply) => handle(deps, 'completions', request, reply),
@@ -344,7 +345,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             },
           },
         },
-        errors: ['invalid_input', ...ERRORS],
+        errors: ['invalid_input', ...INFERENCE_ERRORS],
       },
     },
     (request, reply) => handle(deps, 'embeddings', request, reply),

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { json } from '#api/docs/operation.ts';
 import { type ConfidenceOf, ModelObject, modelObject } from '#api/openai/models.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
@@ -7,7 +7,13 @@ import { modelsFor } from '#shared/catalogue/routing.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
 const ModelList = Type.Object(
-  { object: Type.Literal('list'), data: Type.Array(ModelObject) },
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(ModelObject),
+    first_id: Type.Union([Type.String(), Type.Null()]),
+    last_id: Type.Union([Type.String(), Type.Null()]),
+    has_more: Type.Literal(false),
+  },
   { title: 'ModelList' },
 );
 
@@ -16,6 +22,9 @@ const MODEL: ModelObject = {
   object: 'model',
   created: 1_721_692_800,
   owned_by: 'meta',
+  type: 'model',
+  display_name: 'llama-3.1-8b',
+  created_at: '2024-07-23T00:00:00.000Z',
   context_window: 131_072,
   modalities: ['text'],
   kinds: ['chat', 'completion'],
@@ -24,6 +33,15 @@ const MODEL: ModelObject = {
   tiers: ['audit', 'audit_plus', 'enterprise'],
   footprint: { source: 'factor_set', confidence: 'published' },
 };
+
+/** Anthropic's clients look for the ids of a page, and whether there is another. */
+const listOf = (data: ModelObject[]): Static<typeof ModelList> => ({
+  object: 'list',
+  data,
+  first_id: data[0]?.id ?? null,
+  last_id: data.at(-1)?.id ?? null,
+  has_more: false,
+});
 
 /** Ids may hold slashes, so the rest of the path is the id. */
 const Params = Type.Object({
@@ -40,7 +58,11 @@ export const modelRoutes: FastifyPluginAsyncTypebox<ModelRoutesOptions> = async 
   app,
   { index, confidenceOf },
 ) => {
-  const config = { scope: 'inference:read', asksNoStore: true } as const;
+  const config = {
+    scope: 'inference:read',
+    asksNoStore: true,
+    takesApiKeyHeader: true,
+  } as const;
   app.get(
     '/models',
     {
@@ -52,17 +74,17 @@ export const modelRoutes: FastifyPluginAsyncTypebox<ModelRoutesOptions> = async 
         description: 'The models that your account may use, with what the gateway knows of them.',
         response: {
           200: json('All of them, in one page.', ModelList, {
-            models: { object: 'list', data: [MODEL] },
+            models: listOf([MODEL]),
           }),
         },
       },
     },
-    ({ credential }) => ({
-      object: 'list' as const,
-      data: modelsFor(index(), credential).map((routes) =>
-        modelObject(routes, credential, confidenceOf),
+    ({ credential }) =>
+      listOf(
+        modelsFor(index(), credential).map((routes) =>
+          modelObject(routes, credential, confidenceOf),
+        ),
       ),
-    }),
   );
   app.get(
     '/models/*',

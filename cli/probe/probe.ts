@@ -1,7 +1,7 @@
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { addressOf } from '#shared/catalogue/base-url.ts';
 import type { Catalogue, Endpoint, Model, Timeouts } from '#shared/catalogue/catalogue.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import { upstreamBody } from '#workers/inference/bodies.ts';
 import { inWords } from '#workers/inference/providers/failure-words.ts';
 import type {
@@ -109,7 +109,7 @@ class Look {
   readonly #options: ProbeOptions;
   readonly #endpoint: Endpoint;
   readonly #model: Model;
-  readonly #route: Route;
+  readonly #route: Dialect;
   readonly #probe: Probe;
   /** Newer models of OpenAI refuse the older name of the bound. */
   #bound: 'max_tokens' | 'max_completion_tokens' = 'max_tokens';
@@ -295,7 +295,7 @@ class Look {
     );
   }
 
-  #asking(route: Route, fields: object, stream: boolean): UpstreamRequest {
+  #asking(route: Dialect, fields: object, stream: boolean): UpstreamRequest {
     const { timeoutMs } = this.#options;
     const timeouts: Timeouts = {
       headersMs: timeoutMs,
@@ -337,12 +337,12 @@ class Look {
   }
 }
 
-function routeOf({ kinds }: Model): Route {
+function routeOf({ kinds }: Model): Dialect {
   if (kinds.includes('chat')) return 'chat.completions';
   return kinds.includes('completion') ? 'completions' : 'embeddings';
 }
 
-function inputOf(route: Route, text: string): object {
+function inputOf(route: Dialect, text: string): object {
   if (route === 'chat.completions') return { messages: [{ role: 'user', content: text }] };
   return route === 'completions' ? { prompt: text } : { input: text };
 }

@@ -37,6 +37,7 @@ export const KIND_OF_ROUTE: Readonly<Record<Route, ModelKind>> = {
   completions: 'completion',
   embeddings: 'embedding',
   responses: 'chat',
+  messages: 'chat',
 };
 
 /** Builds the index. The catalogue has been checked: its references exist. */

@@ -118,7 +118,15 @@ export function isOpenTo(
   );
 }
 
-function findModel(index: RoutingIndex, request: RouteRequest, account: RouteAccount): ModelRoutes {
+/**
+ * The model that a request names.
+ * @throws Fault `invalid_model` when it is not there, not for this account, or of another kind
+ */
+export function findModel(
+  index: RoutingIndex,
+  request: Pick<RouteRequest, 'model' | 'kind'>,
+  account: RouteAccount,
+): ModelRoutes {
   const routes = index.models.get(request.model);
   // One answer for both, so that a caller does not learn which models other customers have.
   if (routes === undefined || !isOpenTo(routes.model, account)) {

@@ -6,6 +6,7 @@ const PREFIXES: Readonly<Partial<Record<Route, string>>> = {
   'chat.completions': 'chatcmpl-',
   completions: 'cmpl-',
   responses: 'resp_',
+  messages: 'msg_',
 };
 
 /**

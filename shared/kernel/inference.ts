@@ -1,8 +1,22 @@
 import type { Plan } from './plan.ts';
 
 /** The operations that reach a model. */
-export const ROUTES = ['chat.completions', 'completions', 'embeddings', 'responses'] as const;
+export const ROUTES = [
+  'chat.completions',
+  'completions',
+  'embeddings',
+  'responses',
+  'messages',
+] as const;
 export type Route = (typeof ROUTES)[number];
+
+/** The dialects in which requests are screened, counted and handed to a worker. */
+export type Dialect = Exclude<Route, 'messages'>;
+
+/** The dialect of a request behind the api, which makes a chat of what asks for a message. */
+export function dialectOf(route: Route): Dialect {
+  return route === 'messages' ? 'chat.completions' : route;
+}
 
 /** The parameter of a request that holds what the model reads. */
 export const PROMPT_PARAMS: Readonly<Record<Route, string>> = {
@@ -10,6 +24,7 @@ export const PROMPT_PARAMS: Readonly<Record<Route, string>> = {
   completions: 'prompt',
   embeddings: 'input',
   responses: 'input',
+  messages: 'messages',
 };
 
 /** The one who counted the tokens of a request: the upstream, or we with a tokenizer. */

@@ -28,6 +28,8 @@ export interface InferenceEntry {
   stream: boolean;
   /** The client asked for `stream_options.include_usage`. */
   includeUsage: boolean;
+  /** The client wants nothing of what the model thinks. */
+  omitsThoughts?: true;
   /** Process id of the api process that holds the connection. */
   inbox: string;
   /** Epoch milliseconds when the api took the request, and when its answer is no longer wanted. */

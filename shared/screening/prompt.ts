@@ -1,4 +1,4 @@
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import { isObject } from '#shared/kernel/json-object.ts';
 import { textsOf } from './texts.ts';
 
@@ -28,7 +28,7 @@ export function fittingBudget(): Budget {
  * The prompts of a request: one for a chat, one for each prompt of a batch, one for each embedding input.
  * Images, audio and files have no text and are not counted. The body is untrusted; other shapes are passed over.
  */
-export function promptsOf(route: Route, body: Readonly<Record<string, unknown>>): Prompt[] {
+export function promptsOf(route: Dialect, body: Readonly<Record<string, unknown>>): Prompt[] {
   if (route === 'chat.completions') return [chatPrompt(body)];
   if (route === 'responses') return [responsePrompt(body)];
   const suffix =

@@ -1,5 +1,5 @@
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
@@ -37,7 +37,7 @@ export interface Texts {
  * untrusted, and nested as deep as the parser lets it: a value of another shape than its member has is read like a field
  * that passes through.
  */
-export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Texts {
+export function textsOf(route: Dialect, body: unknown, decode?: DecodeTokens): Texts {
   const reading = new Reading();
   if (isObject(body)) READERS[route](body, reading, decode);
   return reading.texts();
@@ -113,7 +113,7 @@ type Reader = (body: JsonObject, into: Reading, decode: DecodeTokens | undefined
 /** Of every route: the fields that no model reads. */
 const QUIET_FIELDS = ['model', 'region', 'tier', 'receipt', 'user'];
 
-const READERS: Readonly<Record<Route, Reader>> = {
+const READERS: Readonly<Record<Dialect, Reader>> = {
   'chat.completions'(body, into) {
     readField(body, 'messages', readMessage, into);
     readField(body, 'tools', readTool, into);

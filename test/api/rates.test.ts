@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fastify, type FastifyInstance } from 'fastify';
 import type { AppOptions } from '#api/app.ts';
-import { READ_HERE } from '#api/inference/handle.ts';
+import { READ_HERE } from '#api/inference/enter-reader.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { BYTES_OF_ANSWER, limitAddresses, rateClassOf } from '#api/plugins/rates.ts';

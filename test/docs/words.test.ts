@@ -10,6 +10,9 @@ const unused = [...glossary.prose.matchAll(/\bNot: ([^.]+)\./g)].flatMap(([, wor
   words.split(', '),
 );
 
+/** What interfaces that are not ours call their fields. */
+const FOREIGN = /\bworkspace_id\b/g;
+
 describe('the words of the glossary', () => {
   it('the words of the glossary stand in alphabetical order', () => {
     expect(terms.length).toBeGreaterThan(20);
@@ -35,7 +38,9 @@ describe('the words of the glossary', () => {
     const found = unused.flatMap((word) => {
       // Also within a name: tenantId, TENANT_ID.
       const pattern = new RegExp(`(?<![a-z])${word.replaceAll(' ', '[ _-]?')}s?(?![a-z])`, 'i');
-      return ours.filter(({ text }) => pattern.test(text)).map(({ path }) => `${path}: ${word}`);
+      return ours
+        .filter(({ text }) => pattern.test(text.replaceAll(FOREIGN, '')))
+        .map(({ path }) => `${path}: ${word}`);
     });
     expect(found).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import { members, memberText, setMember, skipSpace } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
@@ -9,8 +9,8 @@ export function asked(
   route: Route,
   body: string,
   { responses }: Pick<Endpoint, 'responses'>,
-): { route: Route; body: string } {
-  if (route !== 'responses' || responses === true) return { route, body };
+): { route: Dialect; body: string } {
+  if (route !== 'responses' || responses === true) return { route: dialectOf(route), body };
   const parsed: unknown = JSON.parse(body);
   const chat = chatRequestOf(isObject(parsed) ? parsed : {});
   return { route: 'chat.completions', body: JSON.stringify(chat) };
@@ -22,7 +22,7 @@ export function asked(
  */
 export function upstreamBody(
   body: string,
-  route: Route,
+  route: Dialect,
   { endpoint, model }: { endpoint: Pick<Endpoint, 'developerRole'>; model: string },
   stream: boolean,
 ): string {

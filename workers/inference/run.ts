@@ -1,7 +1,7 @@
 import type { Catalogue, Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
-import { frameOf } from '#shared/kernel/event-stream.ts';
+import { frameOf, hasNamedEvents } from '#shared/kernel/event-stream.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
@@ -18,14 +18,16 @@ import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
 import { namerOf } from './our-names.ts';
-import { asOurs, textOfResponse } from './responses/native.ts';
-import { ResponseRelay } from './responses/relay.ts';
-import { responseOfChat } from './responses/translated.ts';
+import { EventRelay, type EventStream } from './event-relay.ts';
+import { MessageWriter } from './messages/message-writer.ts';
+import { asOurs, NativeStream, textOfResponse } from './responses/native.ts';
+import { ResponseWriter } from './responses/response-writer.ts';
 import type { Settlement, Spent } from './settlement.ts';
 import type { Kept } from './kept-by-streams.ts';
 import type { StreamBounds } from './stream-bounds.ts';
 import { StreamPace } from './stream-pace.ts';
 import { type Relay, StreamRelay } from './stream-relay.ts';
+import { type AnswerWriter, answerOfChat, TranslatedStream } from './translated-stream.ts';
 import { callForAnswer, callForStream, type WholeAnswer } from './upstream-call.ts';
 import {
   callUntilAnswered,
@@ -171,10 +173,10 @@ export class Run {
   ): string {
     const { route, model } = this.#entry;
     const id = answerIdOf(route, this.#entry.id);
-    if (route === 'responses') {
-      if (endpoint.responses === true) return asOurs(text, parsed, { id, model }, usage);
-      return JSON.stringify(responseOfChat(this.#writing(), parsed, usage, isFinished));
-    }
+    if (route === 'responses' && endpoint.responses === true)
+      return asOurs(text, parsed, { id, model }, usage);
+    if (hasNamedEvents(route))
+      return JSON.stringify(answerOfChat(this.#writer(), parsed, usage, isFinished));
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
     const named = namerOf({ id, model })(encoded, parsed);
     const told = toldUsage(usage, parsed['usage'], route);
@@ -182,20 +184,30 @@ export class Run {
     return isAsCame ? named : setMember(named, 'usage', JSON.stringify(told));
   }
 
-  /** What a response says of its request. */
-  #writing() {
-    const { id: requestId, startedAt, model } = this.#entry;
-    return { body: this.#body, requestId, startedAt, model };
+  /** Writes the answer of a chat server in the interface of the request. */
+  #writer(emit?: (payload: string) => void): AnswerWriter {
+    const { id: requestId, route, startedAt, model, omitsThoughts = false } = this.#entry;
+    const options = { body: this.#body, requestId, model, ...(emit && { emit }) };
+    return route === 'messages'
+      ? new MessageWriter({ ...options, omitsThoughts })
+      : new ResponseWriter({ ...options, startedAt });
+  }
+
+  /** What the payloads of an endpoint become in an interface with named events. */
+  #events({ energy, responses }: Endpoint, emit: (payload: string) => void): EventStream {
+    const { id: requestId, route, model } = this.#entry;
+    return route === 'responses' && responses === true
+      ? new NativeStream({ requestId, model, emit }, energy)
+      : new TranslatedStream(this.#writer(emit), energy);
   }
 
   #relay(): Relay {
     const { id, route, includeUsage, model } = this.#entry;
     const send = (payload: string): void => this.#send(payload, relay);
     const object = route === 'completions' ? 'text_completion' : 'chat.completion.chunk';
-    const relay: Relay =
-      route === 'responses'
-        ? new ResponseRelay({ ...this.#writing(), send })
-        : new StreamRelay({ answerId: answerIdOf(route, id)!, includeUsage, model, object, send });
+    const relay: Relay = hasNamedEvents(route)
+      ? new EventRelay((endpoint, emit) => this.#events(endpoint, emit), send)
+      : new StreamRelay({ answerId: answerIdOf(route, id)!, includeUsage, model, object, send });
     return relay;
   }
 

@@ -166,7 +166,7 @@ function inseparable(): UpstreamError {
 const MARKS = /["\\{}[\]]/g;
 
 /** Knows when the JSON object, or list, of a function's arguments has come to its end, reading each piece of it once. */
-class Arguments {
+export class Arguments {
   #begun: boolean | undefined;
   #depth = 0;
   #quoted = false;

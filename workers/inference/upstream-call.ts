@@ -1,4 +1,4 @@
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import { dropMembers, setMember } from '#shared/kernel/json-text.ts';
 import type {
   Provider,
@@ -215,7 +215,7 @@ function parseObject(text: string): ReadObject | undefined {
 }
 
 /** The member of a whole answer that holds what was asked for. */
-const MEMBERS: Readonly<Record<Route, 'choices' | 'data' | 'output'>> = {
+const MEMBERS: Readonly<Record<Dialect, 'choices' | 'data' | 'output'>> = {
   'chat.completions': 'choices',
   completions: 'choices',
   embeddings: 'data',

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules } from '#shared/catalogue/stated-energy.ts';
-import type {
-  Route,
-  TokenInterval,
-  UnknownUsage,
-  Usage,
-  UsageReason,
+import {
+  dialectOf,
+  type Route,
+  type TokenInterval,
+  type UnknownUsage,
+  type Usage,
+  type UsageReason,
 } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -168,7 +169,7 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
   return async (entry, text, generated, reported) => {
     const family = catalogue().models.find(({ id }) => id === entry.model)?.tokenizer;
     const body = JSON.parse(text) as JsonObject;
-    const prompts = promptsOf(entry.route, body);
+    const prompts = promptsOf(dialectOf(entry.route), body);
     const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
     const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
     const input = await tokens.countPrompts(prompts, family);

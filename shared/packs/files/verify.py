@@ -187,22 +187,22 @@ FORMS = json.loads(r'''
 "model":"","modelVersion?":"","organisation":"iri","outcome":["=","complete","partial","truncated","refused"],
 "outputTokens?":0,"policy?refused":{"rule?":"","version":""},"queuedMs?":0,"region":"","relayedPayloads?":0,
 "relayedTokens?":0,"requestDigest":"digest","responseDigest?":"digest","route":["=","chat.completions","completions",
-"embeddings","responses"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time","tokenInterval?":{"inputLower":0,
-"inputUpper":0,"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],
-"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],
-"usageSource?ran":["=","upstream","counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=",
-"audit","audit_plus","enterprise"],"stage":["=","model","factors","computation","input","timeout"]},
-"explanation?degraded":"","id":"iri","inclusionPromise?":{"log":"","maximumMergeDelay":"^PT[0-9]{1,6}S$"},
-"issuer":"iri","measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],"derivation":"iri","id":"iri",
-"metered?":{"digest":"digest","from":"time","to":"time"},"qualifiedAssociation":{"agent":"iri","hadPlan":"iri",
-"type":["=","Association"]},"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe",
-"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal",
-"value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],"used":["*",{"name":"",
-"record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},"proof?":{"@context":["*",
-"iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"","verificationMethod":"iri"},
-"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=","methodology_failed","new_methodology",
-"hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise","degraded"],
-"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
+"embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time",
+"tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,"outputUpper":0},"tokenizer?":"",
+"type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=","caller_left",
+"upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream","counted","unknown"]},
+"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],"stage":["=","model",
+"factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri","inclusionPromise?":{"log":"",
+"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri","measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4",
+"T5"],"derivation":"iri","id":"iri","metered?":{"digest":"digest","from":"time","to":"time"},
+"qualifiedAssociation":{"agent":"iri","hadPlan":"iri","type":["=","Association"]},"result":["*",{"lower":"decimal",
+"quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L",
+"kgSbe","MJ"],"upper":"decimal","value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],
+"used":["*",{"name":"","record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},
+"proof?":{"@context":["*","iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"",
+"verificationMethod":"iri"},"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=",
+"methodology_failed","new_methodology","hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise",
+"degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
 "RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time","wasRevisionOf?revision":{"digest":"digest",
 "id":"iri","leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$",
 "digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
@@ -749,7 +749,8 @@ class Anchor:
 
 # The forms of receipts, by the context that tells them apart.
 RECEIPT_FORMATS = {'docket-receipt-vxQepVERFmlSh4d4m8Vaw4-FWmFOwffq-DibMyPDrVM.jsonld': '1'}
-ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_'}
+ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
+              'messages': 'msg_'}
 # Characters of names that a catalogue can give.
 CATALOGUE_NAMES = {'model': '[!-~]{1,256}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
 
@@ -1071,7 +1072,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = 'f4d1bef0a0124bbaf5740dde1cf67ade3201038d9a5a0df09a2e0ee438d9c742'
+SHAPES_SHA256 = 'fceca5a1fd40873bab29d588baf7b5afd75026c5849b4668e794c1e4dc8d751f'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'

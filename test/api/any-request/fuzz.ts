@@ -111,9 +111,9 @@ export function fuzz(system: () => System, api: () => ApiDescription): void {
   const flat = (headers: Record<string, string | string[] | undefined>): [string, string][] =>
     Object.entries(headers).map(([name, value]) => [name, String(value)]);
 
-  /** The last frame of a stream that is whole: `[DONE]`, or for responses the event that holds them. */
+  /** The last frame of a stream that is whole: `[DONE]`, for responses the event that holds them, for messages the last. */
   const STREAM_END =
-    /(?:data: \[DONE\]|event: response\.(?:completed|incomplete)\ndata: \{[^\n]*\})\n\n$/;
+    /(?:data: \[DONE\]|event: (?:response\.(?:completed|incomplete)|message_stop)\ndata: \{[^\n]*\})\n\n$/;
 
   function expectProper(method: string, { status, headers, text }: Answer): void {
     expect(status, text.slice(0, 500)).toBeLessThan(500);
@@ -126,8 +126,11 @@ export function fuzz(system: () => System, api: () => ApiDescription): void {
     expect(headers.get('x-should-retry')).toMatch(/^(true|false)$/);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     if (method === 'HEAD') return;
-    const { error } = JSON.parse(text) as { error: Record<string, unknown> };
-    expect(Object.keys(error).toSorted()).toEqual(['code', 'message', 'param', 'type']);
+    const { type, error } = JSON.parse(text) as { type?: string; error: Record<string, unknown> };
+    // Anthropic's envelope has another type inside, and ours beside it.
+    const { docket_type: ours, ...common } = error;
+    expect(typeof ours).toBe(type === 'error' ? 'string' : 'undefined');
+    expect(Object.keys(common).toSorted()).toEqual(['code', 'message', 'param', 'type']);
     expect(typeof error['code']).toBe('string');
     expect(typeof error['message']).toBe('string');
     expect(error['param'] === null || typeof error['param'] === 'string').toBe(true);

@@ -86,7 +86,7 @@ export function describedRequests(system: () => System, api: () => ApiDescriptio
     );
   });
 
-  /** Chunks and `[DONE]`, or the events of a response; or, where the receipt was demanded and could not be made, an error and no `[DONE]`. */
+  /** Chunks and `[DONE]`, or the events of a response or a message; or, where the receipt was demanded and could not be made, an error and no `[DONE]`. */
   function expectChunks({ operation }: Listed, { text }: Answer): void {
     const { schema } = operation.responses['200']!.content!['text/event-stream']!;
     const payloads = text
@@ -95,16 +95,18 @@ export function describedRequests(system: () => System, api: () => ApiDescriptio
       .filter((frame) => frame.startsWith('data: '))
       .map((frame) => frame.slice('data: '.length));
     const last = payloads.pop()!;
-    // A response says by the name of its last event that it is whole.
-    if (/^\{"type":"response\.(completed|incomplete)"/.test(last)) payloads.push(last);
-    else if (last !== '[DONE]') api().expectValid('Error', ERROR, JSON.parse(last));
+    // Responses and messages say by the name of their last event that they are whole.
+    if (/^\{"type":"(response\.(completed|incomplete)|message_stop)"/.test(last))
+      payloads.push(last);
+    else if (last !== '[DONE]') {
+      const name = operation.operationId === 'createMessage' ? 'MessageError' : 'Error';
+      api().expectValid(name, { $ref: `#/components/schemas/${name}` }, JSON.parse(last));
+    }
     for (const payload of payloads) {
       const chunk: unknown = JSON.parse(payload);
       api().expectValid(`${operation.operationId} chunk`, schema['contentSchema'] as object, chunk);
     }
   }
-
-  const ERROR = { $ref: '#/components/schemas/Error' };
 
   /** Ids that exist, for paths and cursors. The key in use is among them. */
   async function idsInUse(): Promise<string[]> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import { BESIDE_TEXTS_MAX, textsOf } from '#shared/screening/texts.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
@@ -56,7 +56,7 @@ describe('the texts of a request', () => {
     ]);
   });
 
-  it.each<[string, Route, unknown, string[]]>([
+  it.each<[string, Dialect, unknown, string[]]>([
     ['a prompt', 'completions', { prompt: 'a', suffix: 'b' }, ['a', 'b']],
     ['prompts', 'completions', { prompt: ['a', 'b'] }, ['a', 'b']],
     ['a prompt of tokens', 'completions', { prompt: [1, 2] }, ['<1 2>']],
@@ -109,7 +109,7 @@ describe('the texts of a request', () => {
     }));
     fc.assert(
       fc.property(
-        fc.constantFrom<Route>('chat.completions', 'completions', 'embeddings', 'responses'),
+        fc.constantFrom<Dialect>('chat.completions', 'completions', 'embeddings', 'responses'),
         body,
         (route, value) => {
           const { prompt, joined, beside } = textsOf(route, value, decode);

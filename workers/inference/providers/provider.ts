@@ -1,5 +1,5 @@
 import type { Endpoint, ModelKind, Timeouts } from '#shared/catalogue/catalogue.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import type { AnswerHold } from '../answer-room.ts';
 import type { Pace } from '../stream-pace.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
@@ -7,7 +7,7 @@ import type { UpstreamFailure } from './upstream-failure.ts';
 /** One call to an upstream, in OpenAI's shape. */
 export interface UpstreamRequest {
   requestId: string;
-  route: Route;
+  route: Dialect;
   endpoint: Endpoint;
   /** The body as the upstream is to get it: its own model name, usage asked for. */
   body: string;

@@ -107,13 +107,23 @@ function kindOf(fault: ErrorBody['fault'], status: number | undefined): Upstream
 
 const PARAM = /^[a-z][a-z0-9_]*/;
 
-/** What a request for a response calls the parameters of the chat that it may have become. */
-const RESPONSE_PARAMS: Readonly<Record<string, string>> = {
-  messages: 'input',
-  max_tokens: 'max_output_tokens',
-  reasoning_effort: 'reasoning',
-  response_format: 'text',
-  verbosity: 'text',
+/** What other requests call the parameters of the chat that they may have become. */
+const OTHER_PARAMS: Readonly<Partial<Record<Route, Readonly<Record<string, string>>>>> = {
+  responses: {
+    messages: 'input',
+    max_tokens: 'max_output_tokens',
+    reasoning_effort: 'reasoning',
+    response_format: 'text',
+    verbosity: 'text',
+  },
+  // Its messages have other places there.
+  messages: {
+    messages: 'messages',
+    parallel_tool_calls: 'tool_choice',
+    reasoning_effort: 'output_config',
+    response_format: 'output_config',
+    stop: 'stop_sequences',
+  },
 };
 
 const upstreamError = (message: string): Fault => new Fault('upstream_error', { message });
@@ -161,12 +171,12 @@ function rejection(
     return {
       code: code === 'unsupported_modality' ? code : 'prompt_too_long',
       message: code === 'unsupported_modality' ? said : inKnownWords(said, contextWindow),
-      param: param?.startsWith(`${whole}[`) === true ? param : whole,
+      param: route !== 'messages' && param?.startsWith(`${whole}[`) === true ? param : whole,
     };
   }
   if (status === 413) return { code: 'request_too_large', message: said };
   const name = PARAM.exec(param ?? '')?.[0];
-  const translated = route === 'responses' ? RESPONSE_PARAMS[name ?? ''] : undefined;
+  const translated = OTHER_PARAMS[route]?.[name ?? ''];
   if (translated !== undefined)
     return { code: `invalid_${translated}`, message: said, param: translated };
   if (name === undefined) return { code: 'invalid_request', message: said };

@@ -8,7 +8,7 @@ import type { OurNames } from '../our-names.ts';
 import { GrowingText } from '../growing-text.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { readUsage } from '../usage.ts';
-import type { ResponseStream } from './relay.ts';
+import type { EventStream } from '../event-relay.ts';
 import { responseUsage, type ResponseWriterOptions } from './response-writer.ts';
 
 /** Events that come before anything of the answer: until another one, the call may be made again. */
@@ -88,7 +88,7 @@ function textOfItem({ content, summary, name, arguments: args, input }: JsonObje
 }
 
 /** Passes the events of an upstream's response on as they come, and keeps the last one back. */
-export class NativeStream implements ResponseStream {
+export class NativeStream implements EventStream {
   readonly #emit: (payload: string) => void;
   readonly #names: OurNames;
   readonly #energy: Endpoint['energy'];

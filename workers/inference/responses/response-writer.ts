@@ -1,6 +1,7 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { GrowingText } from '../growing-text.ts';
+import type { AnswerWriter } from '../translated-stream.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import {
   calledBy,
@@ -58,7 +59,7 @@ interface Unnamed {
  * lead to it, in their order and numbered. Text and reasoning end when something else begins; calls stay open until the
  * end, because servers may take turns between them.
  */
-export class ResponseWriter {
+export class ResponseWriter implements AnswerWriter {
   readonly #options: ResponseWriterOptions;
   readonly #request: JsonObject;
   readonly #items: Item[] = [];
@@ -73,24 +74,18 @@ export class ResponseWriter {
     this.#request = JSON.parse(options.body) as JsonObject;
   }
 
-  /** Announces the response. */
   begin(): void {
     const response = this.#response('in_progress');
     this.#emit('response.created', { response });
     this.#emit('response.in_progress', { response });
   }
 
-  /** Takes a choice of a chat completion, or a piece of one. */
   take(choice: JsonObject): void {
     const said = choice['delta'] ?? choice['message'];
     if (isObject(said)) this.#takeSaid(said, logprobsIn(choice));
     if (choice['finish_reason'] != null) this.#reason = choice['finish_reason'];
   }
 
-  /**
-   * Ends what is open, and returns the response.
-   * @param isFinished whether its server says that the answer is whole
-   */
   end(usage: Usage | UnknownUsage, reasoningTokens: number, isFinished = true): JsonObject {
     for (const call of this.#calls.values())
       if (!('kind' in call))
@@ -107,7 +102,7 @@ export class ResponseWriter {
     return response;
   }
 
-  /** The last event of the stream, which holds the response. */
+  /** It holds the response. */
   lastEvent(response: JsonObject): string {
     return this.#event(`response.${String(response['status'])}`, { response });
   }

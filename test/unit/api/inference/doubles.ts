@@ -1,3 +1,4 @@
+import type { Route } from '#shared/kernel/inference.ts';
 import { FairQueue } from '#api/inference/fair-queue.ts';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -191,6 +192,8 @@ export interface Asked {
   /** Members of the body. */
   body?: Record<string, unknown>;
   idempotencyKey?: string;
+  /** Chat completions, where it is not said. */
+  route?: Route;
 }
 
 /** An api process without stores. What is given replaces a double. */
@@ -304,7 +307,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       return resolve;
     },
     /** Sends a chat request through the process. */
-    ask: ({ stream = false, body = {}, idempotencyKey }: Asked = {}) => {
+    ask: ({ stream = false, body = {}, idempotencyKey, route }: Asked = {}) => {
       const text = JSON.stringify({
         model: 'both',
         messages: [{ role: 'user', content: 'hello' }],
@@ -320,7 +323,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         authenticateAgain: () => credential,
       } as unknown as FastifyRequest;
       const reply = new ReplyDouble(request);
-      const handled = handle(deps, 'chat.completions', request, reply as unknown as FastifyReply);
+      const handled = handle(
+        deps,
+        route ?? 'chat.completions',
+        request,
+        reply as unknown as FastifyReply,
+      );
       // A test may let it fail before it looks.
       handled.catch(() => {});
       return { request, reply, raw: reply.raw, handled };

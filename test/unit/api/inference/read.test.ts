@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { read } from '#api/inference/read.ts';
 import type { Route } from '#shared/kernel/inference.ts';
+import { requestDigest as digest } from '#shared/receipts/digest.ts';
 import { CREDENTIAL, NOW, REQUEST_ID } from './doubles.ts';
 
 const asked = (body: object, route: Route = 'embeddings') =>
@@ -50,3 +51,44 @@ it('a chat and a response are known by how many tools they bring, under either n
   });
   expect(asked({ prompt: 'x', tools }, 'completions').tools).toBeUndefined();
 });
+
+it('a request for a message goes on as the chat that it is, under its own route and the digest of what came', () => {
+  const raw = {
+    model: 'm',
+    max_tokens: 9,
+    stream: true,
+    region: 'eu',
+    thinking: { type: 'disabled' },
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+    tools: [
+      { name: 'f', input_schema: {} },
+      { type: 'web_search_20250305', name: 'web_search' },
+    ],
+  };
+  const { unrouted, body } = readMessage(raw);
+  expect(unrouted.entry).toMatchObject({ route: 'messages', stream: true, omitsThoughts: true });
+  const { salt, requestDigest } = unrouted.entry;
+  expect(requestDigest).toBe(digest(salt, Buffer.from(JSON.stringify(raw))));
+  expect(unrouted.asked).toMatchObject({
+    model: 'm',
+    region: 'eu',
+    tools: { field: 'tools', count: 1 },
+  });
+  expect(body.route).toBe('chat.completions');
+  expect(JSON.parse(body.text)).toEqual(body.parsed);
+  expect(body.rawBody.toString()).toBe(body.text);
+  expect(body.parsed).toMatchObject({ messages: [{ role: 'user', content: 'Hi' }] });
+});
+
+const readMessage = (body: object) =>
+  read(
+    { newSalt: () => 'AAAAAAAAAAAAAAAAAAAAAA', processId: 'api-1', shards: 1 },
+    {
+      id: REQUEST_ID,
+      route: 'messages',
+      rawBody: Buffer.from(JSON.stringify(body)),
+      headers: {},
+      credential: CREDENTIAL,
+      now: NOW,
+    },
+  );

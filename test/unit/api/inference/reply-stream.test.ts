@@ -187,6 +187,35 @@ describe('silence (failure case 7)', () => {
     },
   );
 
+  it('a stream of a message is named events: one for a sign of life, one for what breaks it, and no [DONE]', async () => {
+    const message = { route: 'messages', body: { max_tokens: 9 } } as const;
+    const { raw, hear } = await open(openEdge(), message);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(raw.head?.headers).toMatchObject({ 'request-id': REQUEST_ID });
+    hear({ kind: 'last' }, '{"type":"message_stop"}');
+    hear({ kind: 'receipt' }, RECEIPT);
+    expect(raw.written).toEqual([
+      'event: ping\ndata: {"type":"ping"}\n\n',
+      `event: message_stop\ndata: {"type":"message_stop","receipt":${RECEIPT}}\n\n`,
+    ]);
+    const broken = await open(openEdge(), message);
+    broken.hear({ kind: 'frames' }, FRAME);
+    broken.hear({ ...FAILURE, seq: 2 });
+    const [head, data] = broken.raw.written.at(-1)!.split('\ndata: ');
+    expect(head).toBe('event: error');
+    expect(JSON.parse(data!)).toEqual({
+      type: 'error',
+      error: {
+        type: 'api_error',
+        message: 'The upstream broke.',
+        code: 'upstream_error',
+        param: null,
+        docket_type: 'inference_error',
+      },
+      request_id: REQUEST_ID,
+    });
+  });
+
   it('the silence of a stream is counted from its last frame', async () => {
     const { raw, hear } = await open();
     for (let seq = 1; seq <= 6; seq += 1) {

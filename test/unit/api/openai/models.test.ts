@@ -23,11 +23,14 @@ const account = {
 const published = () => 'published';
 
 describe('modelObject', () => {
-  it('a model has the shape that OpenAI clients expect, with the facts of the catalogue', () => {
+  it('a model has the shapes that clients of OpenAI and of Anthropic expect, with the facts of the catalogue', () => {
     const object = modelObject(routesOf({ footprint: { ref: 'r' } }), account, published);
     expect(object).toEqual({
       id: 'acme/m',
       object: 'model',
+      type: 'model',
+      display_name: 'acme/m',
+      created_at: '1970-01-01T00:00:00.000Z',
       created: 0,
       owned_by: 'example',
       context_window: 4096,

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { JsonObject } from '#shared/kernel/json-object.ts';
 import { GrowingText } from '#workers/inference/growing-text.ts';
-import { ResponseRelay } from '#workers/inference/responses/relay.ts';
+import { EventRelay } from '#workers/inference/event-relay.ts';
+import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
+import { TranslatedStream } from '#workers/inference/translated-stream.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';
 
@@ -22,14 +24,17 @@ it('a text that comes in pieces is what they are together, halves of characters 
   );
 });
 
-function responseRelay(): ResponseRelay {
-  const relay = new ResponseRelay({
+function responseRelay(): EventRelay {
+  const options = {
     body: '{}',
     requestId: 'req_01K5Y0V8Z3M4N5P6Q7R8S9T0AB',
     startedAt: 0,
     model: 'm',
-    send: () => {},
-  });
+  };
+  const relay = new EventRelay(
+    ({ energy }, emit) => new TranslatedStream(new ResponseWriter({ ...options, emit }), energy),
+    () => {},
+  );
   relay.readFrom(endpoint('e', ['eu']));
   return relay;
 }

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { uuidOf } from '#shared/kernel/ids.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import { connector } from '../connector.ts';
 import { modelsIn, readList } from '../model-list.ts';
 import type {
@@ -14,7 +14,7 @@ import type {
 import { failureOfError, failureOfStatus } from './failures.ts';
 import { UpstreamResponse } from './response.ts';
 
-const PATHS: Record<Route, string> = {
+const PATHS: Record<Dialect, string> = {
   'chat.completions': '/chat/completions',
   completions: '/completions',
   embeddings: '/embeddings',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
-import { responseOfChat, TranslatedStream } from '#workers/inference/responses/translated.ts';
+import { answerOfChat, TranslatedStream } from '#workers/inference/translated-stream.ts';
 
 type Json = Record<string, unknown>;
 interface Event extends Json {
@@ -22,7 +22,7 @@ const USAGE: Usage = { inputTokens: 5, cachedInputTokens: 1, outputTokens: 7, so
 function eventsOf(deltas: readonly Json[], reason = 'stop'): Event[] {
   const events: Event[] = [];
   const emit = (text: string): void => void events.push(JSON.parse(text) as Event);
-  const stream = new TranslatedStream({ ...OPTIONS, emit }, undefined);
+  const stream = new TranslatedStream(new ResponseWriter({ ...OPTIONS, emit }), undefined);
   const chunks = [...deltas.map((delta) => ({ delta })), { delta: {}, finish_reason: reason }];
   for (const choice of chunks) stream.accept('', { choices: [{ index: 0, ...choice }] });
   emit(stream.finish(USAGE));
@@ -93,7 +93,7 @@ describe('the events of a response that is written from chunks', () => {
       tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }],
     };
     const chat = { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] };
-    const whole = responseOfChat(OPTIONS, chat, USAGE, true);
+    const whole = answerOfChat(new ResponseWriter(OPTIONS), chat, USAGE, true);
     expect(eventsOf([message], 'tool_calls').at(-1)).toMatchObject({
       type: 'response.completed',
       response: whole,

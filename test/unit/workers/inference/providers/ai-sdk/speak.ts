@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { AiSdkProvider } from '#workers/inference/providers/ai-sdk/provider.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Dialect } from '#shared/kernel/inference.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import type { UpstreamCall } from '#workers/inference/providers/provider.ts';
 import type { Pace } from '#workers/inference/stream-pace.ts';
@@ -18,7 +18,7 @@ export interface Outcome {
 }
 
 export interface CallOptions {
-  route?: Route;
+  route?: Dialect;
   timeoutMs?: number;
   onPayload?: (call: UpstreamCall) => void;
   pace?: Pace;

@@ -1,14 +1,11 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
-import type { Relay } from '../stream-relay.ts';
 import type { JsonObject } from '#shared/kernel/json-object.ts';
-import { NativeStream } from './native.ts';
-import type { ResponseWriterOptions } from './response-writer.ts';
-import { TranslatedStream } from './translated.ts';
+import type { Relay } from './stream-relay.ts';
 
-/** A stream of events of a response, as one kind of upstream gives it. */
-export interface ResponseStream {
+/** A stream of named events, as one kind of upstream gives it. */
+export interface EventStream {
   readonly usage: Usage | undefined;
   readonly texts: readonly string[];
   /** Characters that are in memory until the end. */
@@ -22,37 +19,36 @@ export interface ResponseStream {
   finish(usage: Usage | UnknownUsage): string;
 }
 
-export interface ResponseRelayOptions extends Omit<ResponseWriterOptions, 'emit'> {
-  /** Sends one payload on to the client. */
-  send: (payload: string) => void;
-}
-
-/** Passes the events of a response on: as they come where the upstream speaks them, else written from its chunks. */
-export class ResponseRelay implements Relay {
-  readonly #options: ResponseRelayOptions;
-  #stream: ResponseStream | undefined;
+/** Passes named events on, as the stream of each endpoint gives them. */
+export class EventRelay implements Relay {
+  readonly #open: (endpoint: Endpoint, emit: (payload: string) => void) => EventStream;
+  readonly #emit: (payload: string) => void;
+  #stream: EventStream | undefined;
   #sent = 0;
   /** Payloads of the upstream's that had text. */
   #speaking = 0;
   #energy: Endpoint['energy'];
   joules: number | undefined;
 
-  constructor(options: ResponseRelayOptions) {
-    this.#options = options;
+  /**
+   * @param open what an endpoint's payloads become
+   * @param send sends one payload on to the client
+   */
+  constructor(
+    open: (endpoint: Endpoint, emit: (payload: string) => void) => EventStream,
+    send: (payload: string) => void,
+  ) {
+    this.#open = open;
+    this.#emit = (payload) => {
+      this.#sent += 1;
+      send(payload);
+    };
   }
 
-  readFrom({ energy, responses }: Endpoint): void {
-    this.#energy = energy;
+  readFrom(endpoint: Endpoint): void {
+    this.#energy = endpoint.energy;
     this.joules = undefined;
-    const emit = (payload: string): void => {
-      this.#sent += 1;
-      this.#options.send(payload);
-    };
-    const options = { ...this.#options, emit };
-    this.#stream =
-      responses === true
-        ? new NativeStream(options, energy)
-        : new TranslatedStream(options, energy);
+    this.#stream = this.#open(endpoint, this.#emit);
   }
 
   measured(stated: number | undefined): void {

@@ -1,12 +1,26 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
-import { answerIdIn, modelNamedIn } from '../answer-names.ts';
-import { StreamAccount } from '../stream-account.ts';
-import { usageIn } from '../usage.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
-import { logprobsIn } from './output.ts';
-import type { ResponseStream } from './relay.ts';
-import { ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
+import { answerIdIn, modelNamedIn } from './answer-names.ts';
+import type { EventStream } from './event-relay.ts';
+import { logprobsIn } from './responses/output.ts';
+import { StreamAccount } from './stream-account.ts';
+import { usageIn } from './usage.ts';
+
+/** Writes the answer of a chat server in another interface: an object in the end, and the events that lead to it. */
+export interface AnswerWriter {
+  /** Announces the answer. */
+  begin(): void;
+  /** Takes a choice of a chat completion, or a piece of one. */
+  take(choice: JsonObject): void;
+  /**
+   * Ends what is open, and returns the answer.
+   * @param isFinished whether its server says that the answer is whole
+   */
+  end(usage: Usage | UnknownUsage, reasoningTokens: number, isFinished?: boolean): JsonObject;
+  /** The last event of the stream. */
+  lastEvent(answer: JsonObject): string;
+}
 
 /** The tokens of an answer of a chat server that it spent on reasoning, where it says so. */
 function reasoningTokensIn(usage: unknown): number {
@@ -15,33 +29,29 @@ function reasoningTokensIn(usage: unknown): number {
   return Number.isSafeInteger(tokens) && (tokens as number) > 0 ? (tokens as number) : 0;
 }
 
-/** A chat completion as a response. */
-export function responseOfChat(
-  options: Omit<ResponseWriterOptions, 'emit'>,
+/** A whole chat completion, as a writer has it. */
+export function answerOfChat(
+  writer: AnswerWriter,
   chat: JsonObject,
   usage: Usage | UnknownUsage,
   isFinished: boolean,
 ): JsonObject {
-  const writer = new ResponseWriter(options);
   const [choice] = chat['choices'] as unknown[];
   if (isObject(choice)) writer.take(choice);
   return writer.end(usage, reasoningTokensIn(chat['usage']), isFinished);
 }
 
-/** The chunks of a chat server as events of a response. */
-export class TranslatedStream implements ResponseStream {
-  readonly #writer: ResponseWriter;
+/** The chunks of a chat server as events that a writer makes of them. */
+export class TranslatedStream implements EventStream {
+  readonly #writer: AnswerWriter;
   readonly #account = new StreamAccount('delta');
   #hasBegun = false;
   #reasoningTokens = 0;
   /** Characters of the chunks that had them. */
   #odds = 0;
 
-  constructor(
-    options: ResponseWriterOptions & { emit: (payload: string) => void },
-    energy: Endpoint['energy'],
-  ) {
-    this.#writer = new ResponseWriter(options);
+  constructor(writer: AnswerWriter, energy: Endpoint['energy']) {
+    this.#writer = writer;
     this.#account.readFrom(energy);
   }
 
@@ -53,7 +63,7 @@ export class TranslatedStream implements ResponseStream {
     return this.#account.texts;
   }
 
-  /** The last event repeats all that was said, with the odds of its tokens. */
+  /** A writer keeps what was said once more, for its last event or until its turn comes, with the odds of its tokens. */
   get kept(): number {
     return this.#account.kept + this.#account.chars + this.#odds;
   }
@@ -83,7 +93,6 @@ export class TranslatedStream implements ResponseStream {
   }
 
   finish(usage: Usage | UnknownUsage): string {
-    const response = this.#writer.end(usage, this.#reasoningTokens);
-    return this.#writer.lastEvent(response);
+    return this.#writer.lastEvent(this.#writer.end(usage, this.#reasoningTokens));
   }
 }

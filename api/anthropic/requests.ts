@@ -1,0 +1,229 @@
+import Type, { type TObject } from 'typebox';
+import { maybe, modelField, ownFields, samplerFields } from '#api/openai/fields.ts';
+
+/**
+ * Anthropic's Messages interface. The lists of blocks are closed: what the gateway does not know it cannot have screened.
+ * Members of a block that are not named here (`cache_control`, `citations`) may be there, and go no further.
+ */
+
+/** Anthropic takes names of so many characters. */
+const NAME_CHARS_MAX = 128;
+/** As many as a chat may have. */
+const STOPS_MAX = 4;
+
+const NON_EMPTY = { minLength: 1 };
+const Name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX });
+const Schema = Type.Object({}, { description: 'A JSON Schema. Passed on as it is.' });
+
+const TextBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
+const base64Source = {
+  type: Type.Literal('base64'),
+  media_type: Type.String(NON_EMPTY),
+  data: Type.String(NON_EMPTY),
+};
+const ImageBlock = Type.Object({
+  type: Type.Literal('image'),
+  source: Type.Union(
+    [
+      Type.Object(base64Source),
+      Type.Object({ type: Type.Literal('url'), url: Type.String(NON_EMPTY) }),
+    ],
+    { 'x-expected': 'an object with `type`' },
+  ),
+});
+const DocumentBlock = Type.Object({
+  type: Type.Literal('document'),
+  source: Type.Union(
+    [
+      Type.Object(base64Source),
+      Type.Object({ type: Type.Literal('text'), data: Type.String() }),
+      Type.Object({
+        type: Type.Literal('content'),
+        content: Type.Union(
+          [
+            Type.String(),
+            Type.Array(Type.Union([TextBlock, ImageBlock], { 'x-expected': 'a content block' })),
+          ],
+          { 'x-expected': 'a string or an array of content blocks' },
+        ),
+      }),
+    ],
+    { 'x-expected': 'an object with `type`' },
+  ),
+  title: maybe(Type.String()),
+  context: maybe(Type.String()),
+});
+const SearchResultBlock = Type.Object({
+  type: Type.Literal('search_result'),
+  source: Type.String(),
+  title: Type.String(),
+  content: Type.Array(TextBlock),
+});
+const ToolUseBlock = Type.Object({
+  type: Type.Literal('tool_use'),
+  id: Type.String(NON_EMPTY),
+  name: Type.String(NON_EMPTY),
+  input: Type.Object({}),
+});
+const ToolResultBlock = Type.Object({
+  type: Type.Literal('tool_result'),
+  tool_use_id: Type.String(NON_EMPTY),
+  content: maybe(
+    Type.Union(
+      [
+        Type.String(),
+        Type.Array(
+          Type.Union([TextBlock, ImageBlock, DocumentBlock, SearchResultBlock], {
+            'x-expected': 'a content block',
+          }),
+        ),
+      ],
+      { 'x-expected': 'a string or an array of content blocks' },
+    ),
+  ),
+  is_error: maybe(Type.Boolean()),
+});
+const ThinkingBlock = Type.Object({
+  type: Type.Literal('thinking'),
+  thinking: Type.String(),
+  signature: maybe(Type.String()),
+});
+const RedactedThinkingBlock = Type.Object({
+  type: Type.Literal('redacted_thinking'),
+  data: Type.String(),
+});
+
+const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content blocks' };
+const UserMessage = Type.Object({
+  role: Type.Literal('user'),
+  content: Type.Union(
+    [
+      Type.String(),
+      Type.Array(
+        Type.Union([TextBlock, ImageBlock, DocumentBlock, SearchResultBlock, ToolResultBlock], {
+          'x-expected': 'a content block',
+        }),
+        { minItems: 1 },
+      ),
+    ],
+    CONTENT_WORDS,
+  ),
+});
+/** Clients send answers back as they got them, and one may have been empty. */
+const AssistantMessage = Type.Object({
+  role: Type.Literal('assistant'),
+  content: Type.Union(
+    [
+      Type.String(),
+      Type.Array(
+        Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock], {
+          'x-expected': 'a content block',
+        }),
+      ),
+    ],
+    { 'x-expected': 'a string or an array of content blocks' },
+  ),
+});
+const SystemContent = Type.Union([Type.String(), Type.Array(TextBlock)], {
+  'x-expected': 'a string or an array of text blocks',
+});
+const SystemMessage = Type.Object({ role: Type.Literal('system'), content: SystemContent });
+
+const Messages = Type.Array(
+  Type.Union([UserMessage, AssistantMessage, SystemMessage], {
+    title: 'MessageParam',
+    'x-expected': 'a message: an object with `role` and `content`',
+  }),
+  { minItems: 1, 'x-expected': 'a non-empty array of messages' },
+);
+
+/** A tool that the caller runs. Any other is of a server that runs it, and is left out. */
+export const CLIENT_TOOL: TObject = Type.Object({
+  type: maybe(Type.Literal('custom')),
+  name: Name,
+  description: maybe(Type.String()),
+  input_schema: Schema,
+  strict: maybe(Type.Boolean()),
+});
+/** What is told of every tool before it is known which of them it is. */
+const Tool = Type.Object(
+  {
+    type: maybe(
+      Type.String({ description: 'Left out or `custom`; tools of other types are left out.' }),
+    ),
+    name: maybe(Name),
+    description: maybe(Type.String()),
+    input_schema: maybe(Schema),
+    strict: maybe(Type.Boolean()),
+  },
+  { title: 'MessageTool', 'x-expected': 'a tool: an object with `name` and `input_schema`' },
+);
+
+const alone = maybe(Type.Boolean());
+const ToolChoice = Type.Union(
+  [
+    Type.Object({ type: Type.Enum(['auto', 'any']), disable_parallel_tool_use: alone }),
+    Type.Object({ type: Type.Literal('none') }),
+    Type.Object({ type: Type.Literal('tool'), name: Name, disable_parallel_tool_use: alone }),
+  ],
+  { 'x-expected': 'an object with `type`' },
+);
+
+const OutputFormat = Type.Object({ type: Type.Literal('json_schema'), schema: Schema });
+
+/** Of a request for a message, and of one that only counts what it would read. */
+const messageFields = {
+  model: modelField,
+  messages: Messages,
+  system: maybe(SystemContent),
+  tools: maybe(Type.Array(Tool)),
+  tool_choice: maybe(ToolChoice),
+  thinking: maybe(
+    Type.Object(
+      { type: Type.String() },
+      {
+        description:
+          'With `disabled`, what the model thinks is left out of the answer. Nothing of it is passed on.',
+      },
+    ),
+  ),
+  output_config: maybe(
+    Type.Object({
+      effort: maybe(
+        Type.String({ description: 'For models that reason. Above `high` is `high`.' }),
+      ),
+      format: maybe(OutputFormat),
+    }),
+  ),
+  output_format: maybe(OutputFormat),
+};
+
+/** POST /messages. Fields that are not named, and are not Anthropic's, pass through. */
+export const MessageBody = Type.Object(
+  {
+    ...messageFields,
+    max_tokens: Type.Integer({ minimum: 1, description: 'Where the answer ends at the latest.' }),
+    stream: samplerFields.stream,
+    stop_sequences: maybe(
+      Type.Array(Type.String(), {
+        maxItems: STOPS_MAX,
+        'x-expected': `an array of at most ${STOPS_MAX} strings`,
+      }),
+    ),
+    temperature: samplerFields.temperature,
+    top_p: samplerFields.top_p,
+    top_k: samplerFields.top_k,
+    metadata: maybe(
+      Type.Object({
+        user_id: maybe(Type.String({ description: 'Goes no further, and into no log.' })),
+      }),
+    ),
+    ...ownFields,
+  },
+  { title: 'MessageRequest' },
+);
+
+/** POST /messages/count_tokens. */
+export const CountBody = Type.Object(messageFields, { title: 'CountTokensRequest' });
+
+export type CountRequest = Type.Static<typeof CountBody>;

@@ -1,0 +1,52 @@
+import { Compile } from 'typebox/compile';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import { findFlaw } from '#shared/kernel/flaw.ts';
+import { chatOfMessage, isRunByCaller } from '#shared/dialects/chat-of-message.ts';
+import { caseCheckOf, likenessOf } from '#api/openai/letter-case.ts';
+import type { ChatRequest } from '#api/openai/requests.ts';
+import { refusal, validateChat } from '#api/openai/validate.ts';
+import { CLIENT_TOOL, CountBody, MessageBody, type CountRequest } from './requests.ts';
+
+const message = Compile(MessageBody);
+const count = Compile(CountBody);
+const checkCase = { message: caseCheckOf(MessageBody), count: caseCheckOf(CountBody) };
+
+/** A request for a message, and the chat that it is from here on. */
+export interface AskedMessage {
+  body: CountRequest;
+  chat: ChatRequest;
+}
+
+/**
+ * Validates a request for a message and translates it. What passes through it untouched is held against the rules of chats.
+ * @param counts nothing is to be generated: only what it would read is to be counted
+ * @throws Fault `invalid_<param>` with the dotted path
+ */
+export function validateMessage(body: unknown, counts = false): AskedMessage {
+  if (counts) {
+    if (!count.Check(body)) throw refusal(CountBody, body);
+    checkCase.count(body);
+  } else {
+    if (!message.Check(body)) throw refusal(MessageBody, body);
+    checkCase.message(body);
+  }
+  checkTools(body);
+  checkAnswers(body);
+  return { body, chat: validateChat(chatOfMessage(body)) };
+}
+
+/** Tools that the caller runs need more than those that are left out. */
+function checkTools(body: CountRequest): void {
+  for (const [at, tool] of (body.tools ?? []).entries()) {
+    const flaw = isRunByCaller(tool) ? findFlaw(CLIENT_TOOL, tool, ['tools', at]) : null;
+    if (flaw !== null) throw refusal(MessageBody, body, flaw);
+  }
+}
+
+/** One request has one answer. */
+function checkAnswers(body: object): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (likenessOf(name) === 'n' && value !== null && value !== 1)
+      throw invalidParam('n', '`n` is not offered: a message is one answer.');
+  }
+}

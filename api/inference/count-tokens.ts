@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify';
+import { findModel } from '#shared/catalogue/routing.ts';
+import { enterReader, type ReadingDeps } from './enter-reader.ts';
+import type { RouteDeps } from './route.ts';
+import { bodyOf, letGo } from './request-body.ts';
+
+export interface CountDeps extends ReadingDeps, Pick<RouteDeps, 'index'> {
+  now: () => number;
+}
+
+/**
+ * Counts what a model would read of a request for a message, with the vocabulary by which answers without usage are counted.
+ * Nothing reaches a model, so nothing is screened and there is no receipt.
+ * @throws Fault when the request or its model is not valid
+ */
+export async function countTokens(
+  deps: CountDeps,
+  request: FastifyRequest,
+): Promise<{ input_tokens: number }> {
+  const { id, headers, credential } = request;
+  const rawBody = bodyOf(request);
+  const reader = await enterReader(deps, rawBody.length, credential.orgId);
+  try {
+    const asked = { id, route: 'messages', rawBody, headers, credential, counts: true } as const;
+    const { asked: wanted } = await reader.read({ ...asked, now: deps.now() });
+    const { model } = wanted;
+    const routes = findModel(deps.index(), { model, kind: 'chat' }, credential);
+    return { input_tokens: await reader.countPrompt(routes.model) };
+  } finally {
+    reader.leave();
+    letGo(request);
+  }
+}

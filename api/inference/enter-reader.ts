@@ -1,0 +1,34 @@
+import type { Rate } from '#shared/kernel/plan.ts';
+import type { MemoryRates } from '#api/plugins/memory-rates.ts';
+import { type BodyReader, ReaderHere } from './body-reader.ts';
+import type { LargeBodies } from './large-bodies.ts';
+import type { ReadDeps } from './read.ts';
+import type { ReadPromptDeps } from './read-prompt.ts';
+
+/** Bodies above this are read on a thread. */
+const LARGE_BYTES = 64 * 1024;
+/** Those up to this are not: to send one there and back takes 40 µs here, which is what it costs to read 4 KiB of plain words. */
+const SMALL_BYTES = 4 * 1024;
+/**
+ * Bytes of those in between that are read here of one organisation; what is beyond goes to a thread and waits for itself.
+ * The densest texts cost 0.12 µs a byte, so that none has more than a sixteenth of the event loop, and 31 ms of it at once.
+ */
+export const READ_HERE: Rate = { requestsPerSecond: 512 * 1024, burst: 256 * 1024 };
+
+export interface ReadingDeps extends ReadDeps, ReadPromptDeps {
+  largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;
+  /** Bytes of bodies that are read on the event loop, by organisation. */
+  readHere: Pick<MemoryRates, 'take'>;
+}
+
+/** A reader for a body of so many bytes, to be followed by its `leave`: at once for most, on a thread when it is its turn. */
+export function enterReader(
+  deps: ReadingDeps,
+  bytes: number,
+  orgId: string,
+): (BodyReader & { leave(): void }) | Promise<BodyReader & { leave(): void }> {
+  const isLarge =
+    bytes > LARGE_BYTES || (bytes > SMALL_BYTES && deps.readHere.take(orgId, bytes) > 0);
+  deps.largeBodies.warmSoon();
+  return isLarge ? deps.largeBodies.enter(orgId) : new ReaderHere(deps);
+}

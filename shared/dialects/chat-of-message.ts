@@ -1,0 +1,204 @@
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+
+/** Fields of Anthropic's interface that say something to a chat server under another name. */
+const TRANSLATED = [
+  'messages',
+  'output_config',
+  'output_format',
+  'stop_sequences',
+  'system',
+  'tool_choice',
+  'tools',
+] as const;
+/** Those that only Anthropic's own servers act upon. */
+const NOT_PASSED_ON = [
+  'billing_policy',
+  'betas',
+  'cache_control',
+  'compaction',
+  'container',
+  'context_management',
+  'diagnostics',
+  'fallback_credit_token',
+  'fallbacks',
+  'inference_geo',
+  'mcp_servers',
+  'metadata',
+  'service_tier',
+  'speed',
+  'thinking',
+  'thread',
+  'user_profile_id',
+  'workspace_id',
+] as const;
+/** A member of the name `__proto__` would become what the chat inherits from. */
+const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON, '__proto__']);
+
+/**
+ * A request for a message of Anthropic's interface as a request for a chat completion, which every upstream speaks. The api
+ * has validated it: what could not be translated was refused there. Of blocks and tools only known members are taken over,
+ * so that what is screened is what is sent.
+ */
+export function chatOfMessage(body: JsonObject): JsonObject {
+  const chat: JsonObject = {};
+  for (const name in body) if (!OWN.has(name) && body[name] !== null) chat[name] = body[name];
+  chat['messages'] = messagesOf(body);
+  const stops = listOf(body['stop_sequences']);
+  if (stops.length > 0) chat['stop'] = stops;
+  const config = (body['output_config'] ?? {}) as JsonObject;
+  const format = config['format'] ?? body['output_format'];
+  if (isObject(format)) chat['response_format'] = responseFormatOf(format);
+  if (config['effort'] != null) chat['reasoning_effort'] = effortOf(config['effort']);
+  const tools = listOf(body['tools']).filter(isObject).filter(isRunByCaller);
+  if (tools.length > 0) {
+    chat['tools'] = tools.map(toolOf);
+    Object.assign(chat, choiceOf(body['tool_choice'], tools));
+  }
+  return chat;
+}
+
+/** Whether a tool is run by the caller, and not by Anthropic's servers or by rules that only its models know. */
+export function isRunByCaller({ type }: JsonObject): boolean {
+  return type == null || type === 'custom';
+}
+
+function messagesOf({ system, messages }: JsonObject): JsonObject[] {
+  const out: JsonObject[] = [];
+  if (system != null) addSystem(system, out);
+  for (const message of listOf(messages).filter(isObject)) {
+    const { role, content } = message;
+    if (role === 'assistant') out.push(assistantOf(content));
+    else if (role === 'system') addSystem(content, out);
+    else addUser(content, out);
+  }
+  return out;
+}
+
+/** Servers of open models take the system's words seldom better than as one text. */
+function addSystem(content: unknown, out: JsonObject[]): void {
+  const text = typeof content === 'string' ? content : textsOf(content).join('\n\n');
+  if (text !== '') out.push({ role: 'system', content: text });
+}
+
+/** What tools returned stands first: chat servers want it right behind the calls. */
+function addUser(content: unknown, out: JsonObject[]): void {
+  if (typeof content === 'string') {
+    out.push({ role: 'user', content });
+    return;
+  }
+  const blocks = listOf(content).filter(isObject);
+  for (const block of blocks) if (block['type'] === 'tool_result') out.push(toolMessageOf(block));
+  const said = blocks.filter(({ type }) => type !== 'tool_result');
+  if (said.length > 0) out.push({ role: 'user', content: contentOf(said) });
+}
+
+function toolMessageOf({ tool_use_id: id, content }: JsonObject): JsonObject {
+  return { role: 'tool', tool_call_id: id, content: contentOf(content) };
+}
+
+/** What the assistant said is one text, as it was when a chat server said it. */
+function assistantOf(content: unknown): JsonObject {
+  if (typeof content === 'string') return { role: 'assistant', content };
+  const blocks = listOf(content).filter(isObject);
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map(callOf);
+  const text = textsOf(blocks).join('');
+  const thoughts = blocks.flatMap(({ type, thinking }) => (type === 'thinking' ? [thinking] : []));
+  const thought = thoughts.join('');
+  return {
+    role: 'assistant',
+    content: text === '' && calls.length > 0 ? null : text,
+    ...(thought === '' ? {} : { reasoning_content: thought }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}
+
+function callOf({ id, name, input }: JsonObject): JsonObject {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+}
+
+/** Texts alone as one: templates of open models take parts seldom better than a text. */
+function contentOf(content: unknown): string | JsonObject[] {
+  if (typeof content === 'string') return content;
+  const parts = listOf(content).filter(isObject).flatMap(partsOf);
+  return parts.every(({ type }) => type === 'text')
+    ? parts.map(({ text }) => text).join('\n')
+    : parts;
+}
+
+function partsOf(block: JsonObject): JsonObject[] {
+  const { type, text, title, context, content } = block;
+  const source = isObject(block['source']) ? block['source'] : {};
+  switch (type) {
+    case 'image':
+      return [{ type: 'image_url', image_url: { url: urlOf(source) } }];
+    case 'document':
+      return [...textParts(title, context), ...documentParts(source, title)];
+    case 'search_result':
+      return textParts(title, block['source'], ...textsOf(content));
+    default:
+      return [{ type: 'text', text }];
+  }
+}
+
+function documentParts(source: JsonObject, title: unknown): JsonObject[] {
+  const { type, data, content } = source;
+  if (type === 'text') return textParts(data);
+  if (type === 'content')
+    return typeof content === 'string'
+      ? textParts(content)
+      : listOf(content).filter(isObject).flatMap(partsOf);
+  const filename = typeof title === 'string' && title !== '' ? title : undefined;
+  return [{ type: 'file', file: { file_data: urlOf(source), ...(filename && { filename }) } }];
+}
+
+function textParts(...texts: readonly unknown[]): JsonObject[] {
+  return texts.flatMap((text) =>
+    typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : [],
+  );
+}
+
+function urlOf({ type, url, media_type: mediaType, data }: JsonObject): unknown {
+  return type === 'url' ? url : `data:${String(mediaType)};base64,${String(data)}`;
+}
+
+function textsOf(blocks: unknown): string[] {
+  return listOf(blocks)
+    .filter(isObject)
+    .flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
+}
+
+function toolOf({ name, description, input_schema: parameters, strict }: JsonObject): JsonObject {
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(description == null ? {} : { description }),
+      parameters,
+      ...(strict == null ? {} : { strict }),
+    },
+  };
+}
+
+/** How a chat is told which tools to call. A choice of a tool that was left out is none. */
+function choiceOf(choice: unknown, tools: readonly JsonObject[]): JsonObject {
+  if (!isObject(choice)) return {};
+  const { type, name, disable_parallel_tool_use: isAlone } = choice;
+  const one = isAlone === true ? { parallel_tool_calls: false } : {};
+  if (type !== 'tool') return { tool_choice: type === 'any' ? 'required' : type, ...one };
+  if (!tools.some((tool) => tool['name'] === name)) return one;
+  return { tool_choice: { type: 'function', function: { name } }, ...one };
+}
+
+/** Chat servers want a name for the schema, which Anthropic's interface does not have. */
+const SCHEMA_NAME = 'answer';
+
+function responseFormatOf({ schema }: JsonObject): JsonObject {
+  return { type: 'json_schema', json_schema: { name: SCHEMA_NAME, schema, strict: true } };
+}
+
+/** Servers of open models know three efforts. */
+const EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'low', 'medium', 'high']);
+
+function effortOf(effort: unknown): unknown {
+  return EFFORTS.has(effort) ? effort : 'high';
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { mediaInBlocks } from '#api/anthropic/media.ts';
+import { validateMessage } from '#api/anthropic/validate.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+
+const BODY = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] };
+const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
+
+function refused(more: object, counts = false): [code: string, param: string | null] | undefined {
+  try {
+    validateMessage({ ...BODY, ...more }, counts);
+  } catch (error) {
+    if (error instanceof Fault) return [error.code, error.param];
+    throw error;
+  }
+  return undefined;
+}
+
+describe('a request for a message', () => {
+  it.each<[what: string, more: object, code: string, param: string]>([
+    ['no max_tokens', { max_tokens: undefined }, 'invalid_max_tokens', 'max_tokens'],
+    ['max_tokens of nothing', { max_tokens: 0 }, 'invalid_max_tokens', 'max_tokens'],
+    ['no messages', { messages: [] }, 'invalid_messages', 'messages'],
+    [
+      'an unknown role',
+      { messages: [{ role: 'tool', content: 'x' }] },
+      'invalid_messages',
+      'messages[0].role',
+    ],
+    [
+      'a block that is not known',
+      saying({ type: 'text', text: 'x' }, { type: 'container_upload', file_id: 'f' }),
+      'invalid_messages',
+      'messages[0].content[1].type',
+    ],
+    [
+      'an image that is kept elsewhere',
+      saying({ type: 'image', source: { type: 'file', file_id: 'f' } }),
+      'invalid_messages',
+      'messages[0].content[0].source.type',
+    ],
+    [
+      'a block inside what a tool returned that is not known',
+      saying({ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_use' }] }),
+      'invalid_messages',
+      'messages[0].content[0].content[0].type',
+    ],
+    [
+      'a tool without a schema',
+      { tools: [{ name: 'f' }] },
+      'invalid_tools',
+      'tools[0].input_schema',
+    ],
+    [
+      'a tool without a name',
+      { tools: [{ type: 'custom', input_schema: {} }] },
+      'invalid_tools',
+      'tools[0].name',
+    ],
+    [
+      'more stop sequences than a chat takes',
+      { stop_sequences: ['a', 'b', 'c', 'd', 'e'] },
+      'invalid_stop_sequences',
+      'stop_sequences',
+    ],
+    ['several answers', { n: 2 }, 'invalid_n', 'n'],
+    ['several answers in other letters', { N: 2 }, 'invalid_n', 'n'],
+    ['a known field in other letters', { System: 'x' }, 'invalid_system', 'system'],
+    ['a field of chats beyond its bounds', { seed: 0.5 }, 'invalid_seed', 'seed'],
+    ['what multiplies its work', { best_of: 4 }, 'invalid_best_of', 'best_of'],
+  ])('is refused by name and place: %s', (_what, more, code, param) => {
+    expect(refused(more)).toEqual([code, param]);
+  });
+
+  it('is taken with tools, fields and blocks that only Anthropic’s servers act upon', () => {
+    for (const more of [
+      { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+      { tools: [{ type: 'mcp_toolset', mcp_server_name: 's' }] },
+      { thinking: { type: 'adaptive' }, context_management: { edits: [] } },
+      { metadata: { user_id: 'x'.repeat(600) } },
+      saying({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '1h' } }),
+      { system: null, tools: null, stop_sequences: null },
+    ])
+      expect(refused(more)).toBeUndefined();
+  });
+
+  it('needs no max_tokens where only its tokens are counted', () => {
+    expect(refused({ max_tokens: undefined }, true)).toBeUndefined();
+    expect(refused({ messages: [] }, true)).toEqual(['invalid_messages', 'messages']);
+  });
+});
+
+describe('media in blocks', () => {
+  it('are known with their place, inside of what tools returned as well, each kind once', () => {
+    const image = (type: string) => ({
+      type: 'image',
+      source: { type, url: 'https://a.example/' },
+    });
+    const { messages } = saying(
+      { type: 'text', text: 'x' },
+      { type: 'document', source: { type: 'text', data: 'x' } },
+      { type: 'tool_result', tool_use_id: 'a', content: [image('base64'), image('base64')] },
+      image('url'),
+      { type: 'document', source: { type: 'base64', data: 'x' } },
+    );
+    expect(mediaInBlocks(messages)).toEqual([
+      { modality: 'image', isElsewhere: false, param: 'messages[0].content[2].content[0]' },
+      { modality: 'image', isElsewhere: true, param: 'messages[0].content[3]' },
+      { modality: 'file', isElsewhere: false, param: 'messages[0].content[4]' },
+    ]);
+    expect(mediaInBlocks(BODY.messages)).toBeUndefined();
+  });
+});
