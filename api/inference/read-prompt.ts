@@ -9,6 +9,7 @@ import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import {
   BESIDE_TEXTS_MAX,
   type DecodeTokens,
+  joinedNamesOf,
   textsOf,
   translatedTextsOf,
 } from '#shared/screening/texts.ts';
@@ -94,7 +95,8 @@ function screenedTexts({ route, parsed }: ParsedBody, decode: DecodeTokens | und
     );
   }
   const translated = route === 'responses' ? translatedTextsOf(parsed) : undefined;
-  for (const texts of [joined, translated?.prompt, translated?.joined, beside])
+  const names = route === 'responses' ? joinedNamesOf(parsed) : undefined;
+  for (const texts of [joined, translated?.prompt, translated?.joined, beside, names])
     for (const text of texts ?? []) prompt.push(text);
   return prompt;
 }

@@ -1,4 +1,5 @@
-import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
+import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
+import { chatToolsOf } from '#shared/dialects/response-tools.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 
@@ -45,15 +46,29 @@ export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Tex
 
 /**
  * The texts of a request for a response as a server of chat completions is sent them, where that has them in another
- * order: what an assistant refused stands behind all that it said in a message.
+ * order: what an assistant refused stands behind all that it said in a message, and what is left out stands between nothing.
  */
 export function translatedTextsOf({ instructions, input }: JsonObject): Texts | undefined {
-  const refuses = listOf(input).some(
-    (item) => isObject(item) && listOf(item['content']).some(isRefusal),
+  const isAnother = listOf(input).some(
+    (item) => isObject(item) && (!isSaidInChats(item) || listOf(item['content']).some(isRefusal)),
   );
-  if (!refuses) return undefined;
+  if (!isAnother) return undefined;
   const { messages } = chatRequestOf({ instructions, input });
   return textsOf('chat.completions', { messages });
+}
+
+/** The names that tools and calls of a namespace have at a server of chat completions. */
+export function joinedNamesOf(body: JsonObject): string[] {
+  const inside = [body['tools'], body['input']]
+    .flatMap(listOf)
+    .filter((one) => isObject(one) && (one['type'] === 'namespace' || one['namespace'] != null));
+  if (inside.length === 0) return [];
+  const { tools, nameOf } = chatToolsOf(body);
+  const names = [
+    ...tools.map(({ name }) => name),
+    ...inside.map((one) => nameOf((one as JsonObject)['name'], (one as JsonObject)['namespace'])),
+  ];
+  return names.filter((name) => typeof name === 'string');
 }
 
 function isRefusal(part: unknown): boolean {
@@ -260,6 +275,7 @@ function readTool(tool: JsonObject, into: Reading): void {
 function readDefinition(definition: JsonObject, into: Reading): void {
   for (const name in definition) {
     if (name === 'description') into.whole(definition[name]);
+    else if (name === 'tools') each(definition[name], readDefinition, into);
     else into.deep(definition[name]);
   }
 }

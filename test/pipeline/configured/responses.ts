@@ -6,6 +6,7 @@ import { digestOf, expectSigned, idOf, type Receipt } from '#test/support/receip
 import type { ResponsesUpstream } from '#test/support/responses-upstream.ts';
 import type { System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+import codex from '#test/fixtures/clients/codex-0.171.0.json' with { type: 'json' };
 import { MODELS } from './catalogue.ts';
 
 const CHAT = MODELS.chat;
@@ -194,7 +195,41 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
     });
   });
 
+  it('Codex’s first request is answered by servers of both kinds, and only one of them gets tools that it runs', async () => {
+    const asked = { ...codex, max_output_tokens: 20 };
+    const last = (await eventsOf({ ...asked, model: CHAT })).at(-1)!;
+    expect(last).toMatchObject({
+      response: { metadata: { ignored_tools: 'tool_search,web_search' } },
+    });
+    expect((await eventsOf({ ...asked, model: NATIVE })).at(-1)).toMatchObject({
+      type: 'response.completed',
+    });
+    const { body } = upstream.requests.at(-1)!;
+    expect(body).toEqual({ ...asked, model: 'gpt-of-the-upstream' });
+  });
+
   describe('a response of a server that speaks chat completions', () => {
+    it('calls a tool of a namespace by the names that its caller has, and goes on with what it returned', async () => {
+      const space = { type: 'namespace', name: 'sky', description: 'Sky.', tools: [WEATHER] };
+      const body = asks({ tools: [space], tool_choice: 'required', max_output_tokens: 100 });
+      const { output } = await create(body);
+      const call = output.find(({ type }) => type === 'function_call');
+      expect(call).toMatchObject({ namespace: 'sky', name: 'get_weather' });
+      const { call_id } = call as OpenAI.Responses.ResponseFunctionToolCall;
+      const next = await create({
+        ...body,
+        tool_choice: 'auto',
+        input: [
+          { role: 'user', content: INPUT },
+          { type: 'item_reference', id: 'rs_1' },
+          { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+          ...output,
+          { type: 'function_call_output', call_id, output: 'Rain.' },
+        ],
+      });
+      expect(['completed', 'incomplete']).toContain(next.status);
+    });
+
     it('calls a function, streamed and not, and goes on with what it returned', async () => {
       const body = asks({ tools: [WEATHER], tool_choice: 'required', max_output_tokens: 100 });
       const { output } = await create(body);
@@ -304,10 +339,8 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         [{ truncation: 'auto' }, 'invalid_truncation', 'truncation'],
         [{ n: 2 }, 'invalid_n', 'n'],
         [{ n: [1] }, 'invalid_n', 'n'],
-        [{ tools: [{ type: 'web_search' }] }, 'invalid_tools', 'tools[0].type'],
-        [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'invalid_input', 'input[0]'],
-        [{ input: [{ id: 'msg_1' }] }, 'invalid_input', 'input[0]'],
-        [{ input: [{ type: 'computer_call', id: 'x' }] }, 'invalid_input', 'input[0].type'],
+        [{ tools: [{ type: 'function' }] }, 'invalid_tools', 'tools[0].name'],
+        [{ input: [{ type: 'prophecy', id: 'x' }] }, 'invalid_input', 'input[0].type'],
         [
           { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] },
           'invalid_input',
