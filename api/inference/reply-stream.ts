@@ -9,15 +9,16 @@ import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
+import { ResponseEvents } from './response-events.ts';
 import type { ReplyDeps } from './reply-whole.ts';
 
 /** Load balancers cut a connection after 60 s of silence, some after 30. */
 const KEEPALIVE_MS = 15_000;
 const KEEPALIVE = ': keepalive\n\n';
+/** Clients of responses count events alone, and some give up on a stream that has none for a quarter of a minute. */
+const ALIVE_MS = 10_000;
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
-/** How the frame of an event of a response begins. */
-const EVENT = 'event: ';
 /** A stored stream is sent in pieces of this size, each when the one before has gone out. */
 const REPLAYED_CHARS = 256 * 1024;
 /** A reader that takes no piece of a stored stream for so long is not reading. */
@@ -43,7 +44,7 @@ export function replyStream(
 
 /**
  * The events of one answer. The status is committed with the first of them, so that an upstream that fails at once still
- * gives a proper error; after 15 s of silence it is committed all the same, to keep the connection alive.
+ * gives a proper error; after 15 s of silence, of a response 10, it is committed all the same, to keep the connection alive.
  */
 class EventStream implements ExchangeSink {
   readonly #deps: StreamDeps;
@@ -51,8 +52,8 @@ class EventStream implements ExchangeSink {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   readonly #keepalive: NodeJS.Timeout;
-  /** Events of a response that have gone out. */
-  #events = 0;
+  /** Of a response, whose events have numbers. */
+  readonly #events: ResponseEvents | undefined;
   /** Says that everything up to the last frames that are to be acknowledged has gone out. */
   #taken: (() => void) | undefined;
   /** Where the stored answer comes from that is sent. */
@@ -65,7 +66,10 @@ class EventStream implements ExchangeSink {
     this.#admitted = admitted;
     this.#request = reply.request;
     this.#response = reply.raw;
-    this.#keepalive = setInterval(() => this.#keepAlive(), KEEPALIVE_MS);
+    const { entry, names } = admitted;
+    if (entry.route === 'responses') this.#events = new ResponseEvents(names);
+    const silenceMs = this.#events === undefined ? KEEPALIVE_MS : ALIVE_MS;
+    this.#keepalive = setInterval(() => this.#keepAlive(), silenceMs);
     this.#response.once('close', () => {
       clearInterval(this.#keepalive);
       this.#ended = true;
@@ -84,25 +88,15 @@ class EventStream implements ExchangeSink {
   }
 
   frames(text: string, taken?: () => void): void {
-    if (this.#isResponse) this.#countEvents(text);
-    this.#write(text);
+    this.#write(this.#events?.frames(text) ?? text);
     if (taken !== undefined) void this.#whenTaken(taken);
   }
 
   done(payload: string, receipt: string | null): void {
-    const last = joinReceipt(this.#deps, this.#admitted.run!, payload, receipt);
+    const numbered = this.#events?.last(payload) ?? payload;
+    const last = joinReceipt(this.#deps, this.#admitted.run!, numbered, receipt);
     if (last instanceof Fault) return this.failed(last);
     this.#complete(last);
-  }
-
-  get #isResponse(): boolean {
-    return this.#admitted.entry.route === 'responses';
-  }
-
-  #countEvents(text: string): void {
-    for (let at = text.indexOf(EVENT); at !== -1; at = text.indexOf(EVENT, at + 1)) {
-      if (at === 0 || text[at - 1] === '\n') this.#events += 1;
-    }
   }
 
   async #whenTaken(taken: () => void): Promise<void> {
@@ -114,14 +108,10 @@ class EventStream implements ExchangeSink {
     this.#taken = undefined;
   }
 
-  /** In both interfaces with the member `error`, by which SDKs know it; events of a response are named and numbered as well. */
+  /** In both interfaces with the member `error`, by which SDKs know it. */
   #errorFrame(fault: Fault): string {
-    const { route } = this.#admitted.entry;
-    const envelope = envelopeOf(fault);
-    if (!this.#isResponse) return frameOf(JSON.stringify(envelope), route);
-    const { code, message, param } = envelope.error;
-    const event = { type: 'error', sequence_number: this.#events, code, message, param };
-    return frameOf(JSON.stringify({ ...event, ...envelope }), route);
+    const frame = this.#events?.failed(fault);
+    return frame ?? frameOf(JSON.stringify(envelopeOf(fault)), this.#admitted.entry.route);
   }
 
   /** A stream that breaks ends with an error frame and without `[DONE]`: a client that sees neither would take it for whole. */
@@ -146,12 +136,13 @@ class EventStream implements ExchangeSink {
       this.#deps.unread.written(this.#request, this.#response, frames.length);
       // A piece may end within a frame, where a keepalive would be read as part of it.
       clearInterval(this.#keepalive);
-      for (let at = 0; at < frames.length && !this.#ended; at += REPLAYED_CHARS) {
+      const sent = this.#events?.frames(frames) ?? frames;
+      for (let at = 0; at < sent.length && !this.#ended; at += REPLAYED_CHARS) {
         this.#begin();
-        this.#response.write(frames.slice(at, at + REPLAYED_CHARS));
+        this.#response.write(sent.slice(at, at + REPLAYED_CHARS));
         await this.#drained(READER_PATIENCE_MS);
       }
-      if (!this.#ended) this.#complete(withReceipt(last, receipt));
+      if (!this.#ended) this.#complete(withReceipt(this.#events?.last(last) ?? last, receipt));
     } catch (error) {
       if (!this.#ended) this.failed(faultOf(error));
     } finally {
@@ -197,14 +188,14 @@ class EventStream implements ExchangeSink {
   /** Where the answer has not begun, a request that is not pinned may still go to another region: that is not said too early. */
   #keepAlive(): void {
     if (this.#admitted.run?.elsewhere !== undefined) this.#begin(null);
-    this.#write(KEEPALIVE);
+    this.#write(this.#events?.alive() ?? KEEPALIVE);
   }
 
   /** The whole answer is there: its last payload and the end of the stream. */
   #complete(last: string): void {
     const frame = frameOf(last, this.#admitted.entry.route);
     // The last event of a response says by its name that it is the last.
-    this.#finish(this.#isResponse ? frame : `${frame}data: [DONE]\n\n`);
+    this.#finish(this.#events === undefined ? `${frame}data: [DONE]\n\n` : frame);
     this.#deps.events.answered(this.#admitted.entry);
   }
 

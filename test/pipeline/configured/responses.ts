@@ -44,6 +44,12 @@ const framesOf = (text: string): { event: string; data: string }[] =>
       return { event: event!.slice(7), data: data.map((line) => line.slice(6)).join('\n') };
     });
 
+/** What the digest of a receipt is over: what announces the response, and numbers, are not of it. */
+const receiptedIn = (frames: readonly { event: string; data: string }[]): string[] =>
+  frames
+    .filter(({ event }) => !/^response\.(created|queued|in_progress)$/.test(event))
+    .map(({ data }) => data.replace(/,"sequence_number":\d+/, ''));
+
 /** Responses of OpenAI's interface, of a server that speaks them and of one that speaks chat completions. */
 export function responses(system: () => System, upstream: ResponsesUpstream): void {
   let openai: OpenAI;
@@ -129,7 +135,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         outcome: 'complete',
         outputTokens: last.response.usage!.output_tokens,
       });
-      const sent = frames.map(({ data }) => data);
+      const sent = receiptedIn(frames);
       sent.push(sent.pop()!.replace(/,"receipt":\{.*$/, '}'));
       expect(credentialSubject.responseDigest).toBe(digestOf(last.receipt, sent.join('')));
     });
@@ -290,7 +296,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       });
     });
 
-    it('that breaks off in mid-stream ends with a numbered error event, by which the SDK throws', async () => {
+    it('that breaks off in mid-stream ends with the failure of the response, by which the SDK throws', async () => {
       const body = asks({
         sandbox_fault: 'cut=reset; cut-after=4',
         max_output_tokens: 60,
@@ -304,11 +310,17 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       const frames = framesOf(await response.text());
       const events = frames.map(({ data }) => JSON.parse(data) as ResponseStreamEvent);
       expect(events.map(({ sequence_number: at }) => at)).toEqual(events.map((_, i) => i));
-      expect(events.at(-1)).toMatchObject({ type: 'error', code: 'upstream_error' });
+      expect(events.at(-1)).toMatchObject({
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'upstream_error' } },
+      });
       const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
       expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
-      const sent = frames.slice(0, -1).map(({ data }) => data);
-      expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent.join('')));
+      const sent = receiptedIn(frames.slice(0, -1));
+      expect(receipt.credentialSubject).toMatchObject({
+        responseDigest: digestOf(receipt, sent.join('')),
+        relayedPayloads: sent.length,
+      });
       await expect(eventsOf(body)).rejects.toThrow();
     });
 
@@ -397,7 +409,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
     });
 
     it.each(['cut', 'failed'] as const)(
-      'that is %s in mid-stream is truncated, and its last event an error',
+      'that is %s in mid-stream is truncated, and its last event says that it failed',
       async (kind) => {
         upstream.behaviour = { kind, after: 12 };
         const body = JSON.stringify(asks({ model: NATIVE, stream: true }));
@@ -405,7 +417,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         const events = framesOf(await response.text()).map(
           ({ data }) => JSON.parse(data) as ResponseStreamEvent,
         );
-        expect(events.at(-1)).toMatchObject({ type: 'error', sequence_number: 12 });
+        expect(events.at(-1)).toMatchObject({ type: 'response.failed', sequence_number: 12 });
         const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
         expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
       },

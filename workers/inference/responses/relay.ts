@@ -1,4 +1,5 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import { receiptedEvent } from '#shared/receipts/response-events.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import type { Relay } from '../stream-relay.ts';
@@ -23,8 +24,8 @@ export interface ResponseStream {
 }
 
 export interface ResponseRelayOptions extends Omit<ResponseWriterOptions, 'emit'> {
-  /** Sends one payload on to the client. */
-  send: (payload: string) => void;
+  /** Sends one payload on to the client, of which the receipt is over `receipted`, or (null) over nothing. */
+  send: (payload: string, receipted: string | null) => void;
 }
 
 /** Passes the events of a response on: as they come where the upstream speaks them, else written from its chunks. */
@@ -45,8 +46,9 @@ export class ResponseRelay implements Relay {
     this.#energy = energy;
     this.joules = undefined;
     const emit = (payload: string): void => {
-      this.#sent += 1;
-      this.#options.send(payload);
+      const receipted = receiptedEvent(payload);
+      if (receipted !== null) this.#sent += 1;
+      this.#options.send(payload, receipted);
     };
     const options = { ...this.#options, emit };
     this.#stream =
