@@ -9,7 +9,6 @@ import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import {
   BESIDE_TEXTS_MAX,
   type DecodeTokens,
-  joinedNamesOf,
   textsOf,
   translatedTextsOf,
 } from '#shared/screening/texts.ts';
@@ -95,8 +94,8 @@ function screenedTexts({ route, parsed }: ParsedBody, decode: DecodeTokens | und
     );
   }
   const translated = route === 'responses' ? translatedTextsOf(parsed) : undefined;
-  const names = route === 'responses' ? joinedNamesOf(parsed) : undefined;
-  for (const texts of [joined, translated?.prompt, translated?.joined, beside, names])
+  const asChat = [translated?.prompt, translated?.joined, translated?.beside];
+  for (const texts of [joined, beside, ...asChat])
     for (const text of texts ?? []) prompt.push(text);
   return prompt;
 }

@@ -1,5 +1,4 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
-import { chatToolsOf } from '#shared/dialects/response-tools.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 
@@ -45,30 +44,23 @@ export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Tex
 }
 
 /**
- * The texts of a request for a response as a server of chat completions is sent them, where that has them in another
- * order: what an assistant refused stands behind all that it said in a message, and what is left out stands between nothing.
+ * The texts of a request for a response as a server of chat completions is sent them, where that has them in another order
+ * or in other words: what an assistant refused stands behind all that it said in a message, what is left out stands between
+ * nothing, and names of a namespace begin with its own.
  */
-export function translatedTextsOf({ instructions, input }: JsonObject): Texts | undefined {
-  const isAnother = listOf(input).some(
-    (item) => isObject(item) && (!isSaidInChats(item) || listOf(item['content']).some(isRefusal)),
-  );
+export function translatedTextsOf({ instructions, input, tools }: JsonObject): Texts | undefined {
+  const isAnother =
+    listOf(tools).some((tool) => isObject(tool) && tool['type'] === 'namespace') ||
+    listOf(input).some(
+      (item) =>
+        isObject(item) &&
+        (!isSaidInChats(item) ||
+          item['namespace'] != null ||
+          listOf(item['content']).some(isRefusal)),
+    );
   if (!isAnother) return undefined;
-  const { messages } = chatRequestOf({ instructions, input });
-  return textsOf('chat.completions', { messages });
-}
-
-/** The names that tools and calls of a namespace have at a server of chat completions. */
-export function joinedNamesOf(body: JsonObject): string[] {
-  const inside = [body['tools'], body['input']]
-    .flatMap(listOf)
-    .filter((one) => isObject(one) && (one['type'] === 'namespace' || one['namespace'] != null));
-  if (inside.length === 0) return [];
-  const { tools, nameOf } = chatToolsOf(body);
-  const names = [
-    ...tools.map(({ name }) => name),
-    ...inside.map((one) => nameOf((one as JsonObject)['name'], (one as JsonObject)['namespace'])),
-  ];
-  return names.filter((name) => typeof name === 'string');
+  const chat = chatRequestOf({ instructions, input, tools });
+  return textsOf('chat.completions', { messages: chat['messages'], tools: chat['tools'] });
 }
 
 function isRefusal(part: unknown): boolean {

@@ -179,6 +179,27 @@ describe('what an upstream is sent', () => {
   });
 });
 
+describe('a tool of a namespace', () => {
+  it(
+    'is screened by the name that a chat server is sent, in tools and in calls',
+    { tags: ['operations.screening'] },
+    async () => {
+      // The last word of the sentence, which is cut there.
+      const [namespace, name] = ['ca', 'ke'];
+      const tools = [{ type: 'namespace', name: namespace, tools: [{ type: 'function', name }] }];
+      const asks = { role: 'user', content: 'How to bake' };
+      const call = { type: 'function_call', call_id: 'c', namespace, name, arguments: '{}' };
+      for (const request of [{ input: [asks], tools }, { input: [asks, call] }]) {
+        const { isBlocked, forUpstream } = (await judged('responses', request))!;
+        const sent = JSON.stringify(sentTo('responses', forUpstream, false));
+        expect(sent).toContain('ca__ke');
+        expect(isForbidden([asks.content, 'ca__ke'])).toBe(true);
+        expect(isBlocked).toBe(true);
+      }
+    },
+  );
+});
+
 describe('what a provider with an interface of its own is sent', () => {
   const { upstream, call } = speakNatively();
 
