@@ -2,6 +2,7 @@
 import { validateResponse } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
+import { IGNORED_TOOLS } from '#shared/dialects/response-tools.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
 
 const BASE = { model: 'm', input: 'Hi' };
@@ -47,17 +48,24 @@ export const SAMPLES: Readonly<Record<string, unknown>> = {
 const WITH: Readonly<Record<string, object>> = {
   tool_choice: { tools: [TOOL] },
   stream_options: { stream: true },
+  parallel_tool_calls: { tools: [TOOL] },
 };
 
 /** Input items, parts and tools, as far as they are told apart. */
 const INPUTS: Readonly<Record<string, object>> = {
-  'an `item_reference`': { input: [{ type: 'item_reference', id: 'msg_1' }] },
-  'an item of a tool that OpenAI runs': { input: [{ type: 'web_search_call', id: 'ws_1' }] },
+  'a `namespace` of tools': { tools: [{ type: 'namespace', name: 'n', tools: [TOOL] }] },
+  'a tool that OpenAI runs': { tools: [{ type: 'web_search' }] },
+  'an item of a tool that OpenAI runs': withItem({ type: 'web_search_call', id: 'ws_1' }),
+  'an `item_reference`': withItem({ type: 'item_reference', id: 'msg_1' }),
+  'a `reasoning` item': withItem({ type: 'reasoning', summary: [] }),
   'a `file_id` or a `file_url`': {
     input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }],
   },
-  'a tool that OpenAI runs': { tools: [{ type: 'web_search' }] },
 };
+
+function withItem(item: object): object {
+  return { input: [{ role: 'user', content: BASE.input }, item] };
+}
 
 /** Rows of: field, to an upstream that speaks responses, to one that speaks chat completions. */
 export function responseRows(): string[][] {
@@ -100,6 +108,9 @@ function inChat(field: string, before: object, body: Record<string, unknown>): s
   if (changed.includes(field) && JSON.stringify(is[field]) === JSON.stringify(body[field]))
     return 'passed';
   if (changed.length > 0) return `translated: ${changed.map((name) => `\`${name}\``).join(', ')}`;
+  const { metadata } = answer as { metadata: object };
+  if (IGNORED_TOOLS in metadata) return `left out, named in \`metadata.${IGNORED_TOOLS}\``;
+  if (field === '') return 'left out';
   const repeated = JSON.stringify(answer[field]) === JSON.stringify(body[field]);
   return repeated ? 'not passed on; repeated in the answer' : 'not passed on';
 }

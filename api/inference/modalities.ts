@@ -37,8 +37,11 @@ export function mediaIn(
   for (const [index, message] of messages.entries()) {
     for (const member of ['content', 'output'] as const) {
       const content = message[member];
-      if (!Array.isArray(content)) continue;
-      for (const [at, part] of (content as JsonObject[]).entries()) {
+      if (typeof content !== 'object' || content === null) continue;
+      // What a hosted tool put out may be one part.
+      const parts = Array.isArray(content) ? content : [content];
+      for (const [at, part] of (parts as unknown[]).entries()) {
+        if (!isObject(part)) continue;
         const modality = MODALITY_OF_PART.get(part['type']);
         const isElsewhere = namesAddress(part);
         if (modality === undefined && !isElsewhere) continue;

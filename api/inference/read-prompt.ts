@@ -104,7 +104,8 @@ function screenedTexts({ route, parsed }: ParsedBody, decode: DecodeTokens | und
     );
   }
   const translated = route === 'responses' ? translatedTextsOf(parsed) : undefined;
-  for (const texts of [joined, translated?.prompt, translated?.joined, beside])
+  const asChat = [translated?.prompt, translated?.joined, translated?.beside];
+  for (const texts of [joined, beside, ...asChat])
     for (const text of texts ?? []) prompt.push(text);
   return prompt;
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
+import { chatToolsOf } from '#shared/dialects/response-tools.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
@@ -168,9 +169,16 @@ function bodyOf(
   };
 }
 
-/** `functions` is what `tools` was called before; other routes pass fields of these names on. */
+/**
+ * `functions` is what `tools` was called before; other routes pass fields of these names on. Of a request for a response
+ * those count that its caller runs, as a chat server is given them.
+ */
 function toolsOf(route: Dialect, parsed: ParsedBody['parsed']): RouteRequest['tools'] {
-  if (route !== 'chat.completions' && route !== 'responses') return undefined;
+  if (route === 'responses') {
+    const { length } = chatToolsOf(parsed).tools;
+    return length === 0 ? undefined : { field: 'tools', count: length };
+  }
+  if (route !== 'chat.completions') return undefined;
   const { tools, functions } = parsed as { [name in 'tools' | 'functions']?: unknown[] | null };
   const count = (tools?.length ?? 0) + (functions?.length ?? 0);
   return count === 0 ? undefined : { field: tools?.length ? 'tools' : 'functions', count };

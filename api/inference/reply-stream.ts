@@ -12,12 +12,8 @@ import { storedAnswer } from './idempotency.ts';
 import type { ReplyDeps } from './reply-whole.ts';
 import { type StreamDialect, streamDialectOf } from './stream-dialects.ts';
 
-/** Load balancers cut a connection after 60 s of silence, some after 30. */
-const KEEPALIVE_MS = 15_000;
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
-/** How the frame of a named event begins. */
-const EVENT = 'event: ';
 /** A stored stream is sent in pieces of this size, each when the one before has gone out. */
 const REPLAYED_CHARS = 256 * 1024;
 /** A reader that takes no piece of a stored stream for so long is not reading. */
@@ -43,7 +39,7 @@ export function replyStream(
 
 /**
  * The events of one answer. The status is committed with the first of them, so that an upstream that fails at once still
- * gives a proper error; after 15 s of silence it is committed all the same, to keep the connection alive.
+ * gives a proper error; after 15 s of silence, of a response 10, it is committed all the same, to keep the connection alive.
  */
 class EventStream implements ExchangeSink {
   readonly #deps: StreamDeps;
@@ -52,8 +48,6 @@ class EventStream implements ExchangeSink {
   readonly #response: ServerResponse;
   readonly #keepalive: NodeJS.Timeout;
   readonly #dialect: StreamDialect;
-  /** Named events that have gone out. */
-  #events = 0;
   /** Says that everything up to the last frames that are to be acknowledged has gone out. */
   #taken: (() => void) | undefined;
   /** Where the stored answer comes from that is sent. */
@@ -66,8 +60,8 @@ class EventStream implements ExchangeSink {
     this.#admitted = admitted;
     this.#request = reply.request;
     this.#response = reply.raw;
-    this.#dialect = streamDialectOf(admitted.entry.route);
-    this.#keepalive = setInterval(() => this.#keepAlive(), KEEPALIVE_MS);
+    this.#dialect = streamDialectOf(admitted);
+    this.#keepalive = setInterval(() => this.#keepAlive(), this.#dialect.silenceMs);
     this.#response.once('close', () => {
       clearInterval(this.#keepalive);
       this.#ended = true;
@@ -86,22 +80,15 @@ class EventStream implements ExchangeSink {
   }
 
   frames(text: string, taken?: () => void): void {
-    // They are numbered there.
-    if (this.#admitted.entry.route === 'responses') this.#countEvents(text);
-    this.#write(text);
+    this.#write(this.#dialect.frames(text));
     if (taken !== undefined) void this.#whenTaken(taken);
   }
 
   done(payload: string, receipt: string | null): void {
-    const last = joinReceipt(this.#deps, this.#admitted.run!, payload, receipt);
+    const numbered = this.#dialect.last(payload);
+    const last = joinReceipt(this.#deps, this.#admitted.run!, numbered, receipt);
     if (last instanceof Fault) return this.failed(last);
     this.#complete(last);
-  }
-
-  #countEvents(text: string): void {
-    for (let at = text.indexOf(EVENT); at !== -1; at = text.indexOf(EVENT, at + 1)) {
-      if (at === 0 || text[at - 1] === '\n') this.#events += 1;
-    }
   }
 
   async #whenTaken(taken: () => void): Promise<void> {
@@ -114,8 +101,7 @@ class EventStream implements ExchangeSink {
   }
 
   failed(fault: Fault): void {
-    const stream = { requestId: this.#admitted.entry.id, events: this.#events };
-    if (this.#begun) return this.#finish(this.#dialect.errorFrame(fault, stream));
+    if (this.#begun) return this.#finish(this.#dialect.failed(fault));
     this.#ended = true;
     clearInterval(this.#keepalive);
     this.#refuse(fault);
@@ -135,12 +121,13 @@ class EventStream implements ExchangeSink {
       this.#deps.unread.written(this.#request, this.#response, frames.length);
       // A piece may end within a frame, where a keepalive would be read as part of it.
       clearInterval(this.#keepalive);
-      for (let at = 0; at < frames.length && !this.#ended; at += REPLAYED_CHARS) {
+      const sent = this.#dialect.frames(frames);
+      for (let at = 0; at < sent.length && !this.#ended; at += REPLAYED_CHARS) {
         this.#begin();
-        this.#response.write(frames.slice(at, at + REPLAYED_CHARS));
+        this.#response.write(sent.slice(at, at + REPLAYED_CHARS));
         await this.#drained(READER_PATIENCE_MS);
       }
-      if (!this.#ended) this.#complete(withReceipt(last, receipt));
+      if (!this.#ended) this.#complete(withReceipt(this.#dialect.last(last), receipt));
     } catch (error) {
       if (!this.#ended) this.failed(faultOf(error));
     } finally {
@@ -186,7 +173,7 @@ class EventStream implements ExchangeSink {
   /** Where the answer has not begun, a request that is not pinned may still go to another region: that is not said too early. */
   #keepAlive(): void {
     if (this.#admitted.run?.elsewhere !== undefined) this.#begin(null);
-    this.#write(this.#dialect.keepalive);
+    this.#write(this.#dialect.alive());
   }
 
   /** The whole answer is there: its last payload and the end of the stream. */

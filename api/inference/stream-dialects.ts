@@ -2,48 +2,49 @@ import { messageEnvelopeOf } from '#api/anthropic/error-envelope.ts';
 import { envelopeOf } from '#api/plugins/error-envelope.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
-import type { Route } from '#shared/kernel/inference.ts';
+import type { Admitted } from './admit/admitted.ts';
+import { ResponseEvents } from './response-events.ts';
 
-/** What a stream says beside the payloads of its answer, in one interface. */
-export interface StreamDialect {
-  /** Sign of life while nothing else is said. */
-  keepalive: string;
-  /** Behind the last payload of a whole answer. */
-  end: string;
-  /** A stream that breaks ends with this and without its end: a client that sees neither would take it for whole. */
-  errorFrame(fault: Fault, stream: { requestId: string; events: number }): string;
-}
-
+/** Load balancers cut a connection after 60 s of silence, some after 30. */
+const KEEPALIVE_MS = 15_000;
 const KEEPALIVE = ': keepalive\n\n';
 
+/** What one stream says in its interface, beside the payloads of its answer. */
+export interface StreamDialect {
+  /** Milliseconds of silence behind which a sign of life goes out. */
+  readonly silenceMs: number;
+  /** Behind the last payload of a whole answer. */
+  readonly end: string;
+  /** A sign of life. */
+  alive(): string;
+  /** Frames of the pipeline, whole ones, as the client gets them. */
+  frames(text: string): string;
+  /** The last payload of the pipeline as the client gets it. */
+  last(payload: string): string;
+  /** A stream that breaks ends with this and without its end: a client that sees neither would take it for whole. */
+  failed(fault: Fault): string;
+}
+
+const AS_IT_IS = { frames: (text: string) => text, last: (payload: string) => payload };
+
 const CHUNKS: StreamDialect = {
-  keepalive: KEEPALIVE,
+  ...AS_IT_IS,
+  silenceMs: KEEPALIVE_MS,
   end: 'data: [DONE]\n\n',
-  errorFrame: (fault) => frameOf(JSON.stringify(envelopeOf(fault)), 'chat.completions'),
+  alive: () => KEEPALIVE,
+  failed: (fault) => frameOf(JSON.stringify(envelopeOf(fault)), 'chat.completions'),
 };
 
-const RESPONSES: StreamDialect = {
-  keepalive: KEEPALIVE,
-  // The last event says by its name that it is the last.
+const messages = (requestId: string): StreamDialect => ({
+  ...AS_IT_IS,
+  silenceMs: KEEPALIVE_MS,
   end: '',
-  // With the member `error`, by which SDKs know it, and named and numbered as all events are.
-  errorFrame(fault, { events }) {
-    const envelope = envelopeOf(fault);
-    const { code, message, param } = envelope.error;
-    const event = { type: 'error', sequence_number: events, code, message, param };
-    return frameOf(JSON.stringify({ ...event, ...envelope }), 'responses');
-  },
-};
-
-const MESSAGES: StreamDialect = {
   // Clients that watch over a stream count its events, and no comments.
-  keepalive: frameOf(JSON.stringify({ type: 'ping' }), 'messages'),
-  end: '',
-  errorFrame: (fault, { requestId }) =>
-    frameOf(JSON.stringify(messageEnvelopeOf(fault, requestId)), 'messages'),
-};
+  alive: () => frameOf(JSON.stringify({ type: 'ping' }), 'messages'),
+  failed: (fault) => frameOf(JSON.stringify(messageEnvelopeOf(fault, requestId)), 'messages'),
+});
 
-export function streamDialectOf(route: Route): StreamDialect {
-  if (route === 'responses') return RESPONSES;
-  return route === 'messages' ? MESSAGES : CHUNKS;
+export function streamDialectOf({ entry, names }: Admitted): StreamDialect {
+  if (entry.route === 'responses') return new ResponseEvents(names);
+  return entry.route === 'messages' ? messages(entry.id) : CHUNKS;
 }

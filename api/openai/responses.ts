@@ -3,8 +3,8 @@ import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
 import { maybe, modelField, ownFields, samplerFields, userField } from './fields.ts';
 
 /**
- * OpenAI's newer interface. The lists of items, parts and tools are closed: what the gateway does not know it cannot have
- * screened, and what a server would have to keep or run by itself is not offered here.
+ * OpenAI's newer interface. The lists of items and parts are closed: what the gateway does not know it cannot have screened.
+ * Tools that a server would have to run by itself, and what they did, go to servers of responses and to no other.
  */
 
 /** OpenAI documents 64 characters; other upstreams take 128. */
@@ -20,6 +20,8 @@ const NON_EMPTY = { minLength: 1 };
 const id = maybe(Type.String());
 const status = maybe(Type.Enum(['in_progress', 'completed', 'incomplete']));
 const CallId = Type.String(NON_EMPTY);
+/** The namespace of a tool that is called. */
+const namespace = maybe(Type.String());
 
 const InputText = Type.Object({ type: Type.Literal('input_text'), text: Type.String() });
 const InputImage = Type.Object({
@@ -70,6 +72,7 @@ const FunctionCall = Type.Object({
   type: Type.Literal('function_call'),
   call_id: CallId,
   name: Type.String(NON_EMPTY),
+  namespace,
   arguments: Type.String(),
   id,
   status,
@@ -85,6 +88,7 @@ const CustomToolCall = Type.Object({
   type: Type.Literal('custom_tool_call'),
   call_id: CallId,
   name: Type.String(NON_EMPTY),
+  namespace,
   input: Type.String(),
   id,
   status,
@@ -107,37 +111,6 @@ const ReasoningItem = Type.Object({
   status,
 });
 
-/** What an input item may be, by its `type`. */
-export const ITEMS = {
-  message: InputMessage,
-  function_call: FunctionCall,
-  function_call_output: FunctionCallOutput,
-  custom_tool_call: CustomToolCall,
-  custom_tool_call_output: CustomToolCallOutput,
-  reasoning: ReasoningItem,
-} as const satisfies Record<string, TSchema>;
-/** A message of the model's own. */
-export const ANSWERED_MESSAGE = AssistantMessage;
-
-/** Named one by one: of a list that is made, the compiler does not know the types. */
-const InputItem = Type.Union([
-  InputMessage,
-  FunctionCall,
-  FunctionCallOutput,
-  CustomToolCall,
-  CustomToolCallOutput,
-  ReasoningItem,
-  AssistantMessage,
-]);
-
-const Input = Type.Union(
-  [
-    Type.String(),
-    Type.Array(InputItem, { minItems: 1, 'x-expected': 'a non-empty array of input items' }),
-  ],
-  { 'x-expected': 'a string or a non-empty array of input items' },
-);
-
 const Schema = Type.Object({}, { description: 'A JSON Schema. Passed on as it is.' });
 const FunctionTool = Type.Object({
   type: Type.Literal('function'),
@@ -152,19 +125,121 @@ const CustomTool = Type.Object({
   description: maybe(Type.String()),
   format: maybe(Type.Object({ type: Type.Enum(['text', 'grammar']) })),
 });
-const Tool = Type.Union([FunctionTool, CustomTool], {
-  title: 'ResponseTool',
-  'x-expected': 'a tool: an object with `type` and `name`',
+const NamespaceTool = Type.Object({
+  type: Type.Literal('namespace'),
+  name: Name,
+  description: maybe(Type.String()),
+  tools: Type.Array(Type.Union([FunctionTool, CustomTool])),
 });
+const OtherTool = Type.Object({
+  type: Type.String({
+    pattern: '^(?!(?:function|custom|namespace)$)[A-Za-z0-9_.-]{1,64}$',
+    description: 'Of a tool that a server of responses runs: to others it is left out.',
+  }),
+});
+const Tool = Type.Union([FunctionTool, CustomTool, NamespaceTool, OtherTool], {
+  title: 'ResponseTool',
+  'x-expected': 'a tool: an object with `type`, and a `name` where its caller runs it',
+});
+
+/** What a tool may be, by its `type`, where its caller runs it. */
+export const TOOLS: Readonly<Record<string, TSchema>> = {
+  function: FunctionTool,
+  custom: CustomTool,
+  namespace: NamespaceTool,
+};
+
+const AdditionalTools = Type.Object({
+  type: Type.Literal('additional_tools'),
+  tools: Type.Array(Tool),
+  id,
+});
+/** To an item that a server keeps. It need not say that it is one. */
+const ItemReference = Type.Object({
+  type: maybe(Type.Literal('item_reference')),
+  id: Type.String(NON_EMPTY),
+  role: Type.Optional(Type.Null()),
+  content: Type.Optional(Type.Null()),
+});
+/** What tools did that a server of responses runs, or asks its caller to run by a name of its own. */
+const HostedItem = Type.Object({
+  type: Type.Enum([
+    'apply_patch_call',
+    'apply_patch_call_output',
+    'code_interpreter_call',
+    'computer_call',
+    'computer_call_output',
+    'file_search_call',
+    'image_generation_call',
+    'local_shell_call',
+    'local_shell_call_output',
+    'mcp_approval_request',
+    'mcp_approval_response',
+    'mcp_call',
+    'mcp_list_tools',
+    'shell_call',
+    'shell_call_output',
+    'tool_search_call',
+    'tool_search_output',
+    'web_search_call',
+  ]),
+  id,
+});
+
+/** What an input item may be, by its `type`. */
+export const ITEMS: Readonly<Record<string, TSchema>> = {
+  message: InputMessage,
+  function_call: FunctionCall,
+  function_call_output: FunctionCallOutput,
+  custom_tool_call: CustomToolCall,
+  custom_tool_call_output: CustomToolCallOutput,
+  reasoning: ReasoningItem,
+  item_reference: ItemReference,
+  additional_tools: AdditionalTools,
+};
+/** The types of items that are of tools of a server's. */
+export const HOSTED_ITEMS: ReadonlySet<string> = new Set(HostedItem.properties.type.enum);
+/** A message of the model's own. */
+export const ANSWERED_MESSAGE = AssistantMessage;
+
+/** Named one by one: of a list that is made, the compiler does not know the types. */
+const InputItem = Type.Union([
+  InputMessage,
+  FunctionCall,
+  FunctionCallOutput,
+  CustomToolCall,
+  CustomToolCallOutput,
+  ReasoningItem,
+  AdditionalTools,
+  HostedItem,
+  AssistantMessage,
+  ItemReference,
+]);
+
+const Input = Type.Union(
+  [
+    Type.String(),
+    Type.Array(InputItem, { minItems: 1, 'x-expected': 'a non-empty array of input items' }),
+  ],
+  { 'x-expected': 'a string or a non-empty array of input items' },
+);
 
 const ToolChoice = Type.Union(
   [
     Type.Enum(['none', 'auto', 'required']),
-    Type.Object({ type: Type.Enum(['function', 'custom']), name: Name }),
+    Type.Object({ type: Type.Enum(['function', 'custom']), name: Name, namespace }),
     Type.Object({
       type: Type.Literal('allowed_tools'),
       mode: Type.Enum(['auto', 'required']),
-      tools: Type.Array(Type.Object({ type: Type.Enum(['function', 'custom']), name: Name })),
+      tools: Type.Array(
+        Type.Object({ type: Type.String(NON_EMPTY), name: maybe(Name), namespace }),
+      ),
+    }),
+    Type.Object({
+      type: Type.String({
+        pattern: '^(?!(?:function|custom|allowed_tools)$)[A-Za-z0-9_.-]{1,64}$',
+        description: 'A tool that a server of responses runs: to others it is `auto`.',
+      }),
     }),
   ],
   { 'x-expected': '`none`, `auto`, `required` or an object that names a tool' },
@@ -225,6 +300,11 @@ export const ResponseBody = Type.Object(
           'reasoning.encrypted_content',
           'message.output_text.logprobs',
           'message.input_image.image_url',
+          'code_interpreter_call.outputs',
+          'computer_call_output.output.image_url',
+          'file_search_call.results',
+          'web_search_call.action.sources',
+          'web_search_call.results',
         ]),
       ),
     ),
@@ -276,6 +356,7 @@ const OutputItem = Type.Union(
       id: Type.Optional(Type.String()),
       call_id: Type.String(),
       name: Type.String(),
+      namespace,
       arguments: Type.String(),
     }),
     Type.Object({
@@ -283,6 +364,7 @@ const OutputItem = Type.Union(
       id: Type.Optional(Type.String()),
       call_id: Type.String(),
       name: Type.String(),
+      namespace,
       input: Type.String(),
     }),
     Type.Object({

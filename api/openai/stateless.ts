@@ -1,10 +1,10 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { likenessOf } from './letter-case.ts';
-import { ITEMS } from './responses.ts';
+import { HOSTED_ITEMS, ITEMS } from './responses.ts';
 
 /**
- * What OpenAI's interface of responses has for servers that keep prompts and answers, or run tools by themselves. It is
- * refused by name and with the reason, rather than as a field of the wrong type.
+ * What OpenAI's interface of responses has for servers that keep prompts and answers. It is refused by name and with the
+ * reason, rather than as a field of the wrong type.
  */
 const REFUSALS: Readonly<Record<string, string>> = {
   previous_response_id:
@@ -17,8 +17,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   moderation: 'the policy of this service judges every request, and takes no orders on how.',
 };
 
-const TOOLS_WORDS =
-  'This service runs no tools: it takes `function` and `custom` tools, which you run yourself.';
 const FILE_WORDS = 'No files are kept here: send the data itself, in `file_data` or `image_url`.';
 
 /** By what all spellings of a name have in common. */
@@ -28,7 +26,7 @@ const REFUSED_NAMES: ReadonlyMap<string, string> = new Map(
 const FILE_LIKENESSES: ReadonlySet<string> = new Set(['file_id', 'file_url'].map(likenessOf));
 
 /**
- * Refuses what would need a memory or a tool of ours.
+ * Refuses what would need a memory of ours.
  * @throws Fault `invalid_<param>`
  */
 export function refuseState(body: Readonly<Record<string, unknown>>): void {
@@ -47,38 +45,60 @@ export function refuseState(body: Readonly<Record<string, unknown>>): void {
       '`truncation` may be `disabled` only: nothing of an input is left out unasked.',
     );
   }
-  for (const [at, tool] of list(body['tools']).entries()) {
-    const { type } = record(tool);
-    if (typeof type === 'string' && type !== 'function' && type !== 'custom')
-      throw invalidParam('tools', TOOLS_WORDS, `tools[${at}].type`);
+  const items = list(body['input']).map(record);
+  for (const [at, item] of items.entries()) refuseItem(item, `input[${at}]`);
+  refuseOrphans(items);
+}
+
+/** The items that go by the name of what they name, and those that it is named by. */
+const OUTPUTS: Readonly<Record<string, string>> = {
+  function_call_output: 'function_call',
+  custom_tool_call_output: 'custom_tool_call',
+};
+
+/**
+ * A reference to nothing that is kept says nothing, and is left out; but what came of a call says as little without it, and
+ * servers refuse it.
+ */
+function refuseOrphans(items: readonly Readonly<Record<string, unknown>>[]): void {
+  if (!items.some(isReference)) return;
+  const called = new Set(items.map(({ type, call_id: id }) => `${String(type)} ${String(id)}`));
+  for (const [at, { type, call_id: id }] of items.entries()) {
+    const call = typeof type === 'string' ? OUTPUTS[type] : undefined;
+    if (call === undefined || typeof id !== 'string' || called.has(`${call} ${id}`)) continue;
+    throw invalidParam(
+      'input',
+      `The \`${call}\` of this output is not in the input, and no items are kept here that an \`item_reference\` could name: send the item itself.`,
+      `input[${at}].call_id`,
+    );
   }
-  for (const [at, item] of list(body['input']).entries()) refuseItem(record(item), `input[${at}]`);
+}
+
+function isReference({ type, role, id }: Readonly<Record<string, unknown>>): boolean {
+  return type === 'item_reference' || (type == null && role == null && typeof id === 'string');
 }
 
 function refuseItem(item: Readonly<Record<string, unknown>>, path: string): void {
-  const { type, role, id } = item;
-  const isReference = type === undefined && role === undefined && typeof id === 'string';
-  if (type === 'item_reference' || isReference) {
-    throw invalidParam(
-      'input',
-      'Nothing is kept here that an `item_reference` could name: send the item itself.',
-      path,
-    );
-  }
-  if (typeof type === 'string' && !Object.hasOwn(ITEMS, type)) {
+  const { type } = item;
+  if (typeof type === 'string' && !Object.hasOwn(ITEMS, type) && !HOSTED_ITEMS.has(type)) {
     const known = Object.keys(ITEMS).map((name) => `\`${name}\``);
     throw invalidParam(
       'input',
-      `An item may be ${known.slice(0, -1).join(', ')} or ${known.at(-1)!}: others are of tools that are not run here.`,
+      `An item may be ${known.join(', ')}, or what a tool of a server of responses did.`,
       `${path}.type`,
     );
   }
   for (const field of ['content', 'output'])
-    for (const [at, part] of list(item[field]).entries()) {
+    for (const [at, part] of parts(item[field]).entries()) {
       for (const [name, value] of Object.entries(record(part)))
         if (value != null && FILE_LIKENESSES.has(likenessOf(name)))
           throw invalidParam('input', FILE_WORDS, `${path}.${field}[${at}]`);
     }
+}
+
+/** Some hosted tools have one part where others have a list. */
+function parts(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value];
 }
 
 function list(value: unknown): readonly unknown[] {

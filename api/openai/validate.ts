@@ -7,7 +7,7 @@ import { caseCheckOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
 import { refuseMembers } from './refused-members.ts';
-import { ANSWERED_MESSAGE, ITEMS, ResponseBody, type ResponseRequest } from './responses.ts';
+import { ANSWERED_MESSAGE, ITEMS, ResponseBody, type ResponseRequest, TOOLS } from './responses.ts';
 import { refuseState } from './stateless.ts';
 
 // TypeBox's compiled check takes about a sixth of ajv's time on a chat body, and the reasons are only looked for after a no.
@@ -52,7 +52,8 @@ export function validateEmbedding(body: unknown): EmbeddingRequest {
 /** The same object, known to be a request for a response. Throws a Fault `invalid_<param>` with the dotted path. */
 export function validateResponse(body: unknown): ResponseRequest {
   if (typeof body === 'object' && body !== null) refuseState(body as Record<string, unknown>);
-  if (!response.Check(body)) throw refusal(ResponseBody, body, itemFlaw(body) ?? undefined);
+  if (!response.Check(body))
+    throw refusal(ResponseBody, body, itemFlaw(body) ?? toolFlaw(body) ?? undefined);
   checkCase.response(body);
   refuseMembers(body, ResponseBody.properties);
   checkStreamOptions(body);
@@ -66,8 +67,21 @@ function itemFlaw(body: unknown): Flaw | null {
   for (const [at, item] of (input as ({ type?: string; role?: string } | null)[]).entries()) {
     const type = item?.type ?? 'message';
     const isAnswer = type === 'message' && item?.role === 'assistant';
-    const schema = isAnswer ? ANSWERED_MESSAGE : ITEMS[type as keyof typeof ITEMS];
+    const schema = isAnswer ? ANSWERED_MESSAGE : ITEMS[type];
     const flaw = schema === undefined ? null : findFlaw(schema, item, ['input', at]);
+    if (flaw !== null) return flaw;
+  }
+  return null;
+}
+
+/** What is wrong with the first tool that its caller runs: those of servers have types without end. */
+function toolFlaw(body: unknown): Flaw | null {
+  const { tools } = (body ?? {}) as { tools?: unknown };
+  if (!Array.isArray(tools)) return null;
+  for (const [at, tool] of (tools as ({ type?: string } | null)[]).entries()) {
+    const type = tool?.type ?? '';
+    const schema = Object.hasOwn(TOOLS, type) ? TOOLS[type] : undefined;
+    const flaw = schema === undefined ? null : findFlaw(schema, tool, ['tools', at]);
     if (flaw !== null) return flaw;
   }
   return null;

@@ -134,9 +134,9 @@ const RESPONSE: Omit<Static<typeof ResponseObject>, 'receipt'> = {
   },
 };
 
-const RESPONSE_FRAMING = `With \`"stream": true\` the answer is a stream of named server-sent events in OpenAI’s order, numbered by \`sequence_number\` from 0, with \`: keepalive\` comments after 15 seconds of silence. The receipt is a top-level member of the last event, \`response.completed\` or \`response.incomplete\`. A stream that breaks ends with an event \`error\`, and without one of these.`;
+const RESPONSE_FRAMING = `With \`"stream": true\` the answer is a stream of named server-sent events in OpenAI’s order, numbered by \`sequence_number\` from 0, with \`response.in_progress\` every 10 seconds of silence. The receipt is a top-level member of the last event, \`response.completed\` or \`response.incomplete\`. A stream that breaks ends with \`response.failed\` in place of these.`;
 
-const STATELESS = `Nothing is stored: \`store\` is answered with false, and \`previous_response_id\`, \`conversation\`, \`prompt\`, \`background\` and items of the type \`item_reference\` are refused, because no prompts and no answers are kept. Send the whole conversation in \`input\`. Tools are functions and custom tools, which you run yourself. To upstreams that speak only chat completions the request goes as one, and its answer comes back as a response.`;
+const STATELESS = `Nothing is stored: \`store\` is answered with false, and \`previous_response_id\`, \`conversation\`, \`prompt\` and \`background\` are refused, because no prompts and no answers are kept. Send the whole conversation in \`input\`. Functions and custom tools, in namespaces too, you run yourself. To upstreams that speak only chat completions the request goes as one, and its answer comes back as a response: tools that a server would have to run are left out and named in \`metadata.ignored_tools\`, and so is what they did, and each \`item_reference\`.`;
 
 /** The events of a response, numbered, each by its name. */
 const responseEvents = (...events: readonly Omit<ResponseEvent, 'sequence_number'>[]): string =>

@@ -3,6 +3,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { fitOf, type OnProgress } from '#shared/receipts/content.ts';
+import { receiptedEvents } from '#shared/receipts/response-events.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
@@ -87,7 +88,7 @@ export async function compareContents(
   { answer, request }: Contents,
   onProgress?: OnProgress,
 ): Promise<ComparedContents> {
-  const { relayedPayloads, requestDigest, responseDigest } = subject;
+  const { relayedPayloads, requestDigest, responseDigest, route } = subject;
   const compared = async (
     pieces: readonly string[],
     digest: string | undefined,
@@ -103,7 +104,7 @@ export async function compareContents(
     return { kind: 'same', words: `the one that the receipt is of${how}` };
   };
   const comparedAnswer = async ({
-    pieces,
+    pieces: given,
     isContinued,
     receipts = [],
   }: SavedAnswer): Promise<ComparedContents['answer']> => {
@@ -113,6 +114,9 @@ export async function compareContents(
     if (isContinued === true) {
       return { kind: 'differs', words: 'another: payloads follow the word that ends the stream' };
     }
+    // Of a whole answer it is not told how it goes on.
+    const isStream = isContinued !== undefined;
+    const pieces = isStream && route === 'responses' ? receiptedEvents(given) : given;
     if (relayedPayloads === 0) return NO_PAYLOADS;
     if (pieces.length < (relayedPayloads ?? 0)) {
       const words = `another: it has ${pieces.length} of the ${relayedPayloads} payloads that the receipt is of`;

@@ -33,7 +33,9 @@ export function readResponseRequest({ body }: Input): ChatRequest {
         ...items.flatMap(messageOf),
       ],
       max_tokens: maxTokens,
-      tools: objectsIn(body['tools']).map((tool) => ({ type: 'function', function: tool })),
+      tools: objectsIn(body['tools'])
+        .filter((tool) => tool['type'] === 'function')
+        .map((tool) => ({ type: 'function', function: tool })),
       tool_choice: isObject(choice) ? { type: 'function', function: choice } : choice,
       response_format: type === undefined ? null : { type, json_schema: schema },
       n: 1,

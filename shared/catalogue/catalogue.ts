@@ -42,6 +42,8 @@ export interface Endpoint {
   responses?: boolean;
   /** Whether its chats take the role `developer`; one that does not gets `system`. It does when absent. */
   developerRole?: boolean;
+  /** Whether messages of the assistant may have `reasoning_content`, what it thought; they go without it when absent. */
+  reasoningContent?: boolean;
   /** Silence that ends a call, in milliseconds, where `timeouts` names no other. */
   timeoutMs: number;
   timeouts?: Partial<Timeouts>;

@@ -25,6 +25,7 @@ export interface FileEndpoint {
   regions: string[];
   responses?: boolean;
   developer_role?: boolean;
+  reasoning_content?: boolean;
   timeout_ms?: number;
   timeouts?: Partial<Record<FileTimeout, number>>;
   headers?: { request_id?: string; traceparent?: boolean };

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { allowedIn, type ChatTools, chatToolsOf } from './response-tools.ts';
 
 /**
  * Fields of a request for a response that say something to a chat server under another name, or nothing at all. What is in
@@ -8,6 +9,7 @@ const TRANSLATED = ['input', 'instructions', 'max_output_tokens', 'reasoning', '
 /** What only a server of responses acts upon. They are repeated in the answer. */
 const NOT_PASSED_ON = [
   'background',
+  'client_metadata',
   'conversation',
   'include',
   'max_tool_calls',
@@ -28,13 +30,15 @@ const NOT_PASSED_ON = [
 const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON]);
 
 /**
- * A request for a response as a request for a chat completion, which every upstream speaks. The api has validated it: what
- * could not be translated was refused there.
+ * A request for a response as a request for a chat completion, which every upstream speaks. The api has validated it; what a
+ * chat server cannot run, and what it has no words for, is left out.
+ * @param takesReasoning whether the messages of the assistant may have `reasoning_content`
  */
-export function chatRequestOf(body: JsonObject): JsonObject {
+export function chatRequestOf(body: JsonObject, takesReasoning = false): JsonObject {
   const chat: JsonObject = {};
   for (const name in body) if (!OWN.has(name) && body[name] !== null) chat[name] = body[name];
-  chat['messages'] = messagesOf(body);
+  const known = chatToolsOf(body);
+  chat['messages'] = messagesOf(body, known, takesReasoning);
   // Not `max_completion_tokens`, which many servers of open models do not know; OpenAI's own speak responses.
   if (body['max_output_tokens'] != null) chat['max_tokens'] = body['max_output_tokens'];
   const { effort } = (body['reasoning'] ?? {}) as JsonObject;
@@ -43,11 +47,11 @@ export function chatRequestOf(body: JsonObject): JsonObject {
   if (isObject(format) && format['type'] !== 'text')
     chat['response_format'] = responseFormatOf(format);
   if (verbosity != null) chat['verbosity'] = verbosity;
-  const tools = listOf(body['tools']);
-  if (tools.length > 0) {
-    chat['tools'] = tools.map(toolOf);
-    if (body['tool_choice'] != null) chat['tool_choice'] = toolChoiceOf(body['tool_choice']);
-  }
+  if (known.tools.length > 0) {
+    chat['tools'] = known.tools.map(({ name, tool }) => toolOf({ ...tool, name }));
+    if (known.choice !== undefined) chat['tool_choice'] = toolChoiceOf(known.choice, known);
+    // Servers refuse it where there are no tools.
+  } else delete chat['parallel_tool_calls'];
   const wanted = Number(body['top_logprobs'] ?? 0);
   if (wanted > 0 || listOf(body['include']).includes('message.output_text.logprobs')) {
     chat['logprobs'] = true;
@@ -56,40 +60,78 @@ export function chatRequestOf(body: JsonObject): JsonObject {
   return chat;
 }
 
-function messagesOf({ instructions, input }: JsonObject): JsonObject[] {
+function messagesOf(
+  { instructions, input }: JsonObject,
+  tools: ChatTools,
+  takesReasoning: boolean,
+): JsonObject[] {
   const messages: JsonObject[] = [];
   if (typeof instructions === 'string' && instructions !== '')
     messages.push({ role: 'system', content: instructions });
   if (typeof input === 'string') messages.push({ role: 'user', content: input });
-  for (const item of listOf(input)) if (isObject(item)) addItem(item, messages);
+  let thoughts: string[] = [];
+  for (const item of listOf(input)) {
+    if (!isObject(item)) continue;
+    // Chat servers refuse what a model thought, or make it text, unless it is known that they do not.
+    if (item['type'] === 'reasoning') {
+      if (takesReasoning) thoughts.push(...thoughtsOf(item));
+    } else if (addItem(item, messages, tools)) {
+      addThoughts(thoughts, messages.at(-1)!);
+      thoughts = [];
+    }
+  }
   return messages;
 }
 
-/** Adds what an item says. What an assistant said and called in a row is one message of a chat. */
-function addItem(item: JsonObject, messages: JsonObject[]): void {
+/** What a model thought, in full where that is told. */
+function thoughtsOf({ content, summary }: JsonObject): string[] {
+  const parts = listOf(content).length > 0 ? content : summary;
+  return listOf(parts)
+    .filter(isObject)
+    .flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []));
+}
+
+/** What was thought belongs to what was said or called behind it; behind it is nothing of the assistant's. */
+function addThoughts(thoughts: readonly string[], message: JsonObject): void {
+  if (thoughts.length === 0 || message['role'] !== 'assistant') return;
+  const before = message['reasoning_content'];
+  const all = typeof before === 'string' ? [before, ...thoughts] : thoughts;
+  message['reasoning_content'] = all.join('\n\n');
+}
+
+/**
+ * Adds what an item says; false where that is nothing to a chat server. What an assistant said and called in a row is one
+ * message of a chat.
+ */
+function addItem(item: JsonObject, messages: JsonObject[], { nameOf }: ChatTools): boolean {
+  const { role, name, namespace } = item;
   switch (item['type'] ?? 'message') {
     case 'message': {
-      const role = item['role'];
-      if (role === 'assistant') return addAssistant(item['content'], messages);
+      // A reference need not say what it is.
+      if (typeof role !== 'string') return false;
+      if (role === 'assistant') addAssistant(item['content'], messages);
       // `developer` is OpenAI's newer name, which few servers know.
-      messages.push({
-        role: role === 'developer' ? 'system' : role,
-        content: contentOf(item['content']),
-      });
-      return;
+      else
+        messages.push({
+          role: role === 'developer' ? 'system' : role,
+          content: contentOf(item['content']),
+        });
+      return true;
     }
     case 'function_call':
-      return addCall(messages, {
+      addCall(messages, {
         id: item['call_id'],
         type: 'function',
-        function: { name: item['name'], arguments: item['arguments'] },
+        function: { name: nameOf(name, namespace), arguments: item['arguments'] },
       });
+      return true;
     case 'custom_tool_call':
-      return addCall(messages, {
+      addCall(messages, {
         id: item['call_id'],
         type: 'custom',
-        custom: { name: item['name'], input: item['input'] },
+        custom: { name: nameOf(name, namespace), input: item['input'] },
       });
+      return true;
     case 'function_call_output':
     case 'custom_tool_call_output':
       messages.push({
@@ -97,10 +139,25 @@ function addItem(item: JsonObject, messages: JsonObject[]): void {
         tool_call_id: item['call_id'],
         content: contentOf(item['output']),
       });
-      return;
+      return true;
     default:
-    // Reasoning is given back to servers that know what to do with it; chat servers refuse it, or make it text.
+      // References to what no chat server keeps, and what tools did that it does not run.
+      return false;
   }
+}
+
+const SAID: ReadonlySet<unknown> = new Set([
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'reasoning',
+]);
+
+/** Whether chats have words for an item, as some have for reasoning. */
+export function isSaidInChats({ type, role }: JsonObject): boolean {
+  return type == null ? role != null : SAID.has(type);
 }
 
 function addAssistant(content: unknown, messages: JsonObject[]): void {
@@ -144,8 +201,8 @@ function partOf(part: JsonObject): JsonObject {
   return { type: 'text', text };
 }
 
-function toolOf(tool: unknown): JsonObject {
-  const { type, format, ...rest } = tool as JsonObject;
+function toolOf(tool: JsonObject): JsonObject {
+  const { type, format, ...rest } = tool;
   if (type !== 'custom') return { type: 'function', function: present(rest, FUNCTION_FIELDS) };
   const custom = present(rest, CUSTOM_FIELDS);
   if (isObject(format)) {
@@ -164,11 +221,16 @@ function present(from: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-function toolChoiceOf(choice: unknown): unknown {
+function toolChoiceOf(choice: unknown, tools: ChatTools): unknown {
   if (!isObject(choice)) return choice;
-  const { type, name, mode, tools } = choice;
-  if (type !== 'allowed_tools') return { type, [String(type)]: { name } };
-  return { type, allowed_tools: { mode, tools: listOf(tools).map(toolChoiceOf) } };
+  const { type, name, namespace, mode } = choice;
+  const named = (kind: unknown, known: unknown) => ({
+    type: kind,
+    [String(kind)]: { name: known },
+  });
+  if (type !== 'allowed_tools') return named(type, tools.nameOf(name, namespace));
+  const allowed = allowedIn(choice, tools).map((one) => named(one['type'], one['name']));
+  return { type, allowed_tools: { mode, tools: allowed } };
 }
 
 function responseFormatOf(format: JsonObject): JsonObject {

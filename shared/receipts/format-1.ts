@@ -207,7 +207,7 @@ const Inference = node(
     responseDigest: Type.Optional(
       digest(
         'docket:responseDigest',
-        'over the salt and the answer without the receipt; for a stream the text of its `data:` payloads, joined, as they were before the receipt was added, without `[DONE]`',
+        'over the salt and the answer without the receipt; for a stream the text of its `data:` payloads, joined, as they were before the receipt was added, without `[DONE]`; of a response without the events that announce it and without numbers',
       ),
     ),
     route: oneOf('docket:route', ROUTES, 'the operation'),

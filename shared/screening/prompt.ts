@@ -1,3 +1,4 @@
+import { isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
 import { isObject } from '#shared/kernel/json-object.ts';
 import { textsOf } from './texts.ts';
@@ -45,10 +46,15 @@ function chatPrompt({ messages, tools, functions }: Readonly<Record<string, unkn
   };
 }
 
-/** Reasoning of earlier turns is left out: a model does not read it again, or its upstream has its own count. */
+/**
+ * Reasoning of earlier turns is left out: a model does not read it again, or its upstream has its own count. So is what only
+ * servers of responses take.
+ */
 function responsePrompt({ instructions, input, tools }: Readonly<Record<string, unknown>>): Prompt {
   const items = Array.isArray(input)
-    ? input.filter((item) => !isObject(item) || item['type'] !== 'reasoning')
+    ? input.filter(
+        (item) => !isObject(item) || (isSaidInChats(item) && item['type'] !== 'reasoning'),
+      )
     : input;
   const { prompt: texts } = textsOf('responses', { instructions, input: items, tools });
   const told = typeof instructions === 'string' ? 1 : 0;

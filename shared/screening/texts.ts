@@ -1,4 +1,4 @@
-import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
+import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 
@@ -44,16 +44,23 @@ export function textsOf(route: Dialect, body: unknown, decode?: DecodeTokens): T
 }
 
 /**
- * The texts of a request for a response as a server of chat completions is sent them, where that has them in another
- * order: what an assistant refused stands behind all that it said in a message.
+ * The texts of a request for a response as a server of chat completions is sent them, where that has them in another order
+ * or in other words: what an assistant refused stands behind all that it said in a message, what is left out stands between
+ * nothing, and names of a namespace begin with its own.
  */
-export function translatedTextsOf({ instructions, input }: JsonObject): Texts | undefined {
-  const refuses = listOf(input).some(
-    (item) => isObject(item) && listOf(item['content']).some(isRefusal),
-  );
-  if (!refuses) return undefined;
-  const { messages } = chatRequestOf({ instructions, input });
-  return textsOf('chat.completions', { messages });
+export function translatedTextsOf({ instructions, input, tools }: JsonObject): Texts | undefined {
+  const isAnother =
+    listOf(tools).some((tool) => isObject(tool) && tool['type'] === 'namespace') ||
+    listOf(input).some(
+      (item) =>
+        isObject(item) &&
+        (!isSaidInChats(item) ||
+          item['namespace'] != null ||
+          listOf(item['content']).some(isRefusal)),
+    );
+  if (!isAnother) return undefined;
+  const chat = chatRequestOf({ instructions, input, tools });
+  return textsOf('chat.completions', { messages: chat['messages'], tools: chat['tools'] });
 }
 
 function isRefusal(part: unknown): boolean {
@@ -260,6 +267,7 @@ function readTool(tool: JsonObject, into: Reading): void {
 function readDefinition(definition: JsonObject, into: Reading): void {
   for (const name in definition) {
     if (name === 'description') into.whole(definition[name]);
+    else if (name === 'tools') each(definition[name], readDefinition, into);
     else into.deep(definition[name]);
   }
 }

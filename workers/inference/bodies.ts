@@ -8,11 +8,11 @@ import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 export function asked(
   route: Route,
   body: string,
-  { responses }: Pick<Endpoint, 'responses'>,
+  { responses, reasoningContent }: Pick<Endpoint, 'responses' | 'reasoningContent'>,
 ): { route: Dialect; body: string } {
   if (route !== 'responses' || responses === true) return { route: dialectOf(route), body };
   const parsed: unknown = JSON.parse(body);
-  const chat = chatRequestOf(isObject(parsed) ? parsed : {});
+  const chat = chatRequestOf(isObject(parsed) ? parsed : {}, reasoningContent);
   return { route: 'chat.completions', body: JSON.stringify(chat) };
 }
 

@@ -32,16 +32,19 @@ export class EventRelay implements Relay {
 
   /**
    * @param open what an endpoint's payloads become
+   * @param receiptedOf what the receipt is over of a payload; null for one that is nothing of the answer
    * @param send sends one payload on to the client
    */
   constructor(
     open: (endpoint: Endpoint, emit: (payload: string) => void) => EventStream,
-    send: (payload: string) => void,
+    receiptedOf: (payload: string) => string | null,
+    send: (payload: string, receipted: string | null) => void,
   ) {
     this.#open = open;
     this.#emit = (payload) => {
-      this.#sent += 1;
-      send(payload);
+      const receipted = receiptedOf(payload);
+      if (receipted !== null) this.#sent += 1;
+      send(payload, receipted);
     };
   }
 

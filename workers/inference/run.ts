@@ -8,6 +8,7 @@ import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
+import { receiptedEvent } from '#shared/receipts/response-events.ts';
 import { setMember } from '#shared/kernel/json-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
@@ -203,10 +204,15 @@ export class Run {
 
   #relay(): Relay {
     const { id, route, includeUsage, model } = this.#entry;
-    const send = (payload: string): void => this.#send(payload, relay);
+    const send = (payload: string, receipted?: string | null): void =>
+      this.#send(payload, relay, receipted);
     const object = route === 'completions' ? 'text_completion' : 'chat.completion.chunk';
     const relay: Relay = hasNamedEvents(route)
-      ? new EventRelay((endpoint, emit) => this.#events(endpoint, emit), send)
+      ? new EventRelay(
+          (endpoint, emit) => this.#events(endpoint, emit),
+          route === 'responses' ? receiptedEvent : (payload) => payload,
+          send,
+        )
       : new StreamRelay({ answerId: answerIdOf(route, id)!, includeUsage, model, object, send });
     return relay;
   }
@@ -237,10 +243,10 @@ export class Run {
     await this.#finishStream(relay);
   }
 
-  /** Passes one payload of a stream on to the client. */
-  #send(payload: string, relay: Relay): void {
+  /** Passes one payload of a stream on to the client. `receipted` is what the receipt is over of it, where that is not all. */
+  #send(payload: string, relay: Relay, receipted: string | null = payload): void {
     const frame = frameOf(payload, this.#entry.route);
-    this.#digest.update(payload);
+    if (receipted !== null) this.#digest.update(receipted);
     const isStep = this.#pace.send(frame.length);
     const chars = isStep ? this.#pace.sent : undefined;
     this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now(), chars);
@@ -285,7 +291,8 @@ export class Run {
   async #finishStream(relay: Relay): Promise<void> {
     const usage = await this.#usageOfStream(relay);
     const last = relay.finish(usage);
-    this.#digest.update(last);
+    const isResponse = this.#entry.route === 'responses';
+    this.#digest.update(isResponse ? (receiptedEvent(last) ?? '') : last);
     const spent = this.#named(this.#spent(usage), relay.upstreamAnswerId, relay.modelNamed);
     await this.#settlement.streamed(this.#frames, last, spent);
   }

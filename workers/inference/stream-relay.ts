@@ -22,7 +22,7 @@ export interface Relay {
   readonly upstreamAnswerId: string | undefined;
   /** The name that the upstream gives the model. */
   readonly modelNamed: string | undefined;
-  /** Payloads sent on so far. */
+  /** Payloads sent on so far, as far as the receipt is over them. */
   readonly sent: number;
   /** Tokens in them: as the upstream counts while it streams, or else a token for each payload that had text. */
   readonly sentTokens: number;

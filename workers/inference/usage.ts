@@ -14,7 +14,7 @@ import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import { type Prompt, promptsOf } from '#shared/screening/prompt.ts';
 import { hasMedia } from '#shared/screening/texts.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
-import { calledBy } from './responses/output.ts';
+import { calledBy, reasoningIn, textIn } from './responses/output.ts';
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */
 const TOKENS_MAX = 1_000_000_000;
@@ -137,11 +137,7 @@ export function textOfChoice(choice: unknown): string {
   if (typeof choice['text'] === 'string') return choice['text'];
   const part = choice['delta'] ?? choice['message'];
   if (!isObject(part)) return '';
-  let text = '';
-  for (const field of ['content', 'reasoning_content', 'reasoning', 'refusal']) {
-    const value = part[field];
-    if (typeof value === 'string') text += value;
-  }
+  let text = textIn(part, 'content') + reasoningIn(part) + textIn(part, 'refusal');
   const calls = part['tool_calls'];
   if (Array.isArray(calls)) for (const call of calls) text += textOfCall(call);
   return text;

@@ -28,8 +28,13 @@ export function admit(
     );
     const { admission, entry, headers } = judged;
     if (admission.verdict !== 'admitted')
-      return repeated(admission, exchange, headers, pinOf(request.resolution, entry.region));
+      return repeated(admission, exchange, {
+        limits: headers,
+        pin: pinOf(request.resolution, entry.region),
+        model: entry.model,
+      });
     exchange.admitted(entry, admission.laneEntryId);
-    return { exchange, entry, run: entry, stored: false, headers };
+    const names = { requestId: entry.id, startedAt: entry.startedAt, model: entry.model };
+    return { exchange, entry, run: entry, names, stored: false, headers };
   });
 }

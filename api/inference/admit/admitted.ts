@@ -1,3 +1,4 @@
+import type { ResponseNames } from '#shared/dialects/response-object.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission } from '#shared/lanes/redis/admission.ts';
@@ -12,6 +13,8 @@ export interface Admitted {
   readonly entry: Readonly<UnroutedEntry>;
   /** The entry that is on a lane; null when an identical request is there, or was. */
   readonly run: Readonly<InferenceEntry> | null;
+  /** What its answer is known by, or that of the identical one. */
+  readonly names: Readonly<ResponseNames>;
   /** The answer is stored already. */
   readonly stored: boolean;
   /** Headers of the answer that are known now; the exchange knows the region, which may change. */
@@ -22,8 +25,11 @@ export interface Admitted {
 export function repeated(
   admission: Exclude<Admission, { verdict: 'admitted' }>,
   exchange: Exchange,
-  limits: Readonly<Record<string, string>>,
-  pin: string | null,
+  {
+    limits,
+    pin,
+    model,
+  }: { limits: Readonly<Record<string, string>>; pin: string | null; model: string },
 ): Admitted {
   const { verdict } = admission;
   if (verdict === 'recorded' || verdict === 'arrived')
@@ -35,6 +41,9 @@ export function repeated(
     'x-receipt-id': receiptIdOf(admission.requestId),
   };
   const stored = verdict === 'replay';
-  exchange.joined(stored ? null : admission.requestId);
-  return { exchange, entry: exchange.entry, run: null, stored, headers };
+  const { requestId } = admission;
+  exchange.joined(stored ? null : requestId);
+  const { entry } = exchange;
+  const names = { requestId, startedAt: entry.startedAt, model };
+  return { exchange, entry, run: null, names, stored, headers };
 }

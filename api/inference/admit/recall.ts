@@ -19,7 +19,7 @@ export interface RecallDeps extends AskDeps {
  */
 export function recall(
   deps: RecallDeps,
-  { entry, fingerprint }: Unrouted,
+  { entry, fingerprint, asked: { model } }: Unrouted,
   { limits, keyLimit }: Credential,
 ): Promise<Admitted | null> {
   const { claim } = entry;
@@ -29,6 +29,6 @@ export function recall(
     const found = await ask(deps, () => deps.admissions.recall(request));
     if (found === null) return null;
     const headers = limitHeaders(limits.requestsPerDay, found, entry.startedAt);
-    return repeated(found, exchange, headers, null);
+    return repeated(found, exchange, { limits: headers, pin: null, model });
   });
 }

@@ -9,6 +9,7 @@ import {
 } from '#shared/lanes/messages.ts';
 import type { Place } from '#shared/lanes/redis/hand-on.ts';
 import { startSaltedDigest } from '#shared/receipts/digest.ts';
+import { receiptedEvent } from '#shared/receipts/response-events.ts';
 import type { UnroutedEntry } from '../read.ts';
 
 export interface LanePlace {
@@ -256,8 +257,15 @@ function afterReceiptOfAnother(before: ExchangeState, delivery: number, receipt:
 }
 
 /** Whether a receipt is of an answer of which the client has seen nothing yet. */
-function isOf(receipt: string, payload: string, { salt }: Pick<UnroutedEntry, 'salt'>): boolean {
-  const digest = startSaltedDigest(salt).update(payload).end();
+function isOf(
+  receipt: string,
+  payload: string,
+  { salt, route, stream }: Pick<UnroutedEntry, 'salt' | 'route' | 'stream'>,
+): boolean {
+  const receipted = route === 'responses' && stream ? receiptedEvent(payload) : payload;
+  const digest = startSaltedDigest(salt)
+    .update(receipted ?? '')
+    .end();
   return receipt.includes(multihashOf(digest, 'responseDigest'));
 }
 

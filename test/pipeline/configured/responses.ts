@@ -6,6 +6,7 @@ import { digestOf, expectSigned, idOf, type Receipt } from '#test/support/receip
 import type { ResponsesUpstream } from '#test/support/responses-upstream.ts';
 import type { System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+import codex from '#test/fixtures/clients/codex-0.171.0.json' with { type: 'json' };
 import { MODELS } from './catalogue.ts';
 
 const CHAT = MODELS.chat;
@@ -42,6 +43,12 @@ const framesOf = (text: string): { event: string; data: string }[] =>
       const [event, ...data] = frame.split('\n');
       return { event: event!.slice(7), data: data.map((line) => line.slice(6)).join('\n') };
     });
+
+/** What the digest of a receipt is over: what announces the response, and numbers, are not of it. */
+const receiptedIn = (frames: readonly { event: string; data: string }[]): string[] =>
+  frames
+    .filter(({ event }) => !/^response\.(created|queued|in_progress)$/.test(event))
+    .map(({ data }) => data.replace(/,"sequence_number":\d+/, ''));
 
 /** Responses of OpenAI's interface, of a server that speaks them and of one that speaks chat completions. */
 export function responses(system: () => System, upstream: ResponsesUpstream): void {
@@ -128,7 +135,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         outcome: 'complete',
         outputTokens: last.response.usage!.output_tokens,
       });
-      const sent = frames.map(({ data }) => data);
+      const sent = receiptedIn(frames);
       sent.push(sent.pop()!.replace(/,"receipt":\{.*$/, '}'));
       expect(credentialSubject.responseDigest).toBe(digestOf(last.receipt, sent.join('')));
     });
@@ -194,7 +201,41 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
     });
   });
 
+  it('Codex’s first request is answered by servers of both kinds, and only one of them gets tools that it runs', async () => {
+    const asked = { ...codex, max_output_tokens: 20 };
+    const last = (await eventsOf({ ...asked, model: CHAT })).at(-1)!;
+    expect(last).toMatchObject({
+      response: { metadata: { ignored_tools: 'tool_search,web_search' } },
+    });
+    expect((await eventsOf({ ...asked, model: NATIVE })).at(-1)).toMatchObject({
+      type: 'response.completed',
+    });
+    const { body } = upstream.requests.at(-1)!;
+    expect(body).toEqual({ ...asked, model: 'gpt-of-the-upstream' });
+  });
+
   describe('a response of a server that speaks chat completions', () => {
+    it('calls a tool of a namespace by the names that its caller has, and goes on with what it returned', async () => {
+      const space = { type: 'namespace', name: 'sky', description: 'Sky.', tools: [WEATHER] };
+      const body = asks({ tools: [space], tool_choice: 'required', max_output_tokens: 100 });
+      const { output } = await create(body);
+      const call = output.find(({ type }) => type === 'function_call');
+      expect(call).toMatchObject({ namespace: 'sky', name: 'get_weather' });
+      const { call_id } = call as OpenAI.Responses.ResponseFunctionToolCall;
+      const next = await create({
+        ...body,
+        tool_choice: 'auto',
+        input: [
+          { role: 'user', content: INPUT },
+          { type: 'item_reference', id: 'rs_1' },
+          { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+          ...output,
+          { type: 'function_call_output', call_id, output: 'Rain.' },
+        ],
+      });
+      expect(['completed', 'incomplete']).toContain(next.status);
+    });
+
     it('calls a function, streamed and not, and goes on with what it returned', async () => {
       const body = asks({ tools: [WEATHER], tool_choice: 'required', max_output_tokens: 100 });
       const { output } = await create(body);
@@ -255,7 +296,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       });
     });
 
-    it('that breaks off in mid-stream ends with a numbered error event, by which the SDK throws', async () => {
+    it('that breaks off in mid-stream ends with the failure of the response, by which the SDK throws', async () => {
       const body = asks({
         sandbox_fault: 'cut=reset; cut-after=4',
         max_output_tokens: 60,
@@ -269,11 +310,17 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       const frames = framesOf(await response.text());
       const events = frames.map(({ data }) => JSON.parse(data) as ResponseStreamEvent);
       expect(events.map(({ sequence_number: at }) => at)).toEqual(events.map((_, i) => i));
-      expect(events.at(-1)).toMatchObject({ type: 'error', code: 'upstream_error' });
+      expect(events.at(-1)).toMatchObject({
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'upstream_error' } },
+      });
       const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
       expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
-      const sent = frames.slice(0, -1).map(({ data }) => data);
-      expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent.join('')));
+      const sent = receiptedIn(frames.slice(0, -1));
+      expect(receipt.credentialSubject).toMatchObject({
+        responseDigest: digestOf(receipt, sent.join('')),
+        relayedPayloads: sent.length,
+      });
       await expect(eventsOf(body)).rejects.toThrow();
     });
 
@@ -304,10 +351,8 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         [{ truncation: 'auto' }, 'invalid_truncation', 'truncation'],
         [{ n: 2 }, 'invalid_n', 'n'],
         [{ n: [1] }, 'invalid_n', 'n'],
-        [{ tools: [{ type: 'web_search' }] }, 'invalid_tools', 'tools[0].type'],
-        [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'invalid_input', 'input[0]'],
-        [{ input: [{ id: 'msg_1' }] }, 'invalid_input', 'input[0]'],
-        [{ input: [{ type: 'computer_call', id: 'x' }] }, 'invalid_input', 'input[0].type'],
+        [{ tools: [{ type: 'function' }] }, 'invalid_tools', 'tools[0].name'],
+        [{ input: [{ type: 'prophecy', id: 'x' }] }, 'invalid_input', 'input[0].type'],
         [
           { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] },
           'invalid_input',
@@ -364,7 +409,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
     });
 
     it.each(['cut', 'failed'] as const)(
-      'that is %s in mid-stream is truncated, and its last event an error',
+      'that is %s in mid-stream is truncated, and its last event says that it failed',
       async (kind) => {
         upstream.behaviour = { kind, after: 12 };
         const body = JSON.stringify(asks({ model: NATIVE, stream: true }));
@@ -372,7 +417,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         const events = framesOf(await response.text()).map(
           ({ data }) => JSON.parse(data) as ResponseStreamEvent,
         );
-        expect(events.at(-1)).toMatchObject({ type: 'error', sequence_number: 12 });
+        expect(events.at(-1)).toMatchObject({ type: 'response.failed', sequence_number: 12 });
         const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
         expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
       },

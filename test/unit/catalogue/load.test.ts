@@ -57,6 +57,13 @@ describe('a good catalogue', () => {
     expect([taken('    developer_role: false'), taken('')]).toEqual([false, undefined]);
   });
 
+  it('says whether an upstream takes back what a model thought, where the file does', () => {
+    const taken = (line: string) =>
+      parse(changed('    regions: [eu-west, eu-north]', `    regions: [eu-west]\n${line}`))
+        .catalogue.endpoints[0]?.reasoningContent;
+    expect([taken('    reasoning_content: true'), taken('')]).toEqual([true, undefined]);
+  });
+
   it('says in which header an upstream is told the request id, if in any', () => {
     const headers = (text: string) =>
       parse(

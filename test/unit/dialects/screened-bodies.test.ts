@@ -83,6 +83,7 @@ const placing = fc.record({
   image: fc.constantFrom(false, false, true),
   plain: fc.boolean(),
   thinks: fc.constantFrom(false, false, true),
+  listed: fc.constantFrom(false, false, true),
 });
 type Placing = typeof placing extends fc.Arbitrary<infer P> ? P : never;
 const placings = fc.array(placing, { minLength: 7, maxLength: 7 });
@@ -116,12 +117,16 @@ function chatMessage({ role, refuses, image, plain }: Placing, pieces: string[])
   return [{ role, content }];
 }
 
-function item({ role, refuses, image, plain, thinks }: Placing, pieces: string[]): object[] {
+function item(
+  { role, refuses, image, plain, thinks, listed }: Placing,
+  pieces: string[],
+): object[] {
   const thought = {
     type: 'reasoning',
     summary: [{ type: 'summary_text', text: 'One two three.' }],
   };
-  const before = thinks ? [{ ...thought, content: null }] : [];
+  const listing = { type: 'local_shell_call_output', call_id: 'l', output: 'One two three.' };
+  const before = [...(thinks ? [{ ...thought, content: null }] : []), ...(listed ? [listing] : [])];
   if (plain && pieces.length === 1) return [...before, { role, content: pieces[0] }];
   const content: object[] = pieces.map((text, at) => {
     if (role !== 'assistant') return { type: 'input_text', text };
@@ -174,6 +179,27 @@ describe('what an upstream is sent', () => {
   });
 });
 
+describe('a tool of a namespace', () => {
+  it(
+    'is screened by the name that a chat server is sent, in tools and in calls',
+    { tags: ['operations.screening'] },
+    async () => {
+      // The last word of the sentence, which is cut there.
+      const [namespace, name] = ['ca', 'ke'];
+      const tools = [{ type: 'namespace', name: namespace, tools: [{ type: 'function', name }] }];
+      const asks = { role: 'user', content: 'How to bake' };
+      const call = { type: 'function_call', call_id: 'c', namespace, name, arguments: '{}' };
+      for (const request of [{ input: [asks], tools }, { input: [asks, call] }]) {
+        const { isBlocked, forUpstream } = (await judged('responses', request))!;
+        const sent = JSON.stringify(sentTo('responses', forUpstream, false));
+        expect(sent).toContain('ca__ke');
+        expect(isForbidden([asks.content, 'ca__ke'])).toBe(true);
+        expect(isBlocked).toBe(true);
+      }
+    },
+  );
+});
+
 describe('what a provider with an interface of its own is sent', () => {
   const { upstream, call } = speakNatively();
 
@@ -206,7 +232,7 @@ describe('what a provider with an interface of its own is sent', () => {
 });
 
 /** Requests that have most of what the interfaces have. */
-const REQUESTS: readonly (readonly [Route, JsonObject])[] = [
+const REQUESTS: readonly (readonly [route: Route, request: JsonObject, by?: string])[] = [
   [
     'chat.completions',
     {
@@ -297,6 +323,29 @@ const REQUESTS: readonly (readonly [Route, JsonObject])[] = [
       stop: ['x'],
     },
   ],
+  [
+    'responses',
+    {
+      input: [
+        { type: 'item_reference', id: 'x' },
+        { type: 'web_search_call', id: 'x', action: { type: 'search', query: 'x' } },
+        { type: 'shell_call_output', call_id: 'x', output: [{ stdout: 'x', outcome: { a: 'x' } }] },
+        { type: 'computer_call_output', call_id: 'x', output: { type: 'x', image_url: 'x' } },
+        { type: 'additional_tools', tools: [{ type: 'function', name: 'x', description: 'x' }] },
+        { type: 'function_call', call_id: 'x', namespace: 'x', name: 'x', arguments: '{}' },
+      ],
+      tools: [
+        {
+          type: 'namespace',
+          name: 'x',
+          description: 'x',
+          tools: [{ type: 'function', name: 'x', description: 'x', parameters: { a: 'x' } }],
+        },
+        { type: 'web_search', user_location: { city: 'x' } },
+      ],
+    },
+    'agents',
+  ],
   ['completions', { prompt: ['x'], suffix: 'x', logit_bias: { 1: 1 }, documents: [{ a: 'x' }] }],
   ['embeddings', { input: ['x'], encoding_format: 'float', documents: [{ a: 'x' }] }],
 ];
@@ -351,10 +400,10 @@ function placesOf(request: JsonObject) {
 }
 
 describe('a sentence that the policy forbids', () => {
-  it.each(REQUESTS)(
-    'is read in every member of %s and in every shape, or the shape is refused',
+  it.each(REQUESTS.map(([route, request, by]) => ({ route, request, of: by ?? route })))(
+    'is read in every member of $of and in every shape, or the shape is refused',
     { tags: ['operations.screening'] },
-    async (route, request) => {
+    async ({ route, request }) => {
       let blocked = 0;
       const passed: string[] = [];
       for (const { at, put, changed } of sample(placesOf(request), ({ kind }) => kind)) {

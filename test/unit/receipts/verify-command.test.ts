@@ -51,6 +51,7 @@ function receiptOf({
   answer: string;
   request: string;
   relayedPayloads?: number;
+  route?: 'responses';
 }): string {
   const { salt } = full.record;
   const responseDigest = requestDigest(salt, Buffer.from(answer));
@@ -423,6 +424,47 @@ describe('the answer and the request beside a receipt', () => {
       expect(await code(saved.replace('Blau', 'Grün'))).toMatchObject({ reason: 'answer_differs' });
       expect(await code(`data: {"choices":[]}${end}${end}${saved}`)).toMatchObject({ exit: 1 });
     }
+  });
+
+  it('a saved stream of a response is compared without what announces it, and without numbers', async () => {
+    const event = (type: string, at: number, more: object) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: at, ...more })}\n\n`;
+    const said = { delta: 'Blau', nested: { sequence_number: 7 } };
+    const [delta, done] = [
+      JSON.stringify({ type: 'response.output_text.delta', ...said }),
+      JSON.stringify({ type: 'response.completed', response: { status: 'completed' } }),
+    ];
+    const receipt = receiptOf({ answer: delta + done, request: asked, route: 'responses' });
+    const response = { status: 'completed' };
+    const announced = event('response.created', 0, { response: {} });
+    const alive = (at: number) => event('response.in_progress', at, { response: {} });
+    const stream = (...announcements: string[]) =>
+      [
+        ...announcements,
+        event('response.output_text.delta', announcements.length, said),
+        alive(announcements.length + 1),
+        event('response.completed', announcements.length + 2, {
+          response,
+          receipt: JSON.parse(receipt) as object,
+        }),
+      ].join('');
+    for (const saved of [
+      stream(announced, alive(1)),
+      stream(announced, alive(1), alive(2), alive(3)),
+    ]) {
+      expect(await code(saved)).toMatchObject({ answer: 'same' });
+      expect(await code(saved.replace('Blau', 'Grün'))).toMatchObject({ answer: 'differs' });
+      expect(await code(saved.replace(':7}', ':8}'))).toMatchObject({ answer: 'differs' });
+    }
+    const broken = {
+      answer: delta,
+      request: asked,
+      relayedPayloads: 1,
+      route: 'responses' as const,
+    };
+    const uncarried = stream(announced, alive(1)).replace(/,"receipt":.*$/m, '}');
+    const file = save('stream.txt', uncarried);
+    expect(await code(receiptOf(broken), '--answer', file)).toMatchObject({ answer: 'begins' });
   });
 
   it('a saved stream that goes on after the word that ends it is another', async () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts';
+import { isAnnouncement } from '#shared/receipts/response-events.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import type { OurNames } from '../our-names.ts';
@@ -11,12 +12,6 @@ import { readUsage } from '../usage.ts';
 import type { EventStream } from '../event-relay.ts';
 import { responseUsage, type ResponseWriterOptions } from './response-writer.ts';
 
-/** Events that come before anything of the answer: until another one, the call may be made again. */
-const ANNOUNCEMENTS: ReadonlySet<unknown> = new Set([
-  'response.created',
-  'response.queued',
-  'response.in_progress',
-]);
 /** Events that end a response which its server has finished. */
 export const ENDINGS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
 /** What a server calls a response that is whole: as far as it was to go. */
@@ -24,7 +19,7 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
 
 /** Whether this event begins an answer, so that its client has seen something of it. */
 export function beginsResponse({ type }: JsonObject): boolean {
-  return typeof type === 'string' && type.startsWith('response.') && !ANNOUNCEMENTS.has(type);
+  return typeof type === 'string' && type.startsWith('response.') && !isAnnouncement(type);
 }
 
 /** The words of a response that failed, or of the event that says so, in the shape of an error; undefined when it did not. */
@@ -143,7 +138,8 @@ export class NativeStream implements EventStream {
         return false;
       }
     }
-    if (ANNOUNCEMENTS.has(type) && this.#announced !== null) {
+    // Until another event comes, the call may be made again.
+    if (isAnnouncement(type) && this.#announced !== null) {
       this.#announced.push(text);
       return false;
     }

@@ -17,6 +17,7 @@ export function itemIdOf(kind: ItemKind, requestId: string, index: number): stri
 }
 
 export const reasoningPart = (text: string): JsonObject => ({ type: 'reasoning_text', text });
+export const summaryPart = (text: string): JsonObject => ({ type: 'summary_text', text });
 export const refusalPart = (refusal: string): JsonObject => ({ type: 'refusal', refusal });
 export const textPart = (text: string, logprobs: readonly unknown[]): JsonObject => ({
   type: 'output_text',
@@ -25,9 +26,16 @@ export const textPart = (text: string, logprobs: readonly unknown[]): JsonObject
   logprobs,
 });
 
-/** The reasoning in a message or a delta, under either of its names. */
+/** What servers call what a model thinks, in a message or a delta; some have it under several of these names. */
+const REASONING_NAMES = ['reasoning_content', 'reasoning', 'thinking'] as const;
+
+/** The reasoning in a message or a delta. */
 export function reasoningIn(part: JsonObject): string {
-  return textOf(part['reasoning_content'] ?? part['reasoning']) ?? '';
+  for (const name of REASONING_NAMES) {
+    const text = textOf(part[name]);
+    if (text !== undefined && text !== '') return text;
+  }
+  return '';
 }
 
 export function textIn(part: JsonObject, field: 'content' | 'refusal'): string {

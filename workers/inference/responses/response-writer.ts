@@ -1,4 +1,5 @@
-import { answerIdOf } from '#shared/kernel/answer-ids.ts';
+import { emptyResponse, type ResponseNames } from '#shared/dialects/response-object.ts';
+import { type ChatTools, chatToolsOf } from '#shared/dialects/response-tools.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { GrowingText } from '../growing-text.ts';
 import type { AnswerWriter } from '../translated-stream.ts';
@@ -13,25 +14,21 @@ import {
   reasoningIn,
   reasoningPart,
   refusalPart,
+  summaryPart,
   textIn,
   textPart,
 } from './output.ts';
 
-export interface ResponseWriterOptions {
+export interface ResponseWriterOptions extends ResponseNames {
   /** The request as its caller sent it: much of it is repeated in the answer. */
   body: string;
-  requestId: string;
-  /** Epoch milliseconds. */
-  startedAt: number;
-  /** The model's id in the catalogue. */
-  model: string;
   /** Takes each event of a stream as JSON text; without it nothing is streamed. */
   emit?: (payload: string) => void;
 }
 
-/** A part of an item: text that grows. */
+/** A part of an item: text that grows. Parts of the kind `reasoning_summary_text` stand in its `summary`. */
 interface Part {
-  kind: 'reasoning_text' | 'output_text' | 'refusal';
+  kind: 'reasoning_text' | 'reasoning_summary_text' | 'output_text' | 'refusal';
   text: GrowingText;
   logprobs: unknown[];
 }
@@ -43,6 +40,7 @@ interface Item {
   parts: Part[];
   callId: string;
   name: string;
+  namespace?: string | undefined;
   /** Arguments of a function, input of a custom tool. */
   input: GrowingText;
   isDone: boolean;
@@ -62,6 +60,9 @@ interface Unnamed {
 export class ResponseWriter implements AnswerWriter {
   readonly #options: ResponseWriterOptions;
   readonly #request: JsonObject;
+  readonly #tools: ChatTools;
+  /** Callers who ask for a summary read no other reasoning, and no chat server summarises. */
+  readonly #reasoningKind: 'reasoning_text' | 'reasoning_summary_text';
   readonly #items: Item[] = [];
   /** Calls by their index in the chunks of the stream. */
   readonly #calls = new Map<number, Item | Unnamed>();
@@ -72,6 +73,10 @@ export class ResponseWriter implements AnswerWriter {
   constructor(options: ResponseWriterOptions) {
     this.#options = options;
     this.#request = JSON.parse(options.body) as JsonObject;
+    this.#tools = chatToolsOf(this.#request);
+    const { reasoning } = this.#request;
+    const isSummary = isObject(reasoning) && (reasoning['summary'] ?? 'none') !== 'none';
+    this.#reasoningKind = isSummary ? 'reasoning_summary_text' : 'reasoning_text';
   }
 
   begin(): void {
@@ -109,7 +114,7 @@ export class ResponseWriter implements AnswerWriter {
 
   #takeSaid(said: JsonObject, logprobs: readonly unknown[]): void {
     const reasoning = reasoningIn(said);
-    if (reasoning !== '') this.#say('reasoning', 'reasoning_text', reasoning, []);
+    if (reasoning !== '') this.#say('reasoning', this.#reasoningKind, reasoning, []);
     const text = textIn(said, 'content');
     if (text !== '') this.#say('message', 'output_text', text, logprobs);
     const refusal = textIn(said, 'refusal');
@@ -133,7 +138,7 @@ export class ResponseWriter implements AnswerWriter {
       if (part !== undefined) this.#donePart(item, part);
       part = { kind: partKind, text: new GrowingText(), logprobs: [] };
       item.parts.push(part);
-      this.#emit('response.content_part.added', { ...placeOf(item), part: partOf(part) });
+      this.#emit(`response.${partEventOf(part)}.added`, { ...placeOf(item), part: partOf(part) });
     }
     if (text === '') return;
     part.text.add(text);
@@ -155,14 +160,20 @@ export class ResponseWriter implements AnswerWriter {
       this.#calls.set(key, unnamed);
       return;
     }
-    const item = this.#openCall(kind, unnamed.callId, name);
+    const called = this.#tools.callerNameOf(name);
+    const item = this.#openCall(kind, unnamed.callId, called.name, called.namespace);
     this.#calls.set(key, item);
     this.#addInput(item, String(unnamed.input));
   }
 
-  #openCall(kind: 'function_call' | 'custom_tool_call', callId: string, name: string): Item {
+  #openCall(
+    kind: 'function_call' | 'custom_tool_call',
+    callId: string,
+    name: string,
+    namespace?: string,
+  ): Item {
     this.#endSpeaking();
-    return this.#open(kind, callId, name);
+    return this.#open(kind, callId, name, namespace);
   }
 
   #addInput(item: Item, delta: string): void {
@@ -171,7 +182,7 @@ export class ResponseWriter implements AnswerWriter {
     this.#emit(`${INPUT_EVENTS[item.kind]}.delta`, { ...whereIs(item), delta });
   }
 
-  #open(kind: ItemKind, callId = '', name = ''): Item {
+  #open(kind: ItemKind, callId = '', name = '', namespace?: string): Item {
     const index = this.#items.length;
     const id = itemIdOf(kind, this.#options.requestId, index);
     const item: Item = {
@@ -181,6 +192,7 @@ export class ResponseWriter implements AnswerWriter {
       parts: [],
       callId: callId === '' ? `call_${id}` : callId,
       name,
+      namespace,
       input: new GrowingText(),
       isDone: false,
     };
@@ -230,7 +242,7 @@ export class ResponseWriter implements AnswerWriter {
           ? { text, logprobs }
           : { text };
     this.#emit(`response.${kind}.done`, { ...place, ...whole });
-    this.#emit('response.content_part.done', { ...place, part: partOf(part) });
+    this.#emit(`response.${partEventOf(part)}.done`, { ...place, part: partOf(part) });
   }
 
   #emit(type: string, fields: JsonObject): void {
@@ -244,42 +256,9 @@ export class ResponseWriter implements AnswerWriter {
     return event;
   }
 
-  /** The response so far, without its output. What was not set is as OpenAI has it, or null. */
+  /** The response so far, without its output. */
   #response(status: string): JsonObject {
-    const { requestId, startedAt, model } = this.#options;
-    const asked = (name: string, otherwise: unknown = null): unknown =>
-      this.#request[name] ?? otherwise;
-    return {
-      id: answerIdOf('responses', requestId),
-      object: 'response',
-      created_at: Math.floor(startedAt / 1_000),
-      status,
-      background: false,
-      error: null,
-      incomplete_details: null,
-      instructions: asked('instructions'),
-      max_output_tokens: asked('max_output_tokens'),
-      max_tool_calls: asked('max_tool_calls'),
-      metadata: asked('metadata', {}),
-      model,
-      output: [],
-      parallel_tool_calls: asked('parallel_tool_calls', true),
-      previous_response_id: null,
-      prompt_cache_key: asked('prompt_cache_key'),
-      reasoning: { effort: null, summary: null, ...(asked('reasoning', {}) as object) },
-      safety_identifier: asked('safety_identifier'),
-      service_tier: 'default',
-      store: false,
-      temperature: asked('temperature'),
-      text: { format: { type: 'text' }, ...present(asked('text', {}) as JsonObject) },
-      tool_choice: asked('tool_choice', 'auto'),
-      tools: (asked('tools', []) as JsonObject[]).map(toolEcho),
-      top_logprobs: asked('top_logprobs', 0),
-      top_p: asked('top_p'),
-      truncation: 'disabled',
-      usage: null,
-      user: asked('user'),
-    };
+    return emptyResponse(this.#options, status, this.#request, this.#tools);
   }
 }
 
@@ -311,26 +290,33 @@ export function responseUsage(usage: Usage | UnknownUsage, reasoningTokens = 0):
   };
 }
 
-/** Strict clients want both of these on every function. */
-function toolEcho(tool: JsonObject): JsonObject {
-  return tool['type'] === 'function' ? { parameters: null, strict: null, ...tool } : tool;
-}
-
 type Status = 'in_progress' | 'completed' | 'incomplete';
 
-function itemOf({ kind, id, parts, callId, name, input: given }: Item, status: Status): JsonObject {
-  const content = parts.map(partOf);
-  const input = String(given);
-  if (kind === 'reasoning') return { id, type: kind, summary: [], content, status };
+function itemOf(item: Item, status: Status): JsonObject {
+  const { kind, id, parts, callId, name, namespace, input: given } = item;
+  const partsOf = (isSummary: boolean) =>
+    parts.filter((part) => (part.kind === SUMMARY) === isSummary).map(partOf);
+  const content = partsOf(false);
+  if (kind === 'reasoning') return { id, type: kind, summary: partsOf(true), content, status };
   if (kind === 'message') return { id, type: kind, status, role: 'assistant', content };
+  const input = String(given);
   const called = kind === 'function_call' ? { arguments: input } : { input };
-  return { id, type: kind, status, call_id: callId, name, ...called };
+  const inside = namespace === undefined ? {} : { namespace };
+  return { id, type: kind, status, call_id: callId, ...inside, name, ...called };
 }
 
 function partOf({ kind, text: said, logprobs }: Part): JsonObject {
   const text = String(said);
   if (kind === 'reasoning_text') return reasoningPart(text);
+  if (kind === SUMMARY) return summaryPart(text);
   return kind === 'refusal' ? refusalPart(text) : textPart(text, logprobs);
+}
+
+const SUMMARY = 'reasoning_summary_text';
+
+/** What events of a part are called beside those of its text. */
+function partEventOf({ kind }: Part): string {
+  return kind === SUMMARY ? 'reasoning_summary_part' : 'content_part';
 }
 
 function whereIs({ id, index }: Item): JsonObject {
@@ -338,9 +324,7 @@ function whereIs({ id, index }: Item): JsonObject {
 }
 
 function placeOf(item: Item): JsonObject {
-  return { ...whereIs(item), content_index: Math.max(0, item.parts.length - 1) };
-}
-
-function present(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null));
+  const { parts } = item;
+  const index = parts.at(-1)?.kind === SUMMARY ? 'summary_index' : 'content_index';
+  return { ...whereIs(item), [index]: Math.max(0, parts.length - 1) };
 }

@@ -306,11 +306,17 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       gate = promise;
       return resolve;
     },
-    /** Sends a chat request through the process. */
-    ask: ({ stream = false, body = {}, idempotencyKey, route }: Asked = {}) => {
+    /** Sends a request through the process, for a chat where it does not say. */
+    ask: ({
+      route = 'chat.completions',
+      stream = false,
+      body = {},
+      idempotencyKey,
+    }: Asked = {}) => {
+      const said = { messages: [{ role: 'user', content: 'hello' }] };
       const text = JSON.stringify({
         model: 'both',
-        messages: [{ role: 'user', content: 'hello' }],
+        ...(route === 'responses' ? { input: 'hello' } : said),
         ...(stream ? { stream } : {}),
         ...body,
       });
@@ -323,12 +329,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         authenticateAgain: () => credential,
       } as unknown as FastifyRequest;
       const reply = new ReplyDouble(request);
-      const handled = handle(
-        deps,
-        route ?? 'chat.completions',
-        request,
-        reply as unknown as FastifyReply,
-      );
+      const handled = handle(deps, route, request, reply as unknown as FastifyReply);
       // A test may let it fail before it looks.
       handled.catch(() => {});
       return { request, reply, raw: reply.raw, handled };

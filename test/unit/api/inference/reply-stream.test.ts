@@ -226,6 +226,92 @@ describe('silence (failure case 7)', () => {
   });
 });
 
+describe('silence in a stream of a response', () => {
+  const eventOf = (type: string, at: number, more: object = {}) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: at, ...more })}\n\n`;
+  const BEGINNING = eventOf('response.created', 0) + eventOf('response.in_progress', 1);
+  const LAST = JSON.stringify({ type: 'response.completed', sequence_number: 3, response: {} });
+  const delta = (at: number) => eventOf('response.output_text.delta', at, { delta: '\n\nHi' });
+  const openResponse = (edge = openEdge(), asked: Parameters<typeof edge.ask>[0] = {}) =>
+    open(edge, { route: 'responses', ...asked });
+  const typesIn = (written: readonly string[]) =>
+    [...written.join('').matchAll(/^data: (.*)$/gm)].map(([, data]) => {
+      const { type, sequence_number: at } = JSON.parse(data!) as Record<string, unknown>;
+      return `${String(at)} ${String(type).replace('response.', '')}`;
+    });
+  const ALIVE = ['0 created', '1 in_progress', '2 in_progress', '3 in_progress'];
+
+  it(
+    'has an event every 10 s, and goes on with the numbers, announced once',
+    { tags: ['clients.silence'] },
+    async () => {
+      const { raw, hear } = await openResponse();
+      await vi.advanceTimersByTimeAsync(9_999);
+      expect(raw.head).toBeUndefined();
+      await vi.advanceTimersByTimeAsync(20_001);
+      expect(raw.head?.status).toBe(200);
+      expect(typesIn(raw.written)).toEqual(ALIVE);
+      expect(raw.written.join('')).toContain('"status":"in_progress"');
+      hear({ kind: 'frames' }, BEGINNING + delta(2));
+      expect(raw.written.at(-1)).toBe(delta(4));
+      await vi.advanceTimersByTimeAsync(10_000);
+      hear({ kind: 'last', seq: 2 }, LAST);
+      hear({ kind: 'receipt' }, RECEIPT);
+      expect(typesIn(raw.written)).toEqual([
+        ...ALIVE,
+        '4 output_text.delta',
+        '5 in_progress',
+        '6 completed',
+      ]);
+      expect(raw.written.at(-1)).toContain(`"receipt":${RECEIPT}`);
+      expect(raw.ended).toBe(true);
+    },
+  );
+
+  it('leaves a stream as its worker wrote it where there is none', async () => {
+    const { raw, hear } = await openResponse();
+    const frames = [BEGINNING, delta(2)];
+    for (const [at, text] of frames.entries()) {
+      hear({ kind: 'frames', seq: at + 1 }, text);
+      await vi.advanceTimersByTimeAsync(9_000);
+    }
+    expect(raw.written).toEqual(frames);
+  });
+
+  it('ends by the failure of a response where nothing comes of it, with the reason', async () => {
+    const { raw, hear } = await openResponse();
+    await vi.advanceTimersByTimeAsync(30_000);
+    hear(FAILURE);
+    expect(typesIn(raw.written)).toEqual([...ALIVE, '4 failed']);
+    const { code, message } = FAILURE.error;
+    const last = /^data: (.*)$/m.exec(raw.written.at(-1)!)![1]!;
+    expect(JSON.parse(last)).toMatchObject({
+      response: { status: 'failed', error: { code, message } },
+      error: { code, message },
+    });
+  });
+
+  it('is no reason to commit the status of one that fails before', async () => {
+    const { raw, hear } = await openResponse();
+    await vi.advanceTimersByTimeAsync(9_999);
+    hear(FAILURE);
+    expect(raw.head?.status).toBe(502);
+  });
+
+  it('of an identical request is told by the id of the first, whose stored events go on from there', async () => {
+    const receipt = '{"credentialSubject":{"region":"north"}}';
+    const stored = { answer: { frames: BEGINNING + delta(2), last: LAST }, receipt };
+    const edge = openEdge({ readClaim: () => Promise.resolve(stored) });
+    edge.willSay(same('wait'));
+    const { raw, hear } = await openResponse(edge, { idempotencyKey: 'k' });
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(raw.written.join('')).toContain('"id":"resp_01HZX3V9M6K2J8Q4T5W7Y9FRST"');
+    hear({ kind: 'settled' });
+    await turn();
+    expect(typesIn(raw.written)).toEqual([...ALIVE, '4 output_text.delta', '5 completed']);
+  });
+});
+
 describe('a stream that fails', () => {
   it('a stream that fails before its first byte is an ordinary error answer with the limits, and without a receipt', async () => {
     const { raw, hear, happened } = await open();

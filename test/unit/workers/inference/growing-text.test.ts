@@ -33,6 +33,7 @@ function responseRelay(): EventRelay {
   };
   const relay = new EventRelay(
     ({ energy }, emit) => new TranslatedStream(new ResponseWriter({ ...options, emit }), energy),
+    (payload) => payload,
     () => {},
   );
   relay.readFrom(endpoint('e', ['eu']));

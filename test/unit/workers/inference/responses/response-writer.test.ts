@@ -19,10 +19,11 @@ const OPTIONS = { body: '{}', requestId: 'req_01', startedAt: 1_000, model: 'm' 
 const USAGE: Usage = { inputTokens: 5, cachedInputTokens: 1, outputTokens: 7, source: 'upstream' };
 
 /** What a stream of these deltas becomes. */
-function eventsOf(deltas: readonly Json[], reason = 'stop'): Event[] {
+function eventsOf(deltas: readonly Json[], reason = 'stop', request: Json = {}): Event[] {
   const events: Event[] = [];
   const emit = (text: string): void => void events.push(JSON.parse(text) as Event);
-  const stream = new TranslatedStream(new ResponseWriter({ ...OPTIONS, emit }), undefined);
+  const body = JSON.stringify(request);
+  const stream = new TranslatedStream(new ResponseWriter({ ...OPTIONS, body, emit }), undefined);
   const chunks = [...deltas.map((delta) => ({ delta })), { delta: {}, finish_reason: reason }];
   for (const choice of chunks) stream.accept('', { choices: [{ index: 0, ...choice }] });
   emit(stream.finish(USAGE));
@@ -34,7 +35,9 @@ const word = fc.string({ minLength: 1, maxLength: 8 });
 const anyDelta = fc.oneof(
   word.map((content): Json => ({ content })),
   word.map((refusal): Json => ({ refusal })),
-  word.map((text): Json => ({ reasoning_content: text })),
+  fc
+    .tuple(word, fc.constantFrom('reasoning_content', 'reasoning', 'thinking'))
+    .map(([text, name]): Json => ({ [name]: text })),
   fc.tuple(fc.nat(2), fc.boolean(), word).map(([index, isNamed, text]): Json => {
     const called = { ...(isNamed ? { name: `f${index}` } : {}), arguments: `-${text}` };
     return { tool_calls: [{ index, function: called }] };
@@ -45,8 +48,9 @@ const anyDelta = fc.oneof(
 describe('the events of a response that is written from chunks', () => {
   it('are numbered without a gap, open before they speak, close once, and add up to the response', () => {
     fc.assert(
-      fc.property(fc.array(anyDelta, { maxLength: 12 }), (deltas) => {
-        const events = eventsOf(deltas);
+      fc.property(fc.array(anyDelta, { maxLength: 12 }), fc.boolean(), (deltas, isSummary) => {
+        const reasoning = isSummary ? { summary: 'auto' } : {};
+        const events = eventsOf(deltas, 'stop', { reasoning });
         expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
         const open = new Set<number>();
         const closed = new Map<number, Json>();
@@ -67,7 +71,9 @@ describe('the events of a response that is written from chunks', () => {
           [...closed].toSorted(([a], [b]) => a - b).map(([, one]) => one),
         );
         for (const item of response!.output) {
-          const parts = (item['content'] ?? []) as { text?: string; refusal?: string }[];
+          const parts = ['summary', 'content'].flatMap(
+            (member) => (item[member] ?? []) as { text?: string; refusal?: string }[],
+          );
           const whole =
             (item['arguments'] as string | undefined) ??
             parts.map(({ text, refusal }) => text ?? refusal).join('');
@@ -75,7 +81,9 @@ describe('the events of a response that is written from chunks', () => {
         }
         // And nothing that was generated is lost.
         const sent = deltas.map(
-          (delta) => delta['content'] ?? delta['refusal'] ?? delta['reasoning_content'] ?? '',
+          (delta) =>
+            Object.entries(delta).find(([name]) => name !== 'tool_calls' && name !== 'role')?.[1] ??
+            '',
         );
         const calls = deltas.flatMap(
           (delta) => (delta['tool_calls'] ?? []) as { function: Json }[],
@@ -84,6 +92,64 @@ describe('the events of a response that is written from chunks', () => {
         expect([...spoken.values()].join('').length).toBe(chars);
       }),
     );
+  });
+
+  it('tell what a model thinks as its summary where the request asks for one, and else in full', () => {
+    const said = [{ thinking: 'Hm.' }, { content: 'Ja.' }];
+    const typesOf = (request: Json) =>
+      eventsOf(said, 'stop', request)
+        .filter(
+          ({ output_index: at, type }) => at === 0 && !type.startsWith('response.output_item'),
+        )
+        .map(({ type }) => type);
+    expect(typesOf({ reasoning: { summary: 'auto' } })).toEqual([
+      'response.reasoning_summary_part.added',
+      'response.reasoning_summary_text.delta',
+      'response.reasoning_summary_text.done',
+      'response.reasoning_summary_part.done',
+    ]);
+    expect(typesOf({ reasoning: { effort: 'low' } })).toEqual([
+      'response.content_part.added',
+      'response.reasoning_text.delta',
+      'response.reasoning_text.done',
+      'response.content_part.done',
+    ]);
+    const last = eventsOf(said, 'stop', { reasoning: { summary: 'auto' } }).at(-1)!;
+    expect(last.response!.output[0]).toMatchObject({
+      summary: [{ type: 'summary_text', text: 'Hm.' }],
+      content: [],
+    });
+  });
+
+  it('call a tool of a namespace by the names that its caller has for it', () => {
+    const tool = { type: 'function', name: 'sail', parameters: {} };
+    const request = { tools: [{ type: 'namespace', name: 'sea', description: '', tools: [tool] }] };
+    const pieces = [
+      { tool_calls: [{ index: 0, id: 'call_1', function: { name: 'sea__sail', arguments: '{' } }] },
+      { tool_calls: [{ index: 0, function: { arguments: '}' } }] },
+    ];
+    const events = eventsOf(pieces, 'tool_calls', request);
+    const called = { type: 'function_call', namespace: 'sea', name: 'sail', call_id: 'call_1' };
+    for (const type of ['added', 'done'])
+      expect(events.find((event) => event.type === `response.output_item.${type}`)).toMatchObject({
+        item: called,
+      });
+    expect(events.at(-1)!.response!.output).toEqual([
+      expect.objectContaining({ ...called, arguments: '{}' }),
+    ]);
+  });
+
+  it('name the types of tools that their server was not given, in the metadata of the answer', () => {
+    const tools = [{ type: 'web_search' }, { type: 'function', name: 'f' }, { type: 'mcp' }];
+    const request = { tools, tool_choice: { type: 'web_search' }, metadata: { team: 'harbour' } };
+    const events = eventsOf([{ content: 'Ja.' }], 'stop', request);
+    for (const event of [events[0]!, events.at(-1)!])
+      expect(event.response).toMatchObject({
+        metadata: { team: 'harbour', ignored_tools: 'web_search,mcp' },
+        tool_choice: 'auto',
+      });
+    const none = eventsOf([{ content: 'Ja.' }], 'stop', { tools: tools.slice(1, 2) });
+    expect(none.at(-1)!.response!['metadata']).toEqual({});
   });
 
   it('end in the response that a whole answer is', () => {

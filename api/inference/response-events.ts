@@ -1,0 +1,83 @@
+import { emptyResponse, type ResponseNames } from '#shared/dialects/response-object.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
+import { frameOf } from '#shared/kernel/event-stream.ts';
+import { memberText, setMember } from '#shared/kernel/json-text.ts';
+import { isAnnouncement } from '#shared/receipts/response-events.ts';
+import { envelopeOf } from '#api/plugins/error-envelope.ts';
+import type { StreamDialect } from './stream-dialects.ts';
+
+const EVENT = 'event: ';
+const DATA = 'data: ';
+
+/**
+ * The events of one response as its client gets them. Those of the pipeline pass as they are, until one had to say that the
+ * response is still being made: from then on they are numbered anew, and announce it no more.
+ */
+export class ResponseEvents implements StreamDialect {
+  /** Clients of responses count events alone, and some give up on a stream that has none for a quarter of a minute. */
+  readonly silenceMs = 10_000;
+  /** The last event says by its name that it is the last. */
+  readonly end = '';
+  readonly #names: ResponseNames;
+  #sent = 0;
+  #hasAdded = false;
+
+  constructor(names: ResponseNames) {
+    this.#names = names;
+  }
+
+  /** Frames that say that the response is still being made. */
+  alive(): string {
+    this.#hasAdded = true;
+    const response = emptyResponse(this.#names, 'in_progress');
+    const created = this.#sent === 0 ? this.#frame('response.created', { response }) : '';
+    return created + this.#frame('response.in_progress', { response });
+  }
+
+  /** Frames of the pipeline, whole ones. */
+  frames(text: string): string {
+    if (!this.#hasAdded) {
+      this.#count(text);
+      return text;
+    }
+    return text
+      .split('\n\n')
+      .filter((frame) => frame !== '')
+      .map((frame) => this.#renumbered(frame))
+      .join('');
+  }
+
+  /** The last payload of the pipeline. */
+  last(payload: string): string {
+    if (!this.#hasAdded) return payload;
+    return setMember(payload, 'sequence_number', String(this.#sent));
+  }
+
+  /** A last frame that says why there is no more, with the member `error` beside it, by which SDKs throw. */
+  failed(fault: Fault): string {
+    const { error } = envelopeOf(fault);
+    const { code, message } = error;
+    const response = { ...emptyResponse(this.#names, 'failed'), error: { code, message } };
+    return this.#frame('response.failed', { response, error });
+  }
+
+  #frame(type: string, fields: object): string {
+    const payload = JSON.stringify({ type, sequence_number: this.#sent, ...fields });
+    this.#sent += 1;
+    return frameOf(payload, 'responses');
+  }
+
+  #renumbered(frame: string): string {
+    const lines = frame.split('\n').filter((line) => line.startsWith(DATA));
+    const payload = lines.map((line) => line.slice(DATA.length)).join('\n');
+    if (isAnnouncement(JSON.parse(memberText(payload, 'type') ?? 'null'))) return '';
+    const numbered = setMember(payload, 'sequence_number', String(this.#sent));
+    this.#sent += 1;
+    return frameOf(numbered, 'responses');
+  }
+
+  #count(text: string): void {
+    for (let at = text.indexOf(EVENT); at !== -1; at = text.indexOf(EVENT, at + 1))
+      if (at === 0 || text[at - 1] === '\n') this.#sent += 1;
+  }
+}

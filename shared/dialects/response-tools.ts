@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
+
+/**
+ * The tools of a request for a response, at a server of chat completions: its caller runs functions and custom tools, and
+ * those of a namespace are functions of a longer name. What the server would have to run by itself is left out.
+ */
+export interface ChatTools {
+  /** What the server gets, each with the name that it is to be called by there. */
+  readonly tools: readonly { readonly name: string; readonly tool: JsonObject }[];
+  /** Which of them may be called, in the words of responses; undefined where that is not said. */
+  readonly choice: unknown;
+  /** The types that were left out, in the order in which they came. */
+  readonly ignored: readonly string[];
+  /** The name at the server of a tool that its caller knows by these names. */
+  readonly nameOf: (name: unknown, namespace?: unknown) => unknown;
+  /** What the caller knows a tool by that the server calls by this name. */
+  readonly callerNameOf: (name: string) => { readonly name: string; readonly namespace?: string };
+}
+
+/** Between a namespace and a name: chat servers take letters, digits, `_` and `-`. */
+const SEPARATOR = '__';
+/** OpenAI's bound of a name, which chat servers have as well. */
+const NAME_CHARS_MAX = 64;
+const HASH_CHARS = 8;
+/** OpenAI's bound of a value of `metadata`. */
+const METADATA_VALUE_CHARS_MAX = 512;
+
+/** Whether a caller runs tools of this type. */
+function isCallers(type: unknown): boolean {
+  return type === 'function' || type === 'custom';
+}
+
+/** The member of `metadata` in which an answer names the types of tools that were left out of its request. */
+export const IGNORED_TOOLS = 'ignored_tools';
+
+/** Reads the tools of a validated request. */
+export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): ChatTools {
+  const added = listOf(input).filter(
+    (item) => isObject(item) && item['type'] === 'additional_tools',
+  );
+  const given = [tools, ...added.map((item) => (item as JsonObject)['tools'])]
+    .flatMap(listOf)
+    .filter(isObject);
+  const chatNames = new Map<string, string>();
+  const callerNames = new Map<string, { name: string; namespace?: string }>();
+  const taken: { name: string; tool: JsonObject }[] = [];
+  const ignored = new Set<string>();
+  const names = new Set(given.map(({ type, name }) => (isCallers(type) ? name : undefined)));
+  for (const tool of given) {
+    if (isCallers(tool['type'])) taken.push({ name: String(tool['name']), tool });
+    else if (tool['type'] !== 'namespace') ignored.add(String(tool['type']));
+    else
+      for (const one of listOf(tool['tools']).filter(isObject)) {
+        const [name, namespace] = [String(one['name']), String(tool['name'])];
+        const joined = joinedName(namespace, name);
+        const free = names.has(joined) ? shortened(joined, `${namespace}\n${name}`) : joined;
+        names.add(free);
+        chatNames.set(`${namespace}\n${name}`, free);
+        callerNames.set(free, { name, namespace });
+        taken.push({ name: free, tool: one });
+      }
+  }
+  const isDeclared = (name: unknown): boolean => taken.some((one) => one.name === name);
+  const nameOf = (name: unknown, namespace?: unknown): unknown => {
+    if (typeof name !== 'string') return name;
+    if (typeof namespace !== 'string' || namespace === '') {
+      // A choice has no member for the namespace.
+      const inside = isDeclared(name)
+        ? undefined
+        : Array.from(callerNames).find(([, one]) => one.name === name);
+      return inside?.[0] ?? name;
+    }
+    return chatNames.get(`${namespace}\n${name}`) ?? joinedName(namespace, name);
+  };
+  return {
+    tools: taken,
+    choice: choiceAmong(taken.length, ignored.size, choice),
+    ignored: [...ignored],
+    nameOf,
+    callerNameOf: (name) => callerNames.get(name) ?? { name },
+  };
+}
+
+/** The names of what was left out, as a value of `metadata`. */
+export function namedIgnored(ignored: readonly string[]): string {
+  let named = '';
+  for (const type of ignored) {
+    const next = named === '' ? type : `${named},${type}`;
+    if (next.length > METADATA_VALUE_CHARS_MAX) break;
+    named = next;
+  }
+  return named;
+}
+
+function joinedName(namespace: string, name: string): string {
+  const between = namespace.endsWith(SEPARATOR) ? '' : SEPARATOR;
+  const joined = `${namespace}${between}${name}`;
+  const spelt = joined.replaceAll(/[^\w-]/g, '_');
+  return spelt.length > NAME_CHARS_MAX ? shortened(spelt, joined) : spelt;
+}
+
+/** Told apart by a hash, so that a call in a later request has the same name. */
+function shortened(name: string, whole: string): string {
+  const hash = createHash('sha256').update(whole).digest('hex').slice(0, HASH_CHARS);
+  return `${name.slice(0, NAME_CHARS_MAX - HASH_CHARS - 1)}_${hash}`;
+}
+
+/** A choice of what was left out is a free one. */
+function choiceAmong(left: number, ignored: number, choice: unknown): unknown {
+  if (ignored > 0 && left === 0) return 'none';
+  if (choice == null) return undefined;
+  if (!isObject(choice) || isCallers(choice['type'])) return choice;
+  if (choice['type'] !== 'allowed_tools') return 'auto';
+  const tools = listOf(choice['tools']).filter(isObject);
+  const allowed = tools.filter(({ type }) => isCallers(type) || type === 'namespace');
+  if (allowed.length === 0) return 'auto';
+  return allowed.length === tools.length ? choice : { ...choice, tools: allowed };
+}
+
+/** The names at the server of the tools of a choice, a namespace standing for all that it has. */
+export function allowedIn(
+  choice: JsonObject,
+  { tools, nameOf, callerNameOf }: ChatTools,
+): JsonObject[] {
+  return listOf(choice['tools'])
+    .filter(isObject)
+    .flatMap(({ type, name, namespace }) =>
+      type === 'namespace'
+        ? tools
+            .filter((one) => callerNameOf(one.name).namespace === name)
+            .map((one) => ({ type: textOf(one.tool['type']), name: one.name }))
+        : [{ type, name: nameOf(name, namespace) }],
+    );
+}

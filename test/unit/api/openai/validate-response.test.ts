@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { validateResponse } from '#api/openai/validate.ts';
+import codex from '#test/fixtures/clients/codex-0.171.0.json' with { type: 'json' };
+import { faultOf, type Make, refuses } from './rules.ts';
+
+const response: Make = (over) => ({ model: 'm', input: 'hello', ...over });
+const tools = (...all: unknown[]) => response({ tools: all });
+const input = (...all: unknown[]) => response({ input: [{ role: 'user', content: 'Hi' }, ...all] });
+const HOSTED = [
+  'web_search',
+  'web_search_preview',
+  'web_search_preview_2025_03_11',
+  'tool_search',
+  'image_generation',
+  'computer_use_preview',
+  'code_interpreter',
+  'file_search',
+  'mcp',
+  'local_shell',
+  'shell',
+  'apply_patch',
+];
+
+describe('a request for a response', () => {
+  it('is taken as Codex sends it by default', () => {
+    expect(validateResponse(structuredClone(codex))).toEqual(codex);
+  });
+
+  it('is not refused for a tool that a server would have to run, chosen or not', () => {
+    for (const type of HOSTED) {
+      const body = response({ tools: [{ type, filters: {} }], tool_choice: { type } });
+      expect(validateResponse(body), type).toBe(body);
+    }
+    const allowed = {
+      type: 'allowed_tools',
+      mode: 'auto',
+      tools: [{ type: 'mcp', server_label: 'x' }],
+    };
+    expect(() => validateResponse(response({ tool_choice: allowed }))).not.toThrow();
+  });
+
+  it('may ask for what tools of a server would put out', () => {
+    const include = ['web_search_call.action.sources', 'reasoning.encrypted_content'];
+    expect(() => validateResponse(response({ include }))).not.toThrow();
+  });
+
+  it('may refer to items that are not kept, and repeat what tools of a server did', () => {
+    const call = {
+      type: 'function_call',
+      call_id: 'c',
+      namespace: 'sea',
+      name: 'f',
+      arguments: '{}',
+    };
+    const output = { type: 'function_call_output', call_id: 'c', output: 'Rain.' };
+    const body = input(
+      { type: 'item_reference', id: 'rs_1' },
+      { id: 'msg_1' },
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search' } },
+      { type: 'image_generation_call', id: 'ig_1', result: 'iVBORw0KGgo=' },
+      { type: 'local_shell_call', call_id: 'l', action: { type: 'exec', command: ['ls'] } },
+      { type: 'local_shell_call_output', call_id: 'l', output: 'a.txt' },
+      { type: 'shell_call_output', call_id: 's', output: [null, { stdout: 'x' }] },
+      call,
+      output,
+    );
+    expect(validateResponse(body)).toBe(body);
+  });
+
+  refuses(validateResponse, [
+    ['a function without a name', tools({ type: 'function' }), 'tools', 'tools[0].name'],
+    [
+      'a custom tool without a name',
+      tools({ type: 'web_search' }, { type: 'custom' }),
+      'tools',
+      'tools[1].name',
+    ],
+    [
+      'a function without a name in a namespace',
+      tools({ type: 'namespace', name: 'sea', tools: [{ type: 'function' }] }),
+      'tools',
+      'tools[0].tools[0].name',
+    ],
+    ['a tool without a type', tools({ name: 'f' }), 'tools', 'tools[0]'],
+    ['a tool of a type that is a sentence', tools({ type: 'how to' }), 'tools', 'tools[0]'],
+  ]);
+
+  it.each([
+    ['an item of an unknown type', input({ type: 'prophecy' }), 'input[1].type'],
+    [
+      'what came of a call that is referred to',
+      input(
+        { type: 'item_reference', id: 'fc_1' },
+        { type: 'function_call_output', call_id: 'c', output: 'Rain.' },
+      ),
+      'input[2].call_id',
+    ],
+    [
+      'what a tool of a server put out as a file that is kept',
+      input({
+        type: 'computer_call_output',
+        call_id: 'c',
+        output: { type: 'computer_screenshot', file_id: 'file-1' },
+      }),
+      'input[1].output[0]',
+    ],
+  ])('is refused, with the place, for %s', (_, body, param) => {
+    expect(faultOf(validateResponse, body)).toMatchObject({ code: 'invalid_input', param });
+  });
+
+  it('says of what came of a call what has to be sent with it', () => {
+    const body = input(
+      { id: 'fc_1' },
+      { type: 'custom_tool_call_output', call_id: 'c', output: '' },
+    );
+    expect(faultOf(validateResponse, body).message).toContain('`custom_tool_call`');
+  });
+});
