@@ -60,7 +60,7 @@ export function describeOperation(declared: DeclaredOperation, components: Compo
       ),
       ...refusalsOf(errorsOf(declared, body !== undefined), parameterRefusals(declared), {
         components,
-        isInference: schema.rawBody !== undefined,
+        isInference: declared.isInference,
         isOfMessages: isOfMessages(declared.url),
       }),
     },

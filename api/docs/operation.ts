@@ -109,6 +109,8 @@ export interface DeclaredOperation {
   url: string;
   scope: RouteScope;
   asksNoStore: boolean;
+  /** It reaches a model, and is counted at admission. */
+  isInference: boolean;
   schema: FastifySchema & Required<Pick<FastifySchema, (typeof DEMANDED)[number]>>;
 }
 
@@ -136,6 +138,7 @@ export function collectOperations(app: FastifyInstance): readonly DeclaredOperat
         url,
         scope,
         asksNoStore: config?.asksNoStore === true,
+        isInference: schema?.rawBody !== undefined && config?.bucket === undefined,
         schema: schema as DeclaredOperation['schema'],
       });
     }
