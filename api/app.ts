@@ -52,6 +52,7 @@ import { notFoundPage } from '#api/front/not-found-page.ts';
 import { receiptInBrowser } from '#api/front/receipt-door.ts';
 import { type FrontOptions, frontRoutes } from '#api/front/routes.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
+import { healthRoutes, isHealthCheck } from '#api/routes/health.ts';
 import { inferenceRoutes } from '#api/routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from '#api/routes/keys.ts';
 import { ledgerRoutes, type LedgerRoutesOptions } from '#api/routes/ledger.ts';
@@ -166,6 +167,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   refuseBeforeRouting(app, {
     addresses,
     trustedProxies,
+    isFree: isHealthCheck,
     organisationOf: (request) => ownerOfKey(request, options.authenticate.credentials),
     requests: new RequestsOfCallers(),
     refuse: (request, fault) => {
@@ -224,6 +226,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   parseJson(app);
   const operations = collectOperations(app);
   await app.register(async (v1) => addRoutes(v1, options, unread), { prefix: '/v1' });
+  await app.register(healthRoutes);
   await app.register(publicDocumentRoutes, options.publicDocuments);
   await app.register(verifierRoutes, options.verifier);
   await app.register(receiptAddressRoutes, {
@@ -244,6 +247,7 @@ async function addRoutes(
   options: AppOptions,
   unread: UnreadAnswers,
 ): Promise<void> {
+  await v1.register(healthRoutes);
   await v1.register(inferenceRoutes, { ...options.inference, unread });
   await v1.register(messageRoutes, { ...options.inference, unread });
   await v1.register(modelRoutes, options.models);

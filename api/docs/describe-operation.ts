@@ -99,7 +99,7 @@ const OF_BODIES = [
 
 /** The codes that an operation can answer with; those that follow from what it is come first. */
 function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly DocumentedCode[] {
-  const { scope, asksNoStore, schema } = declared;
+  const { scope, asksNoStore, isCounted, schema } = declared;
   const ofParameters = declaredParameters(declared).map(([name]) => codeOfParameter(name));
   const keyed: DocumentedCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
   return [
@@ -107,7 +107,7 @@ function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly Docum
     ...(scope === 'public' || scope === 'any' ? [] : ['insufficient_scope' as const]),
     ...(hasBody ? OF_BODIES : []),
     'invalid_url',
-    'requests_per_second_exceeded',
+    ...(isCounted ? (['requests_per_second_exceeded'] as const) : []),
     ...(hasBody || scope !== 'public' || !asksNoStore ? (['dispatch_unavailable'] as const) : []),
     ...ofParameters.filter((code) => isDocumented(code)),
     ...(schema.errors ?? []),

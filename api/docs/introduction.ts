@@ -107,6 +107,7 @@ What a request costs:
 | keys, exports, recalculations | 1, of a bucket of ${CHANGES.requestsPerSecond} a second and ${CHANGES.burst} at once | nothing | nothing |
 | revoking a key | 1, of such a bucket that nothing else empties | nothing | nothing |
 | without a good key, or for what needs none | 1, and 1 more for each ${BYTES_OF_ANSWER / 1_024} KiB of a public answer or a page, of a bucket of your address | nothing | nothing |
+| \`GET /health\` | nothing | nothing | nothing |
 
 Other limits: a body has at most ${count(Math.floor(bodyBytesMax / 1_048_576))} MiB, ${count(SMALL_BODY_BYTES / 1_024)} KiB where it is not for a model, ${count(CONTAINERS_MAX)} objects and arrays, and ${count(VALUES_MAX)} values. A request is given up after ${count(DEADLINE_MS / 60_000)} minutes. ${count(WAITERS_MAX)} identical requests wait for one answer. An embeddings request asks for at most ${count(EMBEDDED_VALUES_MAX)} values. ${count(EXPORTS_UNDER_WAY_MAX)} exports are under way at once, and a pack is kept for ${count(PACK_KEPT_S / 86_400)} days. An organisation has at most ${count(ACTIVE_KEYS_MAX)} active keys. What is on its way at once is bounded as well, for a key, an organisation and the process: then the answer is 429 or 503 with a second to wait.
 

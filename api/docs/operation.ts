@@ -98,7 +98,8 @@ export const TAGS = {
   Usage: 'What your organisation has used, and its footprint.',
   Keys: 'API keys and the audit log. These need an administrator’s key.',
   Account: 'Your account.',
-  Public: 'What anyone may read in order to check a receipt. No key.',
+  Public:
+    'What anyone may read: whether the service answers, and what receipts are checked with. No key.',
 } as const;
 type Tag = keyof typeof TAGS;
 
@@ -111,6 +112,8 @@ export interface DeclaredOperation {
   asksNoStore: boolean;
   /** It reaches a model, and is counted at admission. */
   isInference: boolean;
+  /** Whether a rate counts it. */
+  isCounted: boolean;
   schema: FastifySchema & Required<Pick<FastifySchema, (typeof DEMANDED)[number]>>;
 }
 
@@ -139,6 +142,7 @@ export function collectOperations(app: FastifyInstance): readonly DeclaredOperat
         scope,
         asksNoStore: config?.asksNoStore === true,
         isInference: schema?.rawBody !== undefined && config?.bucket === undefined,
+        isCounted: config?.bucket !== 'none',
         schema: schema as DeclaredOperation['schema'],
       });
     }

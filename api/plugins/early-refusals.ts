@@ -13,6 +13,8 @@ import type { RequestsOfCallers } from './requests-of-callers.ts';
 export interface EarlyRefusalsOptions {
   addresses: Pick<Addresses, 'waitOf'>;
   trustedProxies: readonly string[];
+  /** Whether a request counts under no rate. */
+  isFree: (request: IncomingMessage) => boolean;
   /** Whose key a request shows, where it is known to be good: such a one is held up by nothing that its address did. */
   organisationOf: (request: IncomingMessage) => string | undefined;
   requests: Pick<RequestsOfCallers, 'take'>;
@@ -35,6 +37,7 @@ export function refuseBeforeRouting(
   {
     addresses,
     trustedProxies,
+    isFree,
     organisationOf,
     requests,
     refuse,
@@ -46,6 +49,7 @@ export function refuseBeforeRouting(
   const isProxy = proxyTest(trustedProxies);
   const isRevocation = revocationTest(app);
   takeBeforeRouting(app, (request, response) => {
+    if (isFree(request)) return false;
     const address = proxyAddr(request, isTrusted);
     const network = callerNetwork(address);
     const orgId = organisationOf(request);

@@ -29,8 +29,8 @@ declare module 'fastify' {
     arrivedAt: number;
   }
   interface FastifyContextConfig {
-    /** The bucket that the requests of a route are taken from, where it is not that of all such requests. */
-    bucket?: 'reads' | 'revocations';
+    /** The bucket that the requests of a route are taken from, where it is not that of all such requests; or that there is none. */
+    bucket?: 'reads' | 'revocations' | 'none';
   }
 }
 
@@ -41,7 +41,14 @@ export interface RatesOptions {
 }
 
 /** What a request is counted with. */
-export type RateClass = 'inference' | 'reads' | 'changes' | 'revocations' | 'address' | 'session';
+export type RateClass =
+  | 'inference'
+  | 'reads'
+  | 'changes'
+  | 'revocations'
+  | 'address'
+  | 'session'
+  | 'none';
 
 /** Inference has its own limits, at admission. */
 export function rateClassOf(
@@ -137,7 +144,7 @@ export class Organisations {
   ): Refusal | undefined | Promise<Refusal | undefined> {
     const kind = classOf(request);
     if (kind === 'inference') return this.#refusals.refusalOf(request);
-    if (kind === 'address' || kind === 'session') return undefined;
+    if (kind === 'address' || kind === 'session' || kind === 'none') return undefined;
     return this.#takeFrom(kind, request, reply);
   }
 

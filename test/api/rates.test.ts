@@ -11,7 +11,7 @@ import { BYTES_OF_ANSWER, limitAddresses, rateClassOf } from '#api/plugins/rates
 import { Fault } from '#shared/kernel/errors.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { generateKey } from '#shared/keys/format.ts';
-import { buildTestApp, type TestAppParts } from '#test/support/app.ts';
+import { buildTestApp, NO_DATABASE, type TestAppParts } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 import { ask as askOnWire, expectRefusal } from '#test/support/envelope.ts';
@@ -93,7 +93,7 @@ function kindOf(scope: string, method: string, { operationId, tags }: Listed['op
 
 describe('every route', () => {
   it(
-    'every route of the description is under a limit: inference at admission, reads, changes and revocations of an organisation at what it has negotiated, the rest by address',
+    'every route of the description but the look at health is under a limit: inference at admission, reads, changes and revocations of an organisation at what it has negotiated, the rest by address',
     { tags: ['limits.every-route', 'limits.headers'] },
     async () => {
       const { payload } = await full.inject({ method: 'GET', url: '/openapi.json' });
@@ -103,7 +103,7 @@ describe('every route', () => {
         const scope = operation.security.length === 0 ? 'public' : 'key';
         const kind = kindOf(scope, method, operation);
         (table[kind] ??= []).push(operation.operationId);
-        if (kind === 'inference') continue;
+        if (kind === 'inference' || operation.operationId === 'retrieveHealth') continue;
         const bucket = operation.operationId === 'revokeKey' ? 'revocations' : kind;
         taken = [];
         const url = path.replaceAll(/\{[^}]+\}/g, 'x');
@@ -421,6 +421,34 @@ it(
     }
     const headers = { authorization: `Bearer ${key}` };
     expect((await wire('/v1/models', { headers })).status).toBe(200);
+  },
+);
+
+it(
+  'a look at health is answered without a key and a store, also where its address is over its rate, and counts for nothing',
+  { tags: ['limits.health'] },
+  async () => {
+    const app = await buildTestApp(NO_DATABASE, {
+      perAddress: { requestsPerSecond: 0.001, burst: 1 },
+    });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const looks = async (): Promise<void> => {
+      for (const path of ['/health', '/v1/health']) {
+        for (const init of [{}, { headers: { authorization: 'Bearer none' } }]) {
+          const { status, text } = await askOnWire(origin + path, init);
+          expect([status, text]).toEqual([200, '{"status":"ok"}']);
+        }
+        const head = await askOnWire(origin + path, { method: 'HEAD' });
+        expect([head.status, head.text]).toEqual([200, '']);
+      }
+    };
+    await looks();
+    expectRefusal(await askOnWire(`${origin}/nothing`), 'route_not_found');
+    expectRefusal(await askOnWire(`${origin}/nothing`), 'requests_per_second_exceeded');
+    await looks();
+    const posted = await askOnWire(`${origin}/health`, { method: 'POST' });
+    expectRefusal(posted, 'requests_per_second_exceeded');
   },
 );
 

@@ -73,7 +73,7 @@ describe('the description of the API', () => {
       const rows = text.split('\n').filter((line) => line.startsWith('| '));
       const costs = rows.slice(rows.findIndex((line) => line.startsWith('| request |')));
       // A kind of request that is counted has a row; one more is a row more.
-      expect(costs).toHaveLength(1 + 10);
+      expect(costs).toHaveLength(1 + 11);
       expect(text).toContain('at most 1 MiB, 64 KiB where it is not for a model');
       const leaked = text.slice(text.indexOf('## A leaked key'), text.indexOf('## Limits'));
       expect(leaked).toContain('support@docket.example');

@@ -52,6 +52,7 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
   refuseBeforeRouting(app, {
     addresses: { waitOf },
     trustedProxies: [PROXY],
+    isFree: () => false,
     organisationOf: ({ headers }) =>
       headers.authorization === 'Bearer good' ? 'org_1' : undefined,
     requests: new RequestsOfCallers(requestsMax),
