@@ -197,7 +197,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const refusals = new Refusals();
   const { buckets } = options;
   const organisations = new Organisations({ buckets, onError: events.storeFailed }, refusals);
+  const { publicUrl, supportEmail } = options.description;
   replyWithError(app, {
+    publicUrl,
     count: (request, reply, goOn) => (isOfAddress(request) ? goOn() : count(request, reply, goOn)),
     onInternalError: (error, request) => options.events.failedInside(error, request),
     onRefusal: (fault, request) => {
@@ -209,7 +211,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   drainUnreadBodies(app, drainage);
   answerHalfClosedClients(app);
   validateParameters(app);
-  const { supportEmail } = options.description;
   await app.register(authenticate, {
     ...options.authenticate,
     addresses,

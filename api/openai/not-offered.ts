@@ -26,6 +26,21 @@ const ELSEWHERE: readonly (readonly [path: string, what: string])[] = [
 const OFFERED =
   'POST /v1/chat/completions, /v1/responses, /v1/messages, /v1/completions and /v1/embeddings, and GET /v1/models; /docs has everything.';
 
+/** What programs send to behind their base URL, where that ends in no version. */
+const WITHOUT_VERSION =
+  /^\/(?:chat\/completions|completions|embeddings|responses|messages|models)(?:\/|$)/;
+const VERSION_TWICE = /^\/v1\/v1(?:\/|$)/;
+
+/** What is said of an address to which a wrong base URL leads; undefined for others. */
+export function wrongBase(url: string, publicUrl: string): string | undefined {
+  const path = url.split('?', 1)[0]!;
+  if (WITHOUT_VERSION.test(path))
+    return `The base URL lacks /v1: it is ${publicUrl}/v1. There is nothing at this address.`;
+  if (VERSION_TWICE.test(path))
+    return `This address has /v1 more than once. The base URL is ${publicUrl}/v1, or ${publicUrl} for a program that adds /v1 by itself.`;
+  return undefined;
+}
+
 /**
  * What is said of an address where nothing is, if OpenAI's interface has something there; undefined for others. The path
  * is not repeated but for the name that it begins with.

@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { Fault } from '#shared/kernel/errors.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
-import { notOffered } from '#api/openai/not-offered.ts';
+import { notOffered, wrongBase } from '#api/openai/not-offered.ts';
 import { errorBody, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
 import { PARAMETERS_MAX, placeBeyond } from './parameters.ts';
@@ -16,6 +16,8 @@ declare module 'fastify' {
 }
 
 export interface ReplyWithErrorOptions {
+  /** Where callers reach the service. */
+  publicUrl: string;
   /** Told of every error that is unforeseen, with its cause. */
   onInternalError: (error: unknown, request: FastifyRequest) => void;
   onRefusal: (fault: Fault, request: FastifyRequest) => void;
@@ -39,7 +41,9 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   const nothingHere = (request: FastifyRequest): Fault => {
     const allowed = methodsOf(request.url);
     if (allowed.length === 0)
-      return new Fault('route_not_found', { message: notOffered(request.url) });
+      return new Fault('route_not_found', {
+        message: wrongBase(request.url, options.publicUrl) ?? notOffered(request.url),
+      });
     return new Fault('method_not_allowed', {
       values: { method: request.method },
       headers: { allow: allowed.join(', ') },

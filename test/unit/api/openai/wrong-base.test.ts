@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
+import { expectRefusal } from '#test/support/envelope.ts';
+
+const app = await buildTestApp(NO_DATABASE);
+
+async function refusalOf(method: 'GET' | 'POST', url: string): Promise<string> {
+  const answer = await app.inject({ method, url });
+  const headers = new Headers(answer.headers as Record<string, string>);
+  const refused = { status: answer.statusCode, headers, text: answer.payload };
+  expectRefusal(refused, 'route_not_found');
+  return answer.json<{ error: { message: string } }>().error.message;
+}
+
+it.each([
+  ['POST', '/chat/completions'],
+  ['POST', '/chat/completions?beta=true'],
+  ['POST', '/completions'],
+  ['POST', '/embeddings'],
+  ['POST', '/responses'],
+  ['GET', '/responses/resp_1'],
+  ['POST', '/messages'],
+  ['POST', '/messages/count_tokens'],
+  ['GET', '/models'],
+  ['GET', '/models/meta/llama'],
+] as const)(
+  'a program whose base URL lacks the version is told the right one: %s %s',
+  { tags: ['errors.base-url'] },
+  async (method, url) => {
+    expect(await refusalOf(method, url)).toMatch(
+      /^The base URL lacks \/v1: it is https:\/\/gateway\.example\/v1\. /,
+    );
+  },
+);
+
+it.each([
+  ['POST', '/v1/v1/chat/completions'],
+  ['POST', '/v1/v1/messages'],
+  ['GET', '/v1/v1/models'],
+  ['GET', '/v1/v1'],
+  ['GET', '/v1/v1/v1/models'],
+] as const)(
+  'a program whose base URL has the version twice, or adds it by itself, is told the right one: %s %s',
+  { tags: ['errors.base-url'] },
+  async (method, url) => {
+    const message = await refusalOf(method, url);
+    expect(message).toContain('The base URL is https://gateway.example/v1, or ');
+    expect(message).toContain('https://gateway.example for a program that adds /v1 by itself.');
+  },
+);
+
+it.each(['/modelsx', '/v1/v1x', '/v1/models2', '/chat'])(
+  'an address to which no wrong base URL leads is no reason to speak of one: %s',
+  async (url) => {
+    expect(await refusalOf('GET', url)).toBe('There is nothing at this address.');
+  },
+);
