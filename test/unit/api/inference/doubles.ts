@@ -68,6 +68,7 @@ export const CREDENTIAL: Credential = {
   keyLimit: null,
   allowedRegions: null,
   allowedModels: null,
+  keepResponses: false,
 };
 
 /** The parts of a response that answers use, with what was written. */
