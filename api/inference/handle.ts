@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
@@ -9,6 +10,7 @@ import { type BodyReader, ReaderHere } from './body-reader.ts';
 import { admit, type AdmitDeps } from './admit/admit.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { recall, type RecallDeps } from './admit/recall.ts';
+import type { KeptResponses } from './kept/kept-responses.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import { type Routed, routed, type RouteDeps } from './route.ts';
 import { screened, type ScreenDeps } from './screen.ts';
@@ -32,6 +34,7 @@ export interface InferenceDeps
   extends ReadDeps, ReadPromptDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
   admissions: ScreenDeps['admissions'] & AdmitDeps['admissions'] & RecallDeps['admissions'];
   pendingReceipts: PendingReceipts;
+  kept: Pick<KeptResponses, 'conversation' | 'hold' | 'keep' | 'has'>;
   events: ApiEvents;
   largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;
   /** Bytes of bodies that are read on the event loop, by organisation. */
@@ -71,26 +74,41 @@ async function run(
   const { id, headers, credential } = request;
   const rawBody = bodyOf(request);
   const { length: bytes } = rawBody;
-  const isLarge =
-    bytes > LARGE_BYTES || (bytes > SMALL_BYTES && deps.readHere.take(credential.orgId, bytes) > 0);
+  const { orgId } = credential;
+  const isLarge = (size: number): boolean =>
+    size > LARGE_BYTES || (size > SMALL_BYTES && deps.readHere.take(orgId, size) > 0);
   deps.largeBodies.warmSoon();
-  const desk = isLarge ? await deps.largeBodies.enter(credential.orgId) : null;
-  const reader: BodyReader = desk ?? new ReaderHere(deps);
+  let desk = isLarge(bytes) ? await deps.largeBodies.enter(orgId) : null;
+  let reader: BodyReader = desk ?? new ReaderHere(deps);
   let chosen: Routed;
+  let keeps: boolean;
   let prompt: Read;
   try {
     // Its client may have left while it waited.
-    if (isLarge && reply.raw.destroyed) return null;
-    const reading = reader.read({ id, route, rawBody, headers, credential, now: deps.now() });
-    const unrouted = reading instanceof Promise ? await reading : reading;
+    if (desk !== null && reply.raw.destroyed) return null;
+    const raw = { id, route, rawBody, headers, credential, now: deps.now() };
+    const reading = reader.read(raw);
+    let unrouted = reading instanceof Promise ? await reading : reading;
     // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
       if (recalled !== null) {
         letGo(request);
-        return recalled;
+        return { ...recalled, mayBeKept: unrouted.keeps };
       }
     }
+    const { previous } = unrouted.entry;
+    if (previous !== undefined) {
+      const turns = await conversationOf(deps, orgId, previous);
+      if (desk === null && isLarge(turns.reduce((sum, { length }) => sum + length, bytes))) {
+        desk = await deps.largeBodies.enter(orgId);
+        reader = desk;
+        await reader.read(raw);
+      }
+      const asked = await reader.goOn(turns);
+      unrouted = { ...unrouted, asked: { ...asked, regionHeader: unrouted.asked.regionHeader } };
+    }
+    keeps = unrouted.keeps;
     chosen = routed(deps, unrouted, request.credential);
     const judging = reader.readPrompt(chosen.resolution.model);
     prompt = judging instanceof Promise ? await judging : judging;
@@ -99,10 +117,39 @@ async function run(
   }
   const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
-    return await admit(deps, allowed, prompt.forUpstream, await request.authenticateAgain());
+    const current = await request.authenticateAgain();
+    const admitted = await admit(deps, allowed, prompt.forUpstream, current);
+    return keeps ? withKeeping(deps, admitted, prompt.ownInput!, reply) : admitted;
   } finally {
     letGo(request);
   }
+}
+
+/** @throws Fault when it is not there */
+async function conversationOf(
+  { kept }: InferenceDeps,
+  orgId: string,
+  id: string,
+): Promise<string[]> {
+  const turns = await kept.conversation(orgId, id);
+  if (turns === null) throw new Fault('previous_response_not_found');
+  return turns;
+}
+
+/** A request whose response is to be kept: its input waits here for that, as long as there is a client for it. */
+function withKeeping(
+  { kept }: InferenceDeps,
+  admitted: Admitted,
+  input: string,
+  { raw }: FastifyReply,
+): Admitted {
+  if (admitted.run === null) return { ...admitted, mayBeKept: true };
+  const { orgId, id, previous = null } = admitted.run;
+  const keeping = { orgId, id: answerIdOf('responses', id)!, previous, input };
+  const release = raw.destroyed ? undefined : kept.hold(keeping);
+  if (release === undefined) return admitted;
+  raw.once('close', release);
+  return { ...admitted, keeping };
 }
 
 /** The request is in the pipeline, or refused: its answer may take minutes, and nothing needs its body. */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Route } from '#shared/kernel/inference.ts';
+import { memberText } from '#shared/kernel/json-text.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
@@ -15,6 +16,7 @@ import {
   validateResponse,
 } from '#api/openai/validate.ts';
 import { claimOf } from './idempotency.ts';
+import { withConversation } from './kept/conversation.ts';
 import { type Medium, mediaIn } from './modalities.ts';
 
 /** Ten minutes, as long as the SDKs wait for an answer. */
@@ -44,7 +46,7 @@ export interface RawRequest {
   route: Route;
   rawBody: Buffer;
   headers: IncomingHttpHeaders;
-  credential: Pick<Credential, 'orgId' | 'keyId'>;
+  credential: Pick<Credential, 'orgId' | 'keyId' | 'keepResponses'>;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -52,25 +54,29 @@ export interface RawRequest {
 /** The headers that `read` looks at. */
 export const HEADERS_READ = ['idempotency-key', 'traceparent', 'x-region'] as const;
 
+/** What a request asks to be routed by. */
+interface Asked {
+  model: string;
+  region?: string | null | undefined;
+  regionHeader?: string | undefined;
+  tier?: string | null | undefined;
+  n?: number | null | undefined;
+  bestOf?: number | null | undefined;
+  tools?: RouteRequest['tools'];
+  /** The kinds of media in its messages. */
+  media?: Medium[] | undefined;
+  embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
+}
+
 /** What is known of a request before it is routed. */
 export type UnroutedEntry = Omit<InferenceEntry, 'model' | 'region' | 'tier'>;
 
 /** What a request says of itself, without the parts that grow with its body. Nothing in it may change later. */
 export interface Unrouted {
   entry: UnroutedEntry;
-  /** What it asks to be routed by. */
-  asked: {
-    model: string;
-    region?: string | null | undefined;
-    regionHeader?: string | undefined;
-    tier?: string | null | undefined;
-    n?: number | null | undefined;
-    bestOf?: number | null | undefined;
-    tools?: RouteRequest['tools'];
-    /** The kinds of media in its messages. */
-    media?: Medium[] | undefined;
-    embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
-  };
+  asked: Asked;
+  /** Its response is to be kept, as far as it and its organisation have it. */
+  keeps: boolean;
   /** What identical requests have in common, with an Idempotency-Key (then `entry.claim` is set). */
   fingerprint?: string;
 }
@@ -80,6 +86,8 @@ export interface ParsedBody {
   route: Route;
   rawBody: Buffer;
   text: string;
+  /** The input of this request alone, where its response is to be kept. */
+  ownInput?: string;
   parsed: ChatRequest | CompletionRequest | EmbeddingRequest | ResponseRequest;
 }
 
@@ -89,10 +97,11 @@ export interface ParsedBody {
  */
 export function read(
   deps: ReadDeps,
-  { id, route, rawBody, headers, credential: { orgId, keyId }, now }: RawRequest,
+  { id, route, rawBody, headers, credential, now }: RawRequest,
 ): { unrouted: Unrouted; body: ParsedBody } {
-  const { text, value } = parseJsonBody(rawBody);
-  const parsed = VALIDATORS[route](value);
+  const { orgId, keyId, keepResponses } = credential;
+  const body = parsedBody(route, rawBody);
+  const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
   const regionHeader = headers['x-region'] as string | undefined;
@@ -123,22 +132,46 @@ export function read(
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
     entry.traceparent = traceparent;
-  const unrouted: Unrouted = {
-    entry,
-    asked: {
-      model: parsed.model,
-      region: parsed.region,
-      regionHeader,
-      tier: parsed.tier,
-      n: 'n' in parsed ? parsed.n : null,
-      bestOf: 'best_of' in parsed ? parsed.best_of : null,
-      tools: toolsOf(route, parsed),
-      media: mediaOf(route, parsed),
-      embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
-    },
-  };
+  const unrouted: Unrouted = { entry, asked: { ...askedOf(body), regionHeader }, keeps: false };
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
-  return { unrouted, body: { route, rawBody, text, parsed } };
+  if (route !== 'responses') return { unrouted, body };
+  const { store, previous_response_id: previous } = parsed as ResponseRequest;
+  unrouted.keeps = keepResponses && store !== false;
+  if (previous != null) entry.previous = previous;
+  if (unrouted.keeps) body.ownInput = memberText(body.text, 'input')!;
+  return { unrouted, body };
+}
+
+/**
+ * A request that has been read, with the conversation that it goes on from before its own input: all that is read of it from
+ * here on is of both.
+ * @throws Fault
+ */
+export function goOn(
+  { route, text, ownInput }: ParsedBody,
+  turns: readonly string[],
+): { asked: Asked; body: ParsedBody } {
+  const body = parsedBody(route, Buffer.from(withConversation(text, turns)));
+  if (ownInput !== undefined) body.ownInput = ownInput;
+  return { asked: askedOf(body), body };
+}
+
+function parsedBody(route: Route, rawBody: Buffer): ParsedBody {
+  const { text, value } = parseJsonBody(rawBody);
+  return { route, rawBody, text, parsed: VALIDATORS[route](value) };
+}
+
+function askedOf({ route, parsed }: ParsedBody): Asked {
+  return {
+    model: parsed.model,
+    region: parsed.region,
+    tier: parsed.tier,
+    n: 'n' in parsed ? parsed.n : null,
+    bestOf: 'best_of' in parsed ? parsed.best_of : null,
+    tools: toolsOf(route, parsed),
+    media: mediaOf(route, parsed),
+    embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
+  };
 }
 
 /** `functions` is what `tools` was called before; other routes pass fields of these names on. */

@@ -9,6 +9,7 @@ import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
+import { joinKept, rejoinKept } from './kept/told.ts';
 import type { ReplyDeps } from './reply-whole.ts';
 
 /** Load balancers cut a connection after 60 s of silence, some after 30. */
@@ -90,9 +91,14 @@ class EventStream implements ExchangeSink {
   }
 
   done(payload: string, receipt: string | null): void {
-    const last = joinReceipt(this.#deps, this.#admitted.run!, payload, receipt);
-    if (last instanceof Fault) return this.failed(last);
-    this.#complete(last);
+    const { run, keeping } = this.#admitted;
+    if (keeping === undefined) return this.#end(joinReceipt(this.#deps, run!, payload, receipt));
+    void joinKept(this.#deps, run!, keeping, [payload, receipt]).then((last) => this.#end(last));
+  }
+
+  #end(last: string | Fault): void {
+    if (last instanceof Fault) this.failed(last);
+    else this.#complete(last);
   }
 
   get #isResponse(): boolean {
@@ -151,7 +157,8 @@ class EventStream implements ExchangeSink {
         this.#response.write(frames.slice(at, at + REPLAYED_CHARS));
         await this.#drained(READER_PATIENCE_MS);
       }
-      if (!this.#ended) this.#complete(withReceipt(last, receipt));
+      const told = await rejoinKept(this.#deps, this.#admitted, withReceipt(last, receipt));
+      if (!this.#ended) this.#complete(told);
     } catch (error) {
       if (!this.#ended) this.failed(faultOf(error));
     } finally {

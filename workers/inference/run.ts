@@ -172,7 +172,10 @@ export class Run {
     const { route, model } = this.#entry;
     const id = answerIdOf(route, this.#entry.id);
     if (route === 'responses') {
-      if (endpoint.responses === true) return asOurs(text, parsed, { id, model }, usage);
+      if (endpoint.responses === true) {
+        const { previous } = this.#entry;
+        return asOurs(text, parsed, { id, model, previous }, usage);
+      }
       return JSON.stringify(responseOfChat(this.#writing(), parsed, usage, isFinished));
     }
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
@@ -184,8 +187,8 @@ export class Run {
 
   /** What a response says of its request. */
   #writing() {
-    const { id: requestId, startedAt, model } = this.#entry;
-    return { body: this.#body, requestId, startedAt, model };
+    const { id: requestId, startedAt, model, previous } = this.#entry;
+    return { body: this.#body, requestId, startedAt, model, previous };
   }
 
   #relay(): Relay {

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createKeptResponses, dropExpiredResponses } from '#shared/lanes/postgres/kept-responses.ts';
+import {
+  createKeptResponses,
+  dropExpiredResponses,
+} from '#shared/lanes/postgres/kept-responses.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -54,9 +57,9 @@ describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
     expect(await kept.read(other, 'resp_3')).toBeNull();
     expect(await kept.drop(other, 'resp_3')).toBe(false);
     await keep('resp_2', null, other, 'theirs');
-    expect((await kept.chain(org, 'resp_3', BOUNDS)).map((row) => String(row.sealed))).not.toContain(
-      'theirs',
-    );
+    expect(
+      (await kept.chain(org, 'resp_3', BOUNDS)).map((row) => String(row.sealed)),
+    ).not.toContain('theirs');
   });
 
   it('lives for 24 hours from its last use: going on from it renews every response of it', async () => {

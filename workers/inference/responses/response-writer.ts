@@ -24,6 +24,8 @@ export interface ResponseWriterOptions {
   startedAt: number;
   /** The model's id in the catalogue. */
   model: string;
+  /** The id of the response that it goes on from. */
+  previous?: string | undefined;
   /** Takes each event of a stream as JSON text; without it nothing is streamed. */
   emit?: (payload: string) => void;
 }
@@ -269,7 +271,7 @@ export class ResponseWriter {
       model,
       output: [],
       parallel_tool_calls: asked('parallel_tool_calls', true),
-      previous_response_id: null,
+      previous_response_id: this.#options.previous ?? null,
       prompt_cache_key: asked('prompt_cache_key'),
       reasoning: { effort: null, summary: null, ...(asked('reasoning', {}) as object) },
       safety_identifier: asked('safety_identifier'),

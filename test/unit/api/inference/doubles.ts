@@ -262,6 +262,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       takeArrival: () => Promise.resolve(arrived()),
     },
     exchanges,
+    kept: {
+      conversation: () => Promise.resolve(null),
+      hold: () => () => {},
+      keep: () => Promise.resolve(false),
+      has: () => Promise.resolve(false),
+    },
     largeBodies: {
       enter: () => Promise.reject(new Error('no request here is large')),
       warmSoon: () => {},
