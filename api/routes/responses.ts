@@ -96,7 +96,10 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
     },
     async ({ params: { id }, query, credential }, reply) => {
       if (query.stream === true)
-        throw invalidParam('stream', '`stream` is not offered: the events of a response are not kept.');
+        throw invalidParam(
+          'stream',
+          '`stream` is not offered: the events of a response are not kept.',
+        );
       const text = credential.keepResponses ? await kept.read(credential.orgId, id) : null;
       if (text === null) throw new Fault('response_not_found');
       return reply.type('application/json; charset=utf-8').send(keptIn(text).response);

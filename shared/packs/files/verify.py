@@ -88,12 +88,17 @@ def from_base58(text):
     return b'\0' * zeros + number.to_bytes((number.bit_length() + 7) // 8, 'big')
 
 
-def time_of_ulid(text):
-    """When an identifier was made."""
+def milliseconds_of_ulid(text):
+    """When an identifier was made, since 1970: some are of later times than a datetime has."""
     number = 0
     for digit in text[:10]:
         number = number * 32 + '0123456789ABCDEFGHJKMNPQRSTVWXYZ'.index(digit)
-    return EPOCH + datetime.timedelta(milliseconds=number)
+    return number
+
+
+def time_of_ulid(text):
+    """When an identifier was made."""
+    return EPOCH + datetime.timedelta(milliseconds=milliseconds_of_ulid(text))
 
 
 def refuse(_):
@@ -185,24 +190,24 @@ FORMS = json.loads(r'''
 {"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,"cachedInputTokens?":0,
 "endedAt":"time","extrapolated?":["=",true],"gridZone?":"","id":"iri","inputTokens?":0,"measuredJoules?":"decimal",
 "model":"","modelVersion?":"","organisation":"iri","outcome":["=","complete","partial","truncated","refused"],
-"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"queuedMs?":0,"region":"","relayedPayloads?":0,
-"relayedTokens?":0,"requestDigest":"digest","responseDigest?":"digest","route":["=","chat.completions","completions",
-"embeddings","responses"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time","tokenInterval?":{"inputLower":0,
-"inputUpper":0,"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],
-"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],
-"usageSource?ran":["=","upstream","counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=",
-"audit","audit_plus","enterprise"],"stage":["=","model","factors","computation","input","timeout"]},
-"explanation?degraded":"","id":"iri","inclusionPromise?":{"log":"","maximumMergeDelay":"^PT[0-9]{1,6}S$"},
-"issuer":"iri","measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],"derivation":"iri","id":"iri",
-"metered?":{"digest":"digest","from":"time","to":"time"},"qualifiedAssociation":{"agent":"iri","hadPlan":"iri",
-"type":["=","Association"]},"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe",
-"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal",
-"value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],"used":["*",{"name":"",
-"record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},"proof?":{"@context":["*",
-"iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"","verificationMethod":"iri"},
-"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=","methodology_failed","new_methodology",
-"hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise","degraded"],
-"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
+"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"previous?":"iri","queuedMs?":0,"region":"",
+"relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"digest","responseDigest?":"digest","route":["=",
+"chat.completions","completions","embeddings","responses"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time",
+"tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,"outputUpper":0},"tokenizer?":"",
+"type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=","caller_left",
+"upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream","counted","unknown"]},
+"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],"stage":["=","model",
+"factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri","inclusionPromise?":{"log":"",
+"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri","measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4",
+"T5"],"derivation":"iri","id":"iri","metered?":{"digest":"digest","from":"time","to":"time"},
+"qualifiedAssociation":{"agent":"iri","hadPlan":"iri","type":["=","Association"]},"result":["*",{"lower":"decimal",
+"quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L",
+"kgSbe","MJ"],"upper":"decimal","value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],
+"used":["*",{"name":"","record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},
+"proof?":{"@context":["*","iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"",
+"verificationMethod":"iri"},"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=",
+"methodology_failed","new_methodology","hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise",
+"degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
 "RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time","wasRevisionOf?revision":{"digest":"digest",
 "id":"iri","leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$",
 "digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
@@ -748,7 +753,7 @@ class Anchor:
 # --- a receipt by itself ----------------------------------------------------------------------------------------------
 
 # The forms of receipts, by the context that tells them apart.
-RECEIPT_FORMATS = {'docket-receipt-vxQepVERFmlSh4d4m8Vaw4-FWmFOwffq-DibMyPDrVM.jsonld': '1'}
+RECEIPT_FORMATS = {'docket-receipt-2Tln0lDmFtJF1lvfYVYBEcV6Xz63CvuA8maTcICzmnc.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_'}
 # Characters of names that a catalogue can give.
 CATALOGUE_NAMES = {'model': '[!-~]{1,256}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
@@ -790,6 +795,12 @@ def check_agreement(receipt, whole, place):
     if 'answerId' in subject:
         made = ANSWER_IDS.get(subject['route'], '?') + ulid(subject['id'])
         holds(subject['answerId'] == made, 'answerId, which is not made from its request')
+    if 'previous' in subject:
+        address, folder = subject['previous'], receipt['id'].rpartition('/')[0] + '/rcpt_'
+        fits = subject['route'] == 'responses' and re.fullmatch(re.escape(folder) + '[0-7][0-9A-HJKMNP-TV-Z]{25}', address)
+        latest = milliseconds_of_ulid(ulid(subject['id'])) + CLOCKS // datetime.timedelta(milliseconds=1)
+        holds(fits and milliseconds_of_ulid(ulid(address)) <= latest,
+              'previous, which is no receipt of a response before it')
     started, ended = instant(subject['startedAt']), instant(subject['endedAt'])
     holds(abs(started - time_of_ulid(ulid(subject['id']))) <= CLOCKS, 'startedAt')
     holds(started <= ended + CLOCKS, 'endedAt')
@@ -1071,7 +1082,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = 'f4d1bef0a0124bbaf5740dde1cf67ade3201038d9a5a0df09a2e0ee438d9c742'
+SHAPES_SHA256 = '96c457ebbc5155f85cc7df7349f53037a63df0909ff7aae285db91443b4cd835'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'

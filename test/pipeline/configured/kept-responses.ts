@@ -72,7 +72,7 @@ export function keptResponses(system: () => System, upstream: ResponsesUpstream)
   describe.each([CHAT, NATIVE])('a response of %s', (model) => {
     it(
       'is gone on from by its id, whole and streamed: its model gets the whole conversation, and the answer says what it goes on from',
-      { tags: ['responses.chain'] },
+      { tags: ['responses.chain', 'responses.previous'] },
       async () => {
         const first = await create({ model, input: 'My name is Ada.', instructions: 'Be short.' });
         expect(first).toMatchObject({ store: true, previous_response_id: null });
@@ -89,6 +89,10 @@ export function keptResponses(system: () => System, upstream: ResponsesUpstream)
         });
         expect(events[0]).toMatchObject({ response: { previous_response_id: second.id } });
         expect(last.response).toMatchObject({ store: true, previous_response_id: second.id });
+        // The receipts of a conversation name each other, and the first names none.
+        expect(
+          [first, second, last].map(({ receipt }) => receipt.credentialSubject.previous),
+        ).toEqual([undefined, first.receipt.id, second.receipt.id]);
         const [, asked, askedLast] = upstream.requests.map(({ body }) => body);
         if (model === NATIVE) {
           const said = (item: { content?: unknown }) => item.content;
