@@ -67,6 +67,7 @@ import {
   receiptRoutes,
   type ReceiptRoutesOptions,
 } from '#api/routes/receipts.ts';
+import { responseRoutes, type ResponseRoutesOptions } from '#api/routes/responses.ts';
 import { usageRoutes, type UsageRoutesOptions } from '#api/routes/usage.ts';
 import { verifierRoutes, type VerifierRoutesOptions } from '#api/routes/verifier.ts';
 
@@ -83,6 +84,7 @@ export interface AppOptions {
   /** The rate of an address that shows no good key, in this process. */
   perAddress: Rate;
   inference: Omit<InferenceDeps, 'unread'>;
+  kept: ResponseRoutesOptions;
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
   recalculation: RecalculationRoutesOptions;
@@ -251,6 +253,7 @@ async function addRoutes(
   await v1.register(healthRoutes);
   await v1.register(inferenceRoutes, { ...options.inference, unread });
   await v1.register(messageRoutes, { ...options.inference, unread });
+  await v1.register(responseRoutes, options.kept);
   await v1.register(modelRoutes, options.models);
   await v1.register(receiptRoutes, { ...options.receipts, index: options.models.index });
   await v1.register(recalculationRoutes, options.recalculation);

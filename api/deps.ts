@@ -31,6 +31,8 @@ import { openExports, openResources } from '#api/routes/deps.ts';
 const ADDRESS_BURST_S = 5;
 /** A page asks three things at once; however many are asked for, what programs ask waits for none of their statements. */
 const PAGE_CONNECTIONS = 4;
+/** However many responses are kept, keys are looked up beside them. */
+const KEPT_CONNECTIONS = 4;
 
 /** Composes the HTTP edge. */
 export async function apiProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -51,8 +53,9 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     });
   const pool = openPool(config.databasePoolMax, 'docket api');
   const pagePool = openPool(PAGE_CONNECTIONS, 'docket pages');
+  const keptPool = openPool(KEPT_CONNECTIONS, 'docket kept responses');
   const access = openCredentials(context, pool, events);
-  const inference = openInference(context, { pool, catalogue, issuer, events });
+  const inference = openInference(context, { pool, keptPool, catalogue, issuer, events });
   const exports = openExports(context, pool, events);
   const perAddress = {
     requestsPerSecond: config.addressRequestsPerSecond,
@@ -99,6 +102,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       index: () => catalogue.current().index,
       confidenceOf: (ref) => factors.models.find(({ id }) => id === ref)?.confidence,
     },
+    kept: { kept: inference.kept },
     ...resources,
     exports: exports.routes,
     ...publication,
@@ -142,7 +146,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await access.close();
       await inference.close();
       await exports.close();
-      await Promise.all([pool.end(), pagePool.end()]);
+      await Promise.all([pool.end(), pagePool.end(), keptPool.end()]);
     },
     reload: catalogue.reload,
   };

@@ -93,7 +93,8 @@ function fateOf(field: string, before: object, body: Record<string, unknown>): [
 
 const OURS: Readonly<Record<string, string>> = {
   model: 'translated: the upstream’s name',
-  store: 'always `false`',
+  store: 'always `false`: the response is kept here',
+  previous_response_id: 'replaced by the conversation, in `input`',
 };
 
 /** How a field changes the chat that a request becomes; or that only the answer repeats it. */
@@ -104,7 +105,7 @@ function inChat(field: string, before: object, body: Record<string, unknown>): s
   );
   const options = { body: JSON.stringify(body), requestId: 'req_1', startedAt: 0, model: 'm' };
   const answer = new ResponseWriter(options).end({ source: 'unknown', reason: 'not_counted' }, 0);
-  if (field === 'model') return OURS['model']!;
+  if (field === 'model' || field === 'previous_response_id') return OURS[field]!;
   if (changed.includes(field) && JSON.stringify(is[field]) === JSON.stringify(body[field]))
     return 'passed';
   if (changed.length > 0) return `translated: ${changed.map((name) => `\`${name}\``).join(', ')}`;

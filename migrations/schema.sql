@@ -20,6 +20,7 @@ create table account (
   allowed_regions text[],
   allowed_models text[],
   names_revision integer not null default 0,
+  keep_responses boolean not null default true,
   constraint account_allowed_models_check CHECK (((cardinality(allowed_models) >= 1) AND (cardinality(allowed_models) <= 1000))),
   constraint account_allowed_regions_check CHECK (((cardinality(allowed_regions) >= 1) AND (cardinality(allowed_regions) <= 1000))),
   constraint account_burst_check CHECK ((burst > 0)),
@@ -292,6 +293,17 @@ create table grid_hour_due (
   hour timestamp with time zone not null,
   due_from timestamp(3) with time zone not null default now(),
   constraint grid_hour_due_pkey PRIMARY KEY (zone, hour)
+);
+
+create table kept_response (
+  org_id text not null,
+  id text not null,
+  previous text,
+  sealed bytea not null,
+  bytes integer not null generated always as (octet_length(sealed)) stored,
+  expires_at timestamp(3) with time zone not null,
+  constraint kept_response_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint kept_response_pkey PRIMARY KEY (org_id, id)
 );
 
 create table ledger_body (
@@ -730,6 +742,8 @@ CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS 
 CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
 CREATE INDEX export_turn ON public.export USING btree (org_id, started_at);
 CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
+CREATE INDEX kept_response_bytes ON public.kept_response USING btree (org_id) INCLUDE (bytes);
+CREATE INDEX kept_response_expiry ON public.kept_response USING btree (expires_at);
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
 CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_id) INCLUDE (refusal_rule, org_id) WHERE (kind = 'refused'::text);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
@@ -1043,6 +1057,17 @@ begin
   end loop;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.forget_kept_responses()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  delete from kept_response where org_id = new.id;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ledger_checkpoint_check()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1153,9 +1178,10 @@ begin
   return new;
 end $function$;
 
-CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
+CREATE TRIGGER account_forgets AFTER UPDATE OF keep_responses, state ON public.account FOR EACH ROW WHEN (((old.keep_responses AND (NOT new.keep_responses)) OR ((new.state = 'closed'::text) AND (old.state <> 'closed'::text)))) EXECUTE FUNCTION forget_kept_responses();
 CREATE TRIGGER account_names_changed BEFORE UPDATE OF name, billing_name, technical_name ON public.account FOR EACH ROW WHEN ((((new.name IS DISTINCT FROM old.name) OR (new.billing_name IS DISTINCT FROM old.billing_name)) OR (new.technical_name IS DISTINCT FROM old.technical_name))) EXECUTE FUNCTION account_names_changed();
 CREATE TRIGGER anchor_cosignature_no_change BEFORE DELETE OR UPDATE ON public.anchor_cosignature FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_cosignature_no_truncate BEFORE TRUNCATE ON public.anchor_cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
@@ -1285,6 +1311,8 @@ grant select on grid_hour to docket_recalculation;
 grant select on grid_hour to docket_receipts;
 grant insert, select, update on grid_hour_due to docket_operator;
 grant delete, select on grid_hour_due to docket_recalculation;
+grant delete, insert, select on kept_response to docket_api;
+grant delete on kept_response to docket_housekeeping;
 grant select on ledger_body to docket_api;
 grant select on ledger_body to docket_exports;
 grant select on ledger_body to docket_housekeeping;
@@ -1412,6 +1440,8 @@ grant update (confirmed_at) on contact_address to docket_api;
 grant update (confirmed_at) on contact_address to docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
+grant update (expires_at) on kept_response to docket_api;
+grant select (org_id, id, expires_at) on kept_response to docket_housekeeping;
 grant update (halted_at, halt_reason) on ledger_head to docket_operator;
 grant select (id, org_id, recipient, subject, once, created_at, attempts, next_attempt_at, sent_at, failed_at, failure, refused) on mail_outbox to docket_api;
 grant update (attempts, next_attempt_at, failed_at) on mail_outbox to docket_api;

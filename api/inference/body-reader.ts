@@ -1,4 +1,11 @@
-import { type ParsedBody, type RawRequest, read, type ReadDeps, type Unrouted } from './read.ts';
+import {
+  goOn,
+  type ParsedBody,
+  type RawRequest,
+  read,
+  type ReadDeps,
+  type Unrouted,
+} from './read.ts';
 import {
   countPrompt,
   type Read,
@@ -14,6 +21,11 @@ export interface BodyReader {
    * @throws Fault
    */
   read(request: RawRequest): Unrouted | Promise<Unrouted>;
+  /**
+   * Puts the conversation before it that it goes on from, and says what it asks then.
+   * @throws Fault
+   */
+  goOn(turns: readonly string[]): Unrouted['asked'] | Promise<Unrouted['asked']>;
   /**
    * What a model would read of it, and the body for its upstream.
    * @throws Fault
@@ -42,6 +54,12 @@ export class ReaderHere implements BodyReader {
     const { unrouted, body } = read(this.#deps, request);
     this.#body = body;
     return unrouted;
+  }
+
+  goOn(turns: readonly string[]): Unrouted['asked'] {
+    const { asked, body } = goOn(this.body, turns);
+    this.#body = body;
+    return asked;
   }
 
   readPrompt(model: ReadingModel): Read | Promise<Read> {

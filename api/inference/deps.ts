@@ -8,6 +8,7 @@ import type { Config } from '#shared/config/config.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
+import { createKeptResponses } from '#shared/lanes/postgres/kept-responses.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { SealProblem } from '#shared/lanes/seals.ts';
 import { Buckets } from '#shared/lanes/redis/buckets.ts';
@@ -36,6 +37,7 @@ import type { ApiEvents } from '#api/events.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { READ_HERE } from './enter-reader.ts';
 import type { InferenceDeps } from './handle.ts';
+import { KeptResponses } from './kept/kept-responses.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { OpenExchanges } from './exchange/open-exchanges.ts';
 import { Replays } from './replays.ts';
@@ -51,6 +53,8 @@ const JUDGED_OF_ONE = JUDGED_AT_ONCE / 4;
 
 export interface InferenceSources {
   pool: Pool;
+  /** For kept responses alone. */
+  keptPool: Pool;
   catalogue: OpenCatalogue;
   issuer: ReceiptIssuer;
   events: ApiEvents;
@@ -59,7 +63,7 @@ export interface InferenceSources {
 /** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
 export function openInference(
   context: ProcessContext,
-  { pool, catalogue, issuer, events }: InferenceSources,
+  { pool, keptPool, catalogue, issuer, events }: InferenceSources,
 ) {
   const { config, log, processId, server } = context;
   const connection = { url: config.secrets.redisUrl, name: processId, server };
@@ -93,6 +97,13 @@ export function openInference(
     shards: config.shards,
     isModerated: moderator !== undefined,
     onLost: events.readerLost,
+  });
+  const kept = new KeptResponses({
+    store: createKeptResponses(keptPool),
+    seals,
+    bodyBytesMax: config.bodyBytesMax,
+    events,
+    now: () => performance.now(),
   });
   const replays = new Replays((claim, whenLarge) =>
     readClaim(client, storedAnswers, seals, claim, whenLarge).catch((error: unknown) => {
@@ -153,6 +164,7 @@ export function openInference(
       onLate: exchanges.withdrawLate,
     }),
     exchanges,
+    kept,
     largeBodies,
     readHere: new MemoryRates(READ_HERE),
     outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
@@ -164,6 +176,7 @@ export function openInference(
   };
   return {
     deps,
+    kept,
     /** What operators have set of regions. */
     regionStatuses: createRegionStatusStore(client),
     /** How the regions are served, by what their workers have said in the last seconds. */
@@ -184,7 +197,10 @@ export function openInference(
       exchanges.start();
     },
     /** Resolves when every request is answered. */
-    drained: () => exchanges.drained(),
+    drained: async () => {
+      await exchanges.drained();
+      await kept.drained();
+    },
     /** Ends what is still open with an error. */
     stop: () => exchanges.stop(),
     close: async (): Promise<void> => {

@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { ApiEvents } from '#api/events.ts';
@@ -6,6 +8,7 @@ import { admit, type AdmitDeps } from './admit/admit.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { recall, type RecallDeps } from './admit/recall.ts';
 import { enterReader, type ReadingDeps } from './enter-reader.ts';
+import type { KeptResponses } from './kept/kept-responses.ts';
 import { bodyOf, letGo } from './request-body.ts';
 import { type Routed, routed, type RouteDeps } from './route.ts';
 import { screened, type ScreenDeps } from './screen.ts';
@@ -18,6 +21,7 @@ export interface InferenceDeps
   extends ReadingDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
   admissions: ScreenDeps['admissions'] & AdmitDeps['admissions'] & RecallDeps['admissions'];
   pendingReceipts: PendingReceipts;
+  kept: Pick<KeptResponses, 'conversation' | 'hold' | 'keep' | 'has'>;
   events: ApiEvents;
 }
 
@@ -53,22 +57,39 @@ async function run(
 ): Promise<Admitted | null> {
   const { id, headers, credential } = request;
   const rawBody = bodyOf(request);
-  const entering = enterReader(deps, rawBody.length, credential.orgId);
-  const reader = entering instanceof Promise ? await entering : entering;
+  const { orgId } = credential;
+  const entering = enterReader(deps, rawBody.length, orgId);
+  let reader = entering instanceof Promise ? await entering : entering;
   let chosen: Routed;
+  let keeps: boolean;
   let prompt: Read;
   try {
     // Its client may have left while it waited.
     if (entering instanceof Promise && reply.raw.destroyed) return null;
-    const reading = reader.read({ id, route, rawBody, headers, credential, now: deps.now() });
-    const unrouted = reading instanceof Promise ? await reading : reading;
+    const raw = { id, route, rawBody, headers, credential, now: deps.now() };
+    const reading = reader.read(raw);
+    let unrouted = reading instanceof Promise ? await reading : reading;
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
       if (recalled !== null) {
         letGo(request);
-        return recalled;
+        return { ...recalled, mayBeKept: unrouted.keeps };
       }
     }
+    const { previous } = unrouted.entry;
+    if (previous !== undefined) {
+      const turns = await conversationOf(deps, orgId, previous);
+      const bytes = turns.reduce((sum, { length }) => sum + length, rawBody.length);
+      // With its conversation it may be one for a thread.
+      const again = entering instanceof Promise ? entering : enterReader(deps, bytes, orgId);
+      if (again !== entering && again instanceof Promise) {
+        reader = await again;
+        await reader.read(raw);
+      }
+      const asked = await reader.goOn(turns);
+      unrouted = { ...unrouted, asked: { ...asked, regionHeader: unrouted.asked.regionHeader } };
+    }
+    keeps = unrouted.keeps;
     chosen = routed(deps, unrouted, request.credential);
     const judging = reader.readPrompt(chosen.resolution.model);
     prompt = judging instanceof Promise ? await judging : judging;
@@ -78,8 +99,37 @@ async function run(
   const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
     // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
-    return await admit(deps, allowed, prompt.forUpstream, await request.authenticateAgain());
+    const current = await request.authenticateAgain();
+    const admitted = await admit(deps, allowed, prompt.forUpstream, current);
+    return keeps ? withKeeping(deps, admitted, prompt.ownInput!, reply) : admitted;
   } finally {
     letGo(request);
   }
+}
+
+/** @throws Fault when it is not there */
+async function conversationOf(
+  { kept }: InferenceDeps,
+  orgId: string,
+  id: string,
+): Promise<string[]> {
+  const turns = await kept.conversation(orgId, id);
+  if (turns === null) throw new Fault('previous_response_not_found');
+  return turns;
+}
+
+/** A request whose response is to be kept: its input waits here for that, as long as there is a client for it. */
+function withKeeping(
+  { kept }: InferenceDeps,
+  admitted: Admitted,
+  input: string,
+  { raw }: FastifyReply,
+): Admitted {
+  if (admitted.run === null) return { ...admitted, mayBeKept: true };
+  const { orgId, id, previous = null } = admitted.run;
+  const keeping = { orgId, id: answerIdOf('responses', id)!, previous, input };
+  const release = raw.destroyed ? undefined : kept.hold(keeping);
+  if (release === undefined) return admitted;
+  raw.once('close', release);
+  return { ...admitted, keeping };
 }

@@ -153,11 +153,16 @@ class ReaderOnThread implements BodyReader {
 
   async read(request: RawRequest): Promise<Unrouted> {
     const rawBody = ownBytes(request.rawBody);
-    const { orgId, keyId } = request.credential;
+    const { orgId, keyId, keepResponses } = request.credential;
     const headers: RawRequest['headers'] = {};
     for (const name of HEADERS_READ) headers[name] = request.headers[name];
-    const asked = { ...request, rawBody, headers, credential: { orgId, keyId } };
+    const credential = { orgId, keyId, keepResponses };
+    const asked = { ...request, rawBody, headers, credential };
     return (await this.#thread.ask({ ask: 'read', request: asked }, [rawBody.buffer])) as Unrouted;
+  }
+
+  async goOn(turns: readonly string[]): Promise<Unrouted['asked']> {
+    return (await this.#thread.ask({ ask: 'goOn', turns })) as Unrouted['asked'];
   }
 
   async readPrompt(model: ReadingModel): Promise<Read> {

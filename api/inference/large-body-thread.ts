@@ -42,10 +42,14 @@ async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<vo
     if (question.ask === 'read') answer = { value: read(question.request) };
     else if (question.ask === 'countPrompt')
       answer = { value: await reader.countPrompt(question.model) };
-    else {
-      const { verdict, texts, forUpstream } = await reader.readPrompt(question.model);
+    else if (question.ask === 'goOn') {
+      answer = { value: reader.goOn(question.turns) };
+      bytesRead = reader.body.rawBody.length;
+    } else {
+      const { verdict, texts, forUpstream, ownInput } = await reader.readPrompt(question.model);
       const bytes = bytesForUpstream(reader.body, forUpstream);
-      answer = { value: { verdict, texts: terms.isModerated ? texts : [], forUpstream: bytes } };
+      const judged = terms.isModerated ? texts : [];
+      answer = { value: { verdict, texts: judged, forUpstream: bytes, ownInput } };
       transfer = [bytes.buffer];
     }
   } catch (error) {

@@ -41,6 +41,8 @@ export interface Read {
   texts: string[];
   /** The body for the upstream: JSON text, or its UTF-8. */
   forUpstream: string | Uint8Array;
+  /** The input of this request alone, where its response is to be kept. */
+  ownInput?: string | undefined;
 }
 
 /**
@@ -62,7 +64,7 @@ export function readPrompt(
   const isLong = chars > ONE_GO_CHARS;
   if (isLong || rawBody.length > model.contextWindow)
     return readLong(deps, body, model, texts, isLong);
-  return { verdict: deps.screen.check(texts), texts, forUpstream: bodyForUpstream(body) };
+  return { verdict: deps.screen.check(texts), texts, ...passedOn(body) };
 }
 
 /** The tokens that a model reads of a request, as answers without usage are counted. */
@@ -84,11 +86,11 @@ async function readLong(
 ): Promise<Read> {
   const verdict = isLong ? await inTurns(screen.checkInTurns(texts)) : screen.check(texts);
   if (verdict === null) await checkLength(tokens, body, model);
-  return { verdict, texts, forUpstream: bodyForUpstream(body) };
+  return { verdict, texts, ...passedOn(body) };
 }
 
-function bodyForUpstream({ text }: ParsedBody): string {
-  return dropMembers(text, OWN_FIELDS);
+function passedOn({ text, ownInput }: ParsedBody): Pick<Read, 'forUpstream' | 'ownInput'> {
+  return { forUpstream: dropMembers(text, OWN_FIELDS), ownInput };
 }
 
 /**

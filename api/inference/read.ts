@@ -3,6 +3,7 @@ import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import { chatToolsOf } from '#shared/dialects/response-tools.ts';
+import { memberText } from '#shared/kernel/json-text.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
@@ -18,6 +19,7 @@ import {
   validateResponse,
 } from '#api/openai/validate.ts';
 import { claimOf } from './idempotency.ts';
+import { withConversation } from './kept/conversation.ts';
 import { type Medium, mediaIn } from './modalities.ts';
 
 /** Ten minutes, as long as the SDKs wait for an answer. */
@@ -47,7 +49,7 @@ export interface RawRequest {
   route: Route;
   rawBody: Buffer;
   headers: IncomingHttpHeaders;
-  credential: Pick<Credential, 'orgId' | 'keyId'>;
+  credential: Pick<Credential, 'orgId' | 'keyId' | 'keepResponses'>;
   /** Epoch milliseconds. */
   now: number;
   /** Nothing is to be generated: only what the request would read is to be counted. */
@@ -57,25 +59,29 @@ export interface RawRequest {
 /** The headers that `read` looks at. */
 export const HEADERS_READ = ['idempotency-key', 'traceparent', 'x-region'] as const;
 
+/** What a request asks to be routed by. */
+interface Asked {
+  model: string;
+  region?: string | null | undefined;
+  regionHeader?: string | undefined;
+  tier?: string | null | undefined;
+  n?: number | null | undefined;
+  bestOf?: number | null | undefined;
+  tools?: RouteRequest['tools'];
+  /** The kinds of media in its messages. */
+  media?: Medium[] | undefined;
+  embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
+}
+
 /** What is known of a request before it is routed. */
 export type UnroutedEntry = Omit<InferenceEntry, 'model' | 'region' | 'tier'>;
 
 /** What a request says of itself, without the parts that grow with its body. Nothing in it may change later. */
 export interface Unrouted {
   entry: UnroutedEntry;
-  /** What it asks to be routed by. */
-  asked: {
-    model: string;
-    region?: string | null | undefined;
-    regionHeader?: string | undefined;
-    tier?: string | null | undefined;
-    n?: number | null | undefined;
-    bestOf?: number | null | undefined;
-    tools?: RouteRequest['tools'];
-    /** The kinds of media in its messages. */
-    media?: Medium[] | undefined;
-    embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
-  };
+  asked: Asked;
+  /** Its response is to be kept, as far as it and its organisation have it. */
+  keeps: boolean;
   /** What identical requests have in common, with an Idempotency-Key (then `entry.claim` is set). */
   fingerprint?: string;
 }
@@ -85,6 +91,8 @@ export interface ParsedBody {
   route: Dialect;
   rawBody: Buffer;
   text: string;
+  /** The input of this request alone, where its response is to be kept. */
+  ownInput?: string;
   parsed: ChatRequest | CompletionRequest | EmbeddingRequest | ResponseRequest;
 }
 
@@ -97,7 +105,7 @@ export function read(
   request: RawRequest,
 ): { unrouted: Unrouted; body: ParsedBody } {
   const { id, route, rawBody, headers, now } = request;
-  const { orgId, keyId } = request.credential;
+  const { orgId, keyId, keepResponses } = request.credential;
   const { body, media, omitsThoughts } = bodyOf(request, parseJsonBody(rawBody));
   const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
@@ -131,27 +139,48 @@ export function read(
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
     entry.traceparent = traceparent;
-  const unrouted: Unrouted = {
-    entry,
-    asked: {
-      model: parsed.model,
-      region: parsed.region,
-      regionHeader,
-      tier: parsed.tier,
-      n: 'n' in parsed ? parsed.n : null,
-      bestOf: 'best_of' in parsed ? parsed.best_of : null,
-      tools: toolsOf(body.route, parsed),
-      media,
-      embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
-    },
-  };
+  const asked = { ...askedOf(body, media), regionHeader };
+  const unrouted: Unrouted = { entry, asked, keeps: false };
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
+  if (route !== 'responses') return { unrouted, body };
+  const { store, previous_response_id: previous } = parsed as ResponseRequest;
+  unrouted.keeps = keepResponses && store !== false;
+  if (previous != null) entry.previous = previous;
+  if (unrouted.keeps) body.ownInput = memberText(body.text, 'input')!;
   return { unrouted, body };
+}
+
+/**
+ * A request that has been read, with the conversation that it goes on from before its own input: all that is read of it from
+ * here on is of both.
+ * @throws Fault
+ */
+export function goOn(
+  { text, ownInput }: ParsedBody,
+  turns: readonly string[],
+): { asked: Asked; body: ParsedBody } {
+  const rawBody = Buffer.from(withConversation(text, turns));
+  const { body, media } = bodyOf({ route: 'responses', rawBody }, parseJsonBody(rawBody));
+  if (ownInput !== undefined) body.ownInput = ownInput;
+  return { asked: askedOf(body, media), body };
+}
+
+function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): Asked {
+  return {
+    model: parsed.model,
+    region: parsed.region,
+    tier: parsed.tier,
+    n: 'n' in parsed ? parsed.n : null,
+    bestOf: 'best_of' in parsed ? parsed.best_of : null,
+    tools: toolsOf(route, parsed),
+    media,
+    embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
+  };
 }
 
 /** The body in the interface in which it goes on, with what of it is not said there. */
 function bodyOf(
-  { route, rawBody, counts }: RawRequest,
+  { route, rawBody, counts }: Pick<RawRequest, 'route' | 'rawBody' | 'counts'>,
   { text, value }: JsonBody,
 ): { body: ParsedBody; media: Medium[] | undefined; omitsThoughts: boolean } {
   if (route !== 'messages') {

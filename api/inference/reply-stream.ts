@@ -9,6 +9,7 @@ import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
+import { joinKept, rejoinKept } from './kept/told.ts';
 import type { ReplyDeps } from './reply-whole.ts';
 import { type StreamDialect, streamDialectOf } from './stream-dialects.ts';
 
@@ -85,10 +86,15 @@ class EventStream implements ExchangeSink {
   }
 
   done(payload: string, receipt: string | null): void {
+    const { run, keeping } = this.#admitted;
     const numbered = this.#dialect.last(payload);
-    const last = joinReceipt(this.#deps, this.#admitted.run!, numbered, receipt);
-    if (last instanceof Fault) return this.failed(last);
-    this.#complete(last);
+    if (keeping === undefined) return this.#end(joinReceipt(this.#deps, run!, numbered, receipt));
+    void joinKept(this.#deps, run!, keeping, [numbered, receipt]).then((last) => this.#end(last));
+  }
+
+  #end(last: string | Fault): void {
+    if (last instanceof Fault) this.failed(last);
+    else this.#complete(last);
   }
 
   async #whenTaken(taken: () => void): Promise<void> {
@@ -127,7 +133,9 @@ class EventStream implements ExchangeSink {
         this.#response.write(sent.slice(at, at + REPLAYED_CHARS));
         await this.#drained(READER_PATIENCE_MS);
       }
-      if (!this.#ended) this.#complete(withReceipt(this.#dialect.last(last), receipt));
+      const whole = withReceipt(this.#dialect.last(last), receipt);
+      const told = await rejoinKept(this.#deps, this.#admitted, whole);
+      if (!this.#ended) this.#complete(told);
     } catch (error) {
       if (!this.#ended) this.failed(faultOf(error));
     } finally {

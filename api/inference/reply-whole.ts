@@ -3,16 +3,11 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Admitted } from './admit/admitted.ts';
-import {
-  type AnswerDeps,
-  answerHeaders,
-  failureHeaders,
-  joinReceipt,
-  withReceipt,
-} from './answer.ts';
+import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
+import { joinKept, rejoinKept, type TellingDeps } from './kept/told.ts';
 import { storedAnswer, type StoredAnswerDeps } from './idempotency.ts';
 
-export interface ReplyDeps extends AnswerDeps, StoredAnswerDeps {
+export interface ReplyDeps extends TellingDeps, StoredAnswerDeps {
   events: Pick<ApiEvents, 'answered' | 'receiptLate' | 'refused' | 'storeFailed'>;
 }
 
@@ -28,13 +23,18 @@ export async function replyWhole(
   admitted: Admitted,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { exchange, entry, run, stored } = admitted;
+  const { exchange, entry, run, stored, keeping } = admitted;
   const { promise, resolve: end } = Promise.withResolvers<string | Fault | typeof STORED>();
   if (reply.raw.destroyed) exchange.leave();
   else reply.raw.once('close', () => exchange.leave());
   exchange.open({
     frames: () => {},
-    done: (answer, receipt) => end(joinReceipt(deps, run!, answer, receipt)),
+    done: (answer, receipt) =>
+      end(
+        keeping === undefined
+          ? joinReceipt(deps, run!, answer, receipt)
+          : joinKept(deps, run!, keeping, [answer, receipt]),
+      ),
     failed: end,
     settled: () => end(STORED),
   });
@@ -45,7 +45,7 @@ export async function replyWhole(
     try {
       const kept = await storedAnswer(deps, entry);
       ({ region } = kept);
-      text = withReceipt(kept.last, kept.receipt);
+      text = await rejoinKept(deps, admitted, withReceipt(kept.last, kept.receipt));
     } finally {
       exchange.close();
     }

@@ -12,6 +12,7 @@ export interface ThreadTerms {
 
 export type Question =
   | { ask: 'read'; request: Omit<RawRequest, 'rawBody'> & { rawBody: Uint8Array<ArrayBuffer> } }
+  | { ask: 'goOn'; turns: readonly string[] }
   | { ask: 'readPrompt' | 'countPrompt'; model: ReadingModel }
   | { ask: 'forget' };
 

@@ -309,11 +309,16 @@ export const ResponseBody = Type.Object(
       ),
     ),
     store: maybe(
-      Type.Boolean({ description: 'Answered with false, whatever is asked: nothing is stored.' }),
+      Type.Boolean({
+        description:
+          'Whether the response is kept for 24 hours; true where it is left out. The answer says whether it was.',
+      }),
     ),
     background: maybe(Type.Literal(false)),
     truncation: maybe(Type.Literal('disabled')),
-    previous_response_id: Type.Optional(Type.Null()),
+    previous_response_id: maybe(
+      Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX, description: 'Goes on from it.' }),
+    ),
     conversation: Type.Optional(Type.Null()),
     prompt: Type.Optional(Type.Null()),
     metadata: maybe(
@@ -389,7 +394,8 @@ const responseFields = {
   output: Type.Array(OutputItem),
   error: maybe(Type.Object({ code: Type.String(), message: Type.String() })),
   incomplete_details: maybe(Type.Object({ reason: Type.Optional(Type.String()) })),
-  store: Type.Literal(false),
+  store: Type.Boolean({ description: 'The response is kept for 24 hours.' }),
+  previous_response_id: maybe(Type.String()),
   usage: maybe(
     Type.Object(
       {

@@ -3,17 +3,17 @@ import { likenessOf } from './letter-case.ts';
 import { HOSTED_ITEMS, ITEMS } from './responses.ts';
 
 /**
- * What OpenAI's interface of responses has for servers that keep prompts and answers. It is refused by name and with the
+ * What OpenAI's interface of responses has for servers that keep more than responses. It is refused by name and with the
  * reason, rather than as a field of the wrong type.
  */
 const REFUSALS: Readonly<Record<string, string>> = {
-  previous_response_id:
-    'no prompts and no answers are kept here, so there is nothing to go on from. Send the whole conversation in `input`.',
-  conversation: 'no conversations are kept here. Send the whole conversation in `input`.',
-  prompt: 'no prompts are kept here. Send the text in `instructions` and `input`.',
+  conversation:
+    'responses are kept here, and no conversations. Go on from one by `previous_response_id`, or send the whole conversation in `input`.',
+  prompt: 'no prompt templates are kept here. Send the text in `instructions` and `input`.',
   background:
-    'no answers are kept here, so none can be fetched later. Leave it out, and stream a long answer.',
-  context_management: 'conversations are kept by their callers here. Shorten `input` yourself.',
+    'a response is kept when it is whole, and cannot be fetched before. Leave it out, and stream a long answer.',
+  context_management:
+    'nothing of a conversation is left out unasked here. Shorten `input` yourself.',
   moderation: 'the policy of this service judges every request, and takes no orders on how.',
 };
 

@@ -36,6 +36,9 @@ const Account = Type.Object(
           'Models that the organisation has chosen to use; null for all that are offered',
       }),
     ),
+    keep_responses: Type.Boolean({
+      description: 'Whether responses are kept for 24 hours; owners decide it in the dashboard',
+    }),
     billing_contact: Contact,
     technical_contact: Contact,
     created_at: Type.String(),
@@ -61,6 +64,7 @@ const ACCOUNT: Static<typeof Account> = {
   },
   allowed_regions: null,
   allowed_models: null,
+  keep_responses: true,
   billing_contact: CONTACT,
   technical_contact: CONTACT,
   created_at: '2026-10-01T08:00:00.000Z',

@@ -14,6 +14,7 @@ import {
 } from '#api/openai/answers.ts';
 import { ChatBody, type ChatRequest, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
 import { ResponseBody, ResponseEvent, ResponseObject } from '#api/openai/responses.ts';
+import { EXAMPLE_RESPONSE } from './responses.ts';
 
 const MODEL = 'llama-3.1-8b';
 const CREATED = 1_795_167_485;
@@ -107,36 +108,9 @@ const TEXT = {
   model: UPSTREAM,
 } as const;
 
-const RESPONSE: Omit<Static<typeof ResponseObject>, 'receipt'> = {
-  id: 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVC',
-  object: 'response',
-  created_at: CREATED,
-  status: 'completed',
-  model: MODEL,
-  output: [
-    {
-      type: 'message',
-      id: 'msg_01M7W53ZF4Z6X0T8WB5N2K9MVC_0',
-      status: 'completed',
-      role: 'assistant',
-      content: [{ type: 'output_text', text: 'Air scatters blue light.', annotations: [] }],
-    },
-  ],
-  error: null,
-  incomplete_details: null,
-  store: false,
-  usage: {
-    input_tokens: 21,
-    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-    output_tokens: 6,
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: 27,
-  },
-};
-
 const RESPONSE_FRAMING = `With \`"stream": true\` the answer is a stream of named server-sent events in OpenAI’s order, numbered by \`sequence_number\` from 0, with \`response.in_progress\` every 10 seconds of silence. The receipt is a top-level member of the last event, \`response.completed\` or \`response.incomplete\`. A stream that breaks ends with \`response.failed\` in place of these.`;
 
-const STATELESS = `Nothing is stored: \`store\` is answered with false, and \`previous_response_id\`, \`conversation\`, \`prompt\` and \`background\` are refused, because no prompts and no answers are kept. Send the whole conversation in \`input\`. Functions and custom tools, in namespaces too, you run yourself. To upstreams that speak only chat completions the request goes as one, and its answer comes back as a response: tools that a server would have to run are left out and named in \`metadata.ignored_tools\`, and so is what they did, and each \`item_reference\`.`;
+const STATE = `A response and the input of its request are kept for 24 hours after their last use, sealed, unless \`store\` is false or the organisation has none kept: then \`previous_response_id\` goes on from it, so that \`input\` has what is new alone. \`store\` in the answer says whether it is kept; of a stream in its last event, and false before. Where it is not kept, send the whole conversation in \`input\`. \`conversation\`, \`prompt\` and \`background\` are refused. Functions and custom tools, in namespaces too, you run yourself. To upstreams that speak only chat completions the request goes as one, and its answer comes back as a response: tools that a server would have to run are left out and named in \`metadata.ignored_tools\`, and so is what they did, and each \`item_reference\`.`;
 
 /** The events of a response, numbered, each by its name. */
 const responseEvents = (...events: readonly Omit<ResponseEvent, 'sequence_number'>[]): string =>
@@ -212,7 +186,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
         operationId: 'createResponse',
         tag: 'Inference',
         summary: 'Create a response',
-        description: `OpenAI’s newer interface: text or items in, items out, with a signed \`receipt\` at the top level.\n\n${STATELESS}\n\n${OWN_FIELDS}\n\n${RESPONSE_FRAMING}`,
+        description: `OpenAI’s newer interface: text or items in, items out, with a signed \`receipt\` at the top level.\n\n${STATE}\n\n${OWN_FIELDS}\n\n${RESPONSE_FRAMING}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
         ...rawBody(ResponseBody, {
           plain: { model: MODEL, input: 'Why is the sky blue? Answer in one sentence.' },
@@ -221,6 +195,11 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             instructions: 'Answer in one sentence.',
             input: [{ role: 'user', content: 'Why is the sky blue?' }],
             stream: true,
+          },
+          'going on from a response': {
+            model: MODEL,
+            input: 'And why is the sunset red?',
+            previous_response_id: 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVC',
           },
           'with a tool': {
             model: MODEL,
@@ -251,21 +230,27 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             headers: INFERENCE_HEADERS,
             content: {
               'application/json': withExamples(ResponseObject, {
-                response: { ...RESPONSE, receipt: RECEIPT },
+                response: { ...EXAMPLE_RESPONSE, receipt: RECEIPT },
               }),
               'text/event-stream': withExamples(streamOf(ResponseEvent), {
                 stream: responseEvents(
                   {
                     type: 'response.created',
-                    response: { ...RESPONSE, status: 'in_progress', output: [], usage: null },
+                    response: {
+                      ...EXAMPLE_RESPONSE,
+                      store: false,
+                      status: 'in_progress',
+                      output: [],
+                      usage: null,
+                    },
                   },
-                  { type: 'response.completed', response: RESPONSE, receipt: RECEIPT },
+                  { type: 'response.completed', response: EXAMPLE_RESPONSE, receipt: RECEIPT },
                 ),
               }),
             },
           },
         },
-        errors: ['invalid_input', ...SAMPLER_ERRORS, ...INFERENCE_ERRORS],
+        errors: ['invalid_input', 'previous_response_not_found', ...SAMPLER_ERRORS, ...INFERENCE_ERRORS],
       },
     },
     (request, reply) => handle(deps, 'responses', request, reply),

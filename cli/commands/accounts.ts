@@ -128,6 +128,18 @@ function registerTerms(accounts: Command): void {
       }),
     );
   accounts
+    .command('keep-responses <org-id> <on|off>')
+    .description('set whether responses are kept for 24 hours; off deletes what is kept')
+    .requiredOption(...ACTOR)
+    .option(...REASON)
+    .option('--json', 'for programs')
+    .action((id: string, choice: string, options: Common) =>
+      run(options, (deps, actor) => {
+        if (choice !== 'on' && choice !== 'off') throw invalidParam('choice', 'Say on or off.');
+        return deps.accounts.setKeepResponses(id, choice === 'on', actor);
+      }),
+    );
+  accounts
     .command('set-limits <org-id>')
     .description('set the negotiated limits of an enterprise account')
     .option('--rps <n>', 'requests per second')

@@ -40,6 +40,7 @@ const credential: Credential = {
   keyLimit: null,
   allowedRegions: null,
   allowedModels: null,
+  keepResponses: false,
 };
 const text = JSON.stringify({
   model: 'llama-3.1-8b',

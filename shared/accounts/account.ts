@@ -35,6 +35,8 @@ export interface Account {
   /** Codes of the regions that it has chosen to use, and ids of the models; null for all that are offered, also later on. */
   allowedRegions: readonly string[] | null;
   allowedModels: readonly string[] | null;
+  /** Its responses are kept, sealed, for those who go on from them. */
+  keepResponses: boolean;
   billing: Contact;
   technical: Contact;
   /** Epoch milliseconds. */

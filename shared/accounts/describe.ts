@@ -18,6 +18,7 @@ export interface AccountDescription {
   };
   allowed_regions: string[] | null;
   allowed_models: string[] | null;
+  keep_responses: boolean;
   billing_contact: Contact;
   technical_contact: Contact;
   created_at: string;
@@ -41,6 +42,7 @@ export function describeAccount(account: Account): AccountDescription {
     },
     allowed_regions: account.allowedRegions === null ? null : [...account.allowedRegions],
     allowed_models: account.allowedModels === null ? null : [...account.allowedModels],
+    keep_responses: account.keepResponses,
     billing_contact: account.billing,
     technical_contact: account.technical,
     created_at: new Date(account.createdAt).toISOString(),

@@ -9,11 +9,13 @@ export interface ResponseNames {
   startedAt: number;
   /** The model's id in the catalogue. */
   model: string;
+  /** The id of the response that it goes on from. */
+  previous?: string | undefined;
 }
 
 /** A response without output: what its request says is repeated, and what was not set is as OpenAI has it, or null. */
 export function emptyResponse(
-  { requestId, startedAt, model }: ResponseNames,
+  { requestId, startedAt, model, previous }: ResponseNames,
   status: string,
   request: JsonObject = {},
   tools?: Pick<ChatTools, 'choice' | 'ignored'>,
@@ -36,7 +38,7 @@ export function emptyResponse(
     model,
     output: [],
     parallel_tool_calls: asked('parallel_tool_calls', true),
-    previous_response_id: null,
+    previous_response_id: previous ?? null,
     prompt_cache_key: asked('prompt_cache_key'),
     reasoning: { effort: null, summary: null, ...(asked('reasoning', {}) as object) },
     safety_identifier: asked('safety_identifier'),

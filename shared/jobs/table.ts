@@ -194,6 +194,16 @@ export const JOBS = {
     concurrency: 1,
     everyMs: MINUTE,
   },
+  /** Deletes kept responses that were not used for 24 hours. */
+  'kept-response-expiry': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: MINUTE,
+  },
   /** Removes sessions, links and invitations that are over, and who never followed the e-mail of their sign-up. */
   'sign-in-expiry': {
     role: 'housekeeping',

@@ -399,6 +399,14 @@ const PATTERNED = {
     example: '`input` must be a non-empty string.',
     param: 'input',
   }),
+  previous_response_not_found: row('validation_error', 400, false, {
+    when: 'The response that a request goes on from is not kept: it does not exist, is not yours, was deleted with what it goes on from, or was not used for 24 hours.',
+    advice:
+      'Send the whole conversation in `input`, and keep its items where you need them longer.',
+    message:
+      'The response that `previous_response_id` names is not kept, or an earlier one of its conversation is not. Send the whole conversation in `input`.',
+    param: 'previous_response_id',
+  }),
   invalid_n: invalid({
     when: 'More choices than the model gives.',
     advice: 'Ask for fewer choices, or send the request several times.',
@@ -526,6 +534,12 @@ const PATTERNED = {
   model_not_found: missing({
     when: 'The model does not exist, or not for this account.',
     advice: 'Choose an `id` from `GET /v1/models`, URL-encoded where it has a slash.',
+    param: 'id',
+  }),
+  response_not_found: missing({
+    when: 'The response is not kept: it does not exist, is not yours, was deleted, or was not used for 24 hours.',
+    advice:
+      'Read a response within 24 hours, with a key of the organisation that made it; `store` in the answer says whether it is kept.',
     param: 'id',
   }),
   receipt_not_found: missing({

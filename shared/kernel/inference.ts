@@ -118,6 +118,8 @@ export interface InferenceRecord {
   /** Tokens in those payloads. */
   relayedTokens?: number;
   outcome: Outcome;
+  /** The id of the response that it goes on from, `resp_…`. */
+  previous?: string;
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
   policy?: { version: string; rule: string };
 }
@@ -157,6 +159,7 @@ export const RECORD_FIELDS = {
   relayedPayloads: { ifKnown: true, form: 'count' },
   relayedTokens: { ifKnown: true, form: 'count' },
   outcome: { form: 'name' },
+  previous: { ifKnown: true },
   policy: { ifKnown: true },
 } as const satisfies {
   [F in keyof InferenceRecord]-?: RecordField &

@@ -42,6 +42,8 @@ export interface Credential {
   /** Codes of the regions that the organisation has chosen, and ids of the models; null for all that are offered. */
   allowedRegions: readonly string[] | null;
   allowedModels: readonly string[] | null;
+  /** The organisation has its responses kept. */
+  keepResponses: boolean;
 }
 
 /** A notice that something changed. It does not say to what. */

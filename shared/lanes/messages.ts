@@ -43,6 +43,8 @@ export interface InferenceEntry {
   claim?: string;
   /** Key under which the body waits, when it was too large for the lane. */
   bodyRef?: string;
+  /** The id of the response that it goes on from. */
+  previous?: string;
   /** W3C trace context. */
   traceparent?: string;
   /** Where the request may go when its region fails it, the best first; a pinned one has no such region. */

@@ -19,6 +19,7 @@ export type Act =
   | 'manage the team'
   | 'change settings'
   | 'set up single sign-on'
+  | 'have responses kept'
   | 'ask for closing';
 
 const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
@@ -32,6 +33,7 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'change settings': ['owner', 'admin'],
   // The one who names the issuer can come in by it as any member, owners included.
   'set up single sign-on': ['owner'],
+  'have responses kept': ['owner'],
   'ask for closing': ['owner'],
 };
 

@@ -1,5 +1,5 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import { timeOfId } from '#shared/kernel/ids.ts';
+import { isId, timeOfId } from '#shared/kernel/ids.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
@@ -44,12 +44,30 @@ export function disagreement(
   if (answerId !== undefined && answerId !== answerIdOf(route, idInAddress(subject.id)))
     return 'answerId, which is not made from its request';
   const arrived = timeOfId(idInAddress(subject.id));
+  if (subject.previous !== undefined && !mayBePrevious(subject.previous, document, arrived))
+    return 'previous, which is no receipt of a response before it';
   if (!(Math.abs(Date.parse(startedAt) - arrived) <= CLOCKS_DIFFER_MS)) return 'startedAt';
   if (Date.parse(endedAt) < Date.parse(startedAt) - CLOCKS_DIFFER_MS) return 'endedAt';
   if (Date.parse(endedAt) > Date.parse(validFrom) + CLOCKS_DIFFER_MS) return 'validFrom';
   if (measurement === undefined) return undefined;
   if (ulidOf(measurement.stated.id) !== ulidOf(document.id)) return 'measurement.id';
   return againstReason(document, measurement) ?? againstInputs(document, measurement);
+}
+
+/** Whether an address is that of a receipt of the same issuer, of a request that had come before. */
+function mayBePrevious(
+  address: string,
+  { id, credentialSubject: { route } }: ReceiptDocument,
+  arrived: number,
+): boolean {
+  const name = idInAddress(address);
+  const isOfIssuer = address === id.slice(0, id.lastIndexOf('/') + 1) + name;
+  return (
+    route === 'responses' &&
+    isOfIssuer &&
+    isId('rcpt', name) &&
+    timeOfId(name) <= arrived + CLOCKS_DIFFER_MS
+  );
 }
 
 /** A revision has what its reason says that it came for. */

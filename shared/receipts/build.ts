@@ -1,5 +1,5 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import { answerIdOf } from '#shared/kernel/answer-ids.ts';
+import { answerIdOf, receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord, TokenInterval } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
@@ -150,6 +150,7 @@ function otherFields({ issuer, record, gridZone }: ReceiptInput): {
     organisation: issuer.organisations + record.orgId,
     outputTokens: known && count(known.outputTokens, 'outputTokens'),
     policy: ran ? undefined : policyOf(record),
+    previous: record.previous && issuer.receipts + receiptIdNamed(record.previous)!,
     tokenInterval: known?.tokenInterval && inOrder(known.tokenInterval),
     tokenizer: ran && usage.tokenizer !== undefined ? bounded(usage.tokenizer) : undefined,
     type: SUBJECT_TYPE,

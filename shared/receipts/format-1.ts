@@ -189,6 +189,12 @@ const Inference = node(
       wholeNumber('docket:outputTokens', 'tokens of all choices; absent where not known'),
     ),
     policy: when('refused', Policy),
+    previous: Type.Optional(
+      iri(
+        'docket:previous',
+        'the receipt of the response that the request goes on from, by `previous_response_id`',
+      ),
+    ),
     queuedMs: Type.Optional(
       wholeNumber(
         'docket:queuedMs',

@@ -1,4 +1,4 @@
-import { dropMembers, members } from '#shared/kernel/json-text.ts';
+import { dropMembers, members, memberText, setMember } from '#shared/kernel/json-text.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** What is no receipt by itself but may carry one: a field of a stream's frame, or a comment between frames. */
@@ -32,12 +32,12 @@ export function locateReceipt(source: string): Located {
   if (!STREAM_START.test(text)) {
     const receipt = receiptIn(text);
     if (receipt === undefined) return { receipt: text };
-    return { receipt, answer: { pieces: [source.replace(text, () => withoutReceipt(text))] } };
+    return { receipt, answer: { pieces: [source.replace(text, () => asDigested(text))] } };
   }
   const { pieces, isContinued } = payloads(text);
   const found = pieces.flatMap((payload) => receiptIn(payload) ?? []);
   if (found.length === 1) {
-    return { receipt: found[0]!, answer: { pieces: pieces.map(withoutReceipt), isContinued } };
+    return { receipt: found[0]!, answer: { pieces: pieces.map(asDigested), isContinued } };
   }
   const code = found.length === 0 ? 'missing_field' : 'duplicate_key';
   throw new MalformedData(code, 'receipt', `the stream has ${found.length} receipts`);
@@ -47,11 +47,11 @@ export function locateReceipt(source: string): Located {
 export function answerIn(source: string): SavedAnswer {
   const text = source.trim();
   if (!STREAM_START.test(text)) {
-    const pieces = [source.replace(text, () => withoutReceipt(text))];
+    const pieces = [source.replace(text, () => asDigested(text))];
     return { pieces, receipts: receiptsIn(text) };
   }
   const { pieces, isContinued } = payloads(text);
-  return { pieces: pieces.map(withoutReceipt), isContinued, receipts: pieces.flatMap(receiptsIn) };
+  return { pieces: pieces.map(asDigested), isContinued, receipts: pieces.flatMap(receiptsIn) };
 }
 
 /** The receipt of an answer, or undefined when the text is no answer. */
@@ -72,8 +72,23 @@ function receiptsIn(text: string): string[] {
     .map(({ valueStart, valueEnd }) => text.slice(valueStart, valueEnd));
 }
 
-function withoutReceipt(text: string): string {
-  return isObject(text) ? dropMembers(text, ['receipt']) : text;
+/**
+ * A text as it was when it was digested: without its receipt, and, of a response that was kept after that, with `store` false.
+ */
+function asDigested(text: string): string {
+  if (!isObject(text)) return text;
+  const bare = dropMembers(text, ['receipt']);
+  const response = memberText(bare, 'response');
+  if (response === undefined || !isObject(response)) return asUnkept(bare);
+  const unkept = asUnkept(response);
+  return unkept === response ? bare : setMember(bare, 'response', unkept);
+}
+
+function asUnkept(response: string): string {
+  const isKept = memberText(response, 'store') === 'true';
+  return isKept && memberText(response, 'object') === '"response"'
+    ? setMember(response, 'store', 'false')
+    : response;
 }
 
 /** The data of each event, its lines joined (WHATWG HTML, 9.2.6), without the word that ends a stream. */

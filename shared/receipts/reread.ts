@@ -1,3 +1,4 @@
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { digestIn } from '#shared/kernel/multihash.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { MeasurementInput } from '#shared/methodology/measurement.ts';
@@ -74,6 +75,8 @@ export function recordOnReceipt(document: ReceiptDocument, keyId: string): Infer
     tier: requestedTier(document),
     usage: usageOn(subject),
   };
+  const { previous } = subject;
+  if (previous !== undefined) record.previous = answerIdOf('responses', idInAddress(previous))!;
   for (const { field, as, form, ifKnown } of STATED) {
     const stated = subject[as];
     if (stated !== undefined) Object.assign(record, { [field]: form.read(stated as never) });

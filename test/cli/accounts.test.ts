@@ -329,6 +329,14 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(await json(['accounts', 'list', '--limit', '1'])).toHaveLength(1);
   });
 
+  it('has responses of an organisation kept, or none', async () => {
+    const id = await activeAccount();
+    const keep = (choice: string) => ['accounts', 'keep-responses', id, choice, ...ACTOR];
+    expect((await json(keep('off'))).keep_responses).toBe(false);
+    expect((await json(keep('on'))).keep_responses).toBe(true);
+    expect(await refused(keep('maybe'))).toContain('on or off');
+  });
+
   it('suspends, reinstates, sets plan and limits, closes', async () => {
     const id = await activeAccount();
     const because = ['--reason', 'because', ...ACTOR];

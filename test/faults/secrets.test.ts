@@ -88,6 +88,11 @@ async function answers(): Promise<void> {
   for (const i of [1, 3]) expect(texts[i]).toContain(FRAME);
   for (const i of [0, 2, 4, 5]) expect(texts[i]).toContain(ANSWER);
   expect(texts[5]!.length).toBeGreaterThan(INLINE_BYTES_MAX);
+  for (const stream of [false, true]) {
+    const response = { model: 'llama-3.1-8b', input: `Tell me about ${MARKER}.`, stream };
+    const kept = await post(system, '/responses', { ...response, sandbox_fault: say });
+    expect(await kept.text()).toContain('"store":true');
+  }
   const replayed = await post(
     system,
     '/chat/completions',

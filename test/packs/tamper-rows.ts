@@ -921,6 +921,10 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
     }),
   ],
   [
+    'a receipt of a chat goes on from a response',
+    at(PLAIN, (r) => void (r.credentialSubject.previous = r.id)),
+  ],
+  [
     'a receipt was in another zone of the grid',
     at(PLAIN, (r) => void (r.credentialSubject.gridZone = 'SWE')),
   ],

@@ -10,6 +10,7 @@ import { ResponsesUpstream } from '#test/support/responses-upstream.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { writeCatalogue } from './configured/catalogue.ts';
 import { upstreamFaults } from './configured/upstream-faults.ts';
+import { keptResponses } from './configured/kept-responses.ts';
 import { LargeUpstream, largeAnswers } from './configured/large-answers.ts';
 import { nativeProviders } from './configured/native-providers.ts';
 import { recalculation } from './configured/recalculation.ts';
@@ -67,6 +68,9 @@ describe('signing keys', () => {
 });
 describe('responses', () => {
   responses(system, upstreams.responses);
+});
+describe('kept responses', () => {
+  keptResponses(system, upstreams.responses);
 });
 describe('native providers', () => {
   nativeProviders(system, upstreams.native);

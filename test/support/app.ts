@@ -56,6 +56,13 @@ export async function buildTestApp(
     },
     perAddress: { requestsPerSecond: 1_000_000, burst: 1_000_000 },
     inference: {} as AppOptions['inference'],
+    kept: {
+      kept: {
+        read: () => Promise.resolve(null),
+        conversation: () => Promise.resolve(null),
+        drop: () => Promise.resolve(false),
+      },
+    },
     models: { index: () => ({ models: new Map(), regions: new Map() }), confidenceOf() {} },
     ...openResources(pool, receiptIssuer(PUBLIC_URL), pendingReceipts, surroundings),
     exports: {

@@ -28,6 +28,7 @@ export class TestCredentials {
       keyLimit: null,
       allowedRegions: null,
       allowedModels: null,
+      keepResponses: false,
       ...over,
     });
     return token;

@@ -15,6 +15,7 @@ export const credential = (over: Partial<Credential> = {}): Credential => ({
   keyLimit: null,
   allowedRegions: null,
   allowedModels: null,
+  keepResponses: false,
   ...over,
 });
 export const REVOKED = credential({ keyState: 'revoked' });

@@ -35,6 +35,7 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   export_not_ready: { status: 409, type: 'validation_error', retry: false },
   export_failed: { status: 409, type: 'validation_error', retry: false },
   export_expired: { status: 410, type: 'validation_error', retry: false },
+  previous_response_not_found: { status: 400, type: 'validation_error', retry: false },
   range_not_satisfiable: { status: 416, type: 'validation_error', retry: false },
   requests_per_second_exceeded: { status: 429, type: 'rate_limit_error', retry: true },
   daily_budget_exceeded: { status: 429, type: 'rate_limit_error', retry: false },

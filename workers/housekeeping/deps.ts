@@ -8,6 +8,7 @@ import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
+import { dropExpiredResponses } from '#shared/lanes/postgres/kept-responses.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
@@ -37,6 +38,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     outbox: createMailOutbox(pool, systemSurroundings, config),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
+    dropExpiredResponses: (limit) => dropExpiredResponses(pool, limit),
     removeExpiredSignIns: () => createPersonRegistry(pool, systemSurroundings).removeExpired(),
     ensureLedgerPartitions: async () => {
       const made = await ensureLedgerPartitions(pool);

@@ -18,6 +18,8 @@ export interface HousekeepingOptions {
   mailer: Mailer;
   /** Deletes at most so many stored answers whose time is over; returns how many. */
   dropExpiredAnswers: (limit: number) => Promise<number>;
+  /** The same of kept responses. */
+  dropExpiredResponses: (limit: number) => Promise<number>;
   /** Removes what is over of those who sign in. */
   removeExpiredSignIns: () => Promise<void>;
   /** Makes the partitions of months to come, those that are missing. */
@@ -39,6 +41,11 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
     'stored-answer-expiry': async (_payload, signal) => {
       let dropped = BATCH;
       while (dropped === BATCH && !signal.aborted) dropped = await dropExpiredAnswers(BATCH);
+    },
+    'kept-response-expiry': async (_payload, signal) => {
+      let dropped = BATCH;
+      while (dropped === BATCH && !signal.aborted)
+        dropped = await options.dropExpiredResponses(BATCH);
     },
     'sign-in-expiry': () => options.removeExpiredSignIns(),
     'ledger-partitions': async () => {

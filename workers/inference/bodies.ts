@@ -1,7 +1,13 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
-import { members, memberText, setMember, skipSpace } from '#shared/kernel/json-text.ts';
+import {
+  dropMembers,
+  members,
+  memberText,
+  setMember,
+  skipSpace,
+} from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
 /** What an endpoint is asked: a chat in place of a response, where it speaks no responses. */
@@ -29,8 +35,9 @@ export function upstreamBody(
   const own = setMember(body, 'model', JSON.stringify(model));
   const isRenamed = route === 'chat.completions' && endpoint.developerRole === false;
   const named = isRenamed ? withSystemRoles(own) : own;
-  // Its answer would be kept: this service does not ask for that.
-  if (route === 'responses') return setMember(named, 'store', 'false');
+  // Its answer would be kept there: this service does not ask for that, and has put the conversation into the input.
+  if (route === 'responses')
+    return dropMembers(setMember(named, 'store', 'false'), ['previous_response_id']);
   if (!stream || route === 'embeddings') return named;
   return setMember(named, 'stream_options', streamOptions(memberText(named, 'stream_options')));
 }

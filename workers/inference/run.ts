@@ -175,7 +175,7 @@ export class Run {
     const { route, model } = this.#entry;
     const id = answerIdOf(route, this.#entry.id);
     if (route === 'responses' && endpoint.responses === true)
-      return asOurs(text, parsed, { id, model }, usage);
+      return asOurs(text, parsed, { id, model, previous: this.#entry.previous }, usage);
     if (hasNamedEvents(route))
       return JSON.stringify(answerOfChat(this.#writer(), parsed, usage, isFinished));
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
@@ -187,18 +187,18 @@ export class Run {
 
   /** Writes the answer of a chat server in the interface of the request. */
   #writer(emit?: (payload: string) => void): AnswerWriter {
-    const { id: requestId, route, startedAt, model, omitsThoughts = false } = this.#entry;
+    const { id: requestId, route, startedAt, model, previous, omitsThoughts = false } = this.#entry;
     const options = { body: this.#body, requestId, model, ...(emit && { emit }) };
     return route === 'messages'
       ? new MessageWriter({ ...options, omitsThoughts })
-      : new ResponseWriter({ ...options, startedAt });
+      : new ResponseWriter({ ...options, startedAt, previous });
   }
 
   /** What the payloads of an endpoint become in an interface with named events. */
   #events({ energy, responses }: Endpoint, emit: (payload: string) => void): EventStream {
-    const { id: requestId, route, model } = this.#entry;
+    const { id: requestId, route, model, previous } = this.#entry;
     return route === 'responses' && responses === true
-      ? new NativeStream({ requestId, model, emit }, energy)
+      ? new NativeStream({ requestId, model, previous, emit }, energy)
       : new TranslatedStream(this.#writer(emit), energy);
   }
 

@@ -184,6 +184,8 @@ function facts(frame: Frame, account: Account): Html {
     <dd>
       ${account.allowedModels?.join(', ') ?? html`<span class="soft">all that are offered</span>`}
     </dd>
+    <dt>Responses</dt>
+    <dd>${account.keepResponses ? 'kept for 24 hours' : 'not kept'}</dd>
     <dt>Billing</dt>
     <dd>${account.billing.name}<br />${account.billing.email}</dd>
     <dt>Technical</dt>

@@ -124,5 +124,8 @@ function requestFacts(frame: Frame, facts: RequestFacts): Html {
             ],
       )}
     </dl>
-    <p class="help">What was asked and answered is not kept, and cannot be looked up.</p>`;
+    <p class="help">
+      What was asked and answered cannot be looked up: where responses are kept, they are sealed for
+      the organisation that made them.
+    </p>`;
 }

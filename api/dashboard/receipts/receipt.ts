@@ -149,7 +149,15 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
         ? undefined
         : html`<code>${text('upstreamAnswerId')}</code>`,
     ],
-    ['Request', copyable('request-id', subject.id.slice(subject.id.lastIndexOf('/') + 1))],
+    [
+      'Goes on from',
+      text('previous') === undefined
+        ? undefined
+        : html`<a href="/dashboard/${frame.membership!.orgId}/receipts/${lastOf(text('previous')!)}"
+            ><code>${lastOf(text('previous')!)}</code></a
+          >`,
+    ],
+    ['Request', copyable('request-id', lastOf(subject.id))],
     ['Receipt', copyable('receipt-id', id)],
     ['Attempts', text('attempts')],
     [

@@ -21,7 +21,7 @@ export interface Choice {
 }
 
 /** The forms of the page, by the last part of their address. */
-export type SettingsForm = 'names' | 'contacts' | 'use' | 'close';
+export type SettingsForm = 'names' | 'contacts' | 'use' | 'keep' | 'close';
 
 export interface SettingsParts extends Told {
   account: Account;
@@ -41,7 +41,8 @@ export function settingsPage(frame: Frame, parts: SettingsParts): Html {
   const changes = may(frame.membership!, 'change settings');
   return html`<div class="head"><h1>Settings</h1></div>
     ${told(parts)} ${use(frame, parts, changes)} ${names(frame, parts, changes)}
-    ${contacts(frame, parts, changes)} ${terms(parts)} ${closing(frame, parts)}
+    ${contacts(frame, parts, changes)} ${keeping(frame, parts)} ${terms(parts)}
+    ${closing(frame, parts)}
     ${
       changes
         ? undefined
@@ -203,6 +204,44 @@ function contacts(
             <dt>Technical contact</dt>
             ${fact(account.technical)}
           </dl>`
+    }
+  </section>`;
+}
+
+/** Whether responses are kept, which owners decide: it is the one place where texts of the organisation rest. */
+function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): Html {
+  const which = (value: 'on' | 'off', text: string, help: string): Html =>
+    html`<label
+      ><input
+        type="radio"
+        name="keep"
+        value="${value}"
+        ${(value === 'on') === keepResponses ? html`checked` : undefined}
+      /><span>${text}<span class="help">${help}</span></span></label
+    >`;
+  return html`<section class="stack tight" id="keep">
+    <h2>Kept responses</h2>
+    <p class="prose">
+      A response of <code>POST /v1/responses</code> and the input of its request can be kept for 24
+      hours after their last use, sealed, so that a request goes on from it by
+      <code>previous_response_id</code>. A request with <code>store: false</code> leaves nothing,
+      and no other request does.
+    </p>
+    ${
+      may(frame.membership!, 'have responses kept')
+        ? form(
+            frame,
+            'keep',
+            'Save what is kept',
+            html`<div class="choices">
+              ${which('on', 'Keep responses', 'Unless a request says that its own is not to be kept.')}
+              ${which('off', 'Keep none', 'What is kept now is deleted at once.')}
+            </div>`,
+          )
+        : html`<p>
+            ${keepResponses ? 'Responses are kept.' : 'None is kept.'}
+            <span class="soft">Owners of the organisation decide it.</span>
+          </p>`
     }
   </section>`;
 }

@@ -6,6 +6,7 @@ import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import type { Act } from '#shared/persons/roles.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf, type Form } from '../forms.ts';
@@ -26,7 +27,16 @@ const DONE: Readonly<Record<SettingsForm, string>> = {
   names: 'The name and the identifier are saved.',
   contacts:
     'The contacts are saved. The addresses from before get an e-mail, and new ones one that asks.',
+  keep: 'What is kept of responses is as you chose. Every process knows it within a second.',
   close: 'Support is asked to close the organisation. Nothing is changed until it does.',
+};
+
+const RIGHTS: Readonly<Record<SettingsForm, Act>> = {
+  use: 'change settings',
+  names: 'change settings',
+  contacts: 'change settings',
+  keep: 'have responses kept',
+  close: 'ask for closing',
 };
 
 /** What members of an organisation decide for all of it. */
@@ -39,7 +49,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     perform: (request: FastifyRequest, form: Form) => Promise<unknown>,
   ): void => {
     app.post(`/settings/${name}`, SESSION, async (request, reply) => {
-      demandRight(request.membership, name === 'close' ? 'ask for closing' : 'change settings');
+      demandRight(request.membership, RIGHTS[name]);
       const form = await sessionForm(deps, request);
       try {
         await perform(request, form);
@@ -77,6 +87,11 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     });
     const contacts = { billing: contact('billing'), technical: contact('technical') };
     return deps.accounts.setContacts(request.membership.orgId, contacts, actorOf(request));
+  });
+  save('keep', async (request, form) => {
+    const keeps = form.text('keep') === 'on';
+    if (keeps) await confirmedForm(deps, request);
+    return deps.accounts.setKeepResponses(request.membership.orgId, keeps, actorOf(request));
   });
   save('close', async (request, form) => {
     const { orgId } = request.membership;

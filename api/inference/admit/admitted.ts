@@ -3,6 +3,7 @@ import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission } from '#shared/lanes/redis/admission.ts';
 import type { Exchange } from '../exchange/exchange.ts';
+import type { Keeping } from '../kept/kept-responses.ts';
 import type { UnroutedEntry } from '../read.ts';
 import { refusalOf } from './refusals.ts';
 
@@ -19,6 +20,10 @@ export interface Admitted {
   readonly stored: boolean;
   /** Headers of the answer that are known now; the exchange knows the region, which may change. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What is to be kept with its response. */
+  readonly keeping?: Keeping;
+  /** The response of an identical request may have been kept. */
+  readonly mayBeKept?: boolean;
 }
 
 /** A request that is not run itself: an identical one is, or was. @throws Fault when it is refused */

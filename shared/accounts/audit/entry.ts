@@ -32,6 +32,7 @@ export const AUDIT_ACTIONS = [
   'account.limits_set',
   'account.contacts_set',
   'account.allowed_set',
+  'account.keep_responses_set',
   'account.renamed',
   'account.identified',
   'review.approved_once',

@@ -202,6 +202,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return changeSettings(held, actor, { set, action: 'account.allowed_set', details: set });
       }),
 
+    /** Sets whether responses are kept. What was kept is deleted by the same statement that switches it off. */
+    setKeepResponses: (orgId: string, keepResponses: boolean, actor: Actor): Promise<Account> =>
+      hold(orgId, async (held) => {
+        if (held.account.keepResponses === keepResponses) return held.account;
+        const set = { keep_responses: keepResponses };
+        const action = 'account.keep_responses_set';
+        return changeSettings(held, actor, { set, action, details: set });
+      }),
+
     /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
     setLimits: (orgId: string, limits: Limits | null, actor: Actor): Promise<Account> =>
       hold(orgId, (held) => {
@@ -598,6 +607,7 @@ function accountOf(row: AccountRow): Account {
     negotiatedLimits: negotiatedLimitsOf(row),
     allowedRegions: row.allowed_regions,
     allowedModels: row.allowed_models,
+    keepResponses: row.keep_responses,
     billing: { name: row.billing_name, email: row.billing_email },
     technical: { name: row.technical_name, email: row.technical_email },
     createdAt: row.created_at.getTime(),

@@ -33,6 +33,7 @@ interface AccountTable {
   allowed_regions: string[] | null;
   allowed_models: string[] | null;
   names_revision: Defaulted<number>;
+  keep_responses: Defaulted<boolean>;
 }
 
 interface AccountTransitionTable {
@@ -222,6 +223,15 @@ interface GridHourDueTable {
   zone: string;
   hour: Date;
   due_from: Defaulted<Date>;
+}
+
+interface KeptResponseTable {
+  org_id: string;
+  id: string;
+  previous: string | null;
+  sealed: Buffer;
+  bytes: ColumnType<number, never, never>;
+  expires_at: Date;
 }
 
 interface LedgerBodyTable {
@@ -679,6 +689,7 @@ export interface Database {
   export_anchor: ExportAnchorTable;
   grid_hour: GridHourTable;
   grid_hour_due: GridHourDueTable;
+  kept_response: KeptResponseTable;
   ledger_body: LedgerBodyTable;
   ledger_checkpoint: LedgerCheckpointTable;
   ledger_entry: LedgerEntryTable;

@@ -32,11 +32,12 @@ const FIND_BY_HASHES = statement(
     concurrent_streams: 'int4?',
     allowed_regions: '_text?',
     allowed_models: '_text?',
+    keep_responses: 'bool',
   },
   `select encode(k.hash, 'hex') as hash, k.id as key_id, k.org_id, k.state as key_state,
      k.expires_at, k.scopes, k.requests_per_second as key_requests_per_second, k.burst as key_burst,
      a.state as account_state, a.plan, a.requests_per_second, a.burst, a.requests_per_day,
-     a.concurrent_streams, a.allowed_regions, a.allowed_models
+     a.concurrent_streams, a.allowed_regions, a.allowed_models, a.keep_responses
    from api_key k join account a on a.id = k.org_id
    where k.hash = any($1::bytea[])`,
   { name: 'credentials-by-hash' },
@@ -69,6 +70,7 @@ function credentialOf(row: Row<typeof FIND_BY_HASHES>): Credential {
     keyLimit: keyLimitOf(row.key_requests_per_second, row.key_burst),
     allowedRegions: row.allowed_regions,
     allowedModels: row.allowed_models,
+    keepResponses: row.keep_responses,
   };
 }
 

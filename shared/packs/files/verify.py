@@ -88,12 +88,17 @@ def from_base58(text):
     return b'\0' * zeros + number.to_bytes((number.bit_length() + 7) // 8, 'big')
 
 
-def time_of_ulid(text):
-    """When an identifier was made."""
+def milliseconds_of_ulid(text):
+    """When an identifier was made, since 1970: some are of later times than a datetime has."""
     number = 0
     for digit in text[:10]:
         number = number * 32 + '0123456789ABCDEFGHJKMNPQRSTVWXYZ'.index(digit)
-    return EPOCH + datetime.timedelta(milliseconds=number)
+    return number
+
+
+def time_of_ulid(text):
+    """When an identifier was made."""
+    return EPOCH + datetime.timedelta(milliseconds=milliseconds_of_ulid(text))
 
 
 def refuse(_):
@@ -185,9 +190,9 @@ FORMS = json.loads(r'''
 {"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,"cachedInputTokens?":0,
 "endedAt":"time","extrapolated?":["=",true],"gridZone?":"","id":"iri","inputTokens?":0,"measuredJoules?":"decimal",
 "model":"","modelVersion?":"","organisation":"iri","outcome":["=","complete","partial","truncated","refused"],
-"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"queuedMs?":0,"region":"","relayedPayloads?":0,
-"relayedTokens?":0,"requestDigest":"digest","responseDigest?":"digest","route":["=","chat.completions","completions",
-"embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time",
+"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"previous?":"iri","queuedMs?":0,"region":"",
+"relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"digest","responseDigest?":"digest","route":["=",
+"chat.completions","completions","embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time",
 "tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,"outputUpper":0},"tokenizer?":"",
 "type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=","caller_left",
 "upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream","counted","unknown"]},
@@ -748,7 +753,7 @@ class Anchor:
 # --- a receipt by itself ----------------------------------------------------------------------------------------------
 
 # The forms of receipts, by the context that tells them apart.
-RECEIPT_FORMATS = {'docket-receipt-vxQepVERFmlSh4d4m8Vaw4-FWmFOwffq-DibMyPDrVM.jsonld': '1'}
+RECEIPT_FORMATS = {'docket-receipt-2Tln0lDmFtJF1lvfYVYBEcV6Xz63CvuA8maTcICzmnc.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
 # Characters of names that a catalogue can give.
@@ -791,6 +796,12 @@ def check_agreement(receipt, whole, place):
     if 'answerId' in subject:
         made = ANSWER_IDS.get(subject['route'], '?') + ulid(subject['id'])
         holds(subject['answerId'] == made, 'answerId, which is not made from its request')
+    if 'previous' in subject:
+        address, folder = subject['previous'], receipt['id'].rpartition('/')[0] + '/rcpt_'
+        fits = subject['route'] == 'responses' and re.fullmatch(re.escape(folder) + '[0-7][0-9A-HJKMNP-TV-Z]{25}', address)
+        latest = milliseconds_of_ulid(ulid(subject['id'])) + CLOCKS // datetime.timedelta(milliseconds=1)
+        holds(fits and milliseconds_of_ulid(ulid(address)) <= latest,
+              'previous, which is no receipt of a response before it')
     started, ended = instant(subject['startedAt']), instant(subject['endedAt'])
     holds(abs(started - time_of_ulid(ulid(subject['id']))) <= CLOCKS, 'startedAt')
     holds(started <= ended + CLOCKS, 'endedAt')
@@ -1072,7 +1083,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = 'fceca5a1fd40873bab29d588baf7b5afd75026c5849b4668e794c1e4dc8d751f'
+SHAPES_SHA256 = '7bb612ced380f0addb9e8d5e5d58156cda146f97b33d78e82386cc70eeb5f8ec'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'

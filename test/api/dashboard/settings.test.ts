@@ -132,6 +132,46 @@ describe('regions and models', () => {
   );
 });
 
+describe('kept responses', () => {
+  const kept = async (): Promise<number> => {
+    const { rows } = await database.pool.query<{ n: number }>(
+      'select count(*)::int as n from kept_response where org_id = $1',
+      [org],
+    );
+    return rows[0]!.n;
+  };
+
+  it(
+    'owners alone decide whether they are kept, to begin asks for the password; to end deletes what is kept at once',
+    { tags: ['dashboard.settings', 'dashboard.step-up', 'responses.kept-choice'] },
+    async () => {
+      await database.pool.query(
+        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
+        [owner.id],
+      );
+      await database.pool.query(
+        `insert into kept_response (org_id, id, sealed, expires_at)
+         values ($1, 'resp_1', 'sealed', now() + interval '1 hour')`,
+        [org],
+      );
+      const keeps = async () => (await accounts.get(org)).keepResponses;
+      const [, admin] = await signedIn('admin');
+      expect((await save('keep', { keep: 'off' }, admin)).statusCode).toBe(403);
+      expect([await keeps(), await kept()]).toEqual([true, 1]);
+      expect((await visitor.get(settings)).payload).toContain('deleted at once');
+      const saved = await save('keep', { keep: 'off' });
+      expect(saved.headers.location).toBe(`${settings}?done=keep`);
+      expect([await keeps(), await kept()]).toEqual([false, 0]);
+      expect(await newest(1)).toEqual([`account.keep_responses_set ${owner.id}`]);
+      expect((await save('keep', { keep: 'on' })).statusCode).toBe(403);
+      expect(await keeps()).toBe(false);
+      const confirmed = { keep: 'on', 'confirming-password': PASSWORD };
+      expect((await save('keep', confirmed)).statusCode).toBe(303);
+      expect(await keeps()).toBe(true);
+    },
+  );
+});
+
 describe('names and contacts', () => {
   it(
     'a new name stands in packs and is screened anew; a form with one wrong field changes nothing',

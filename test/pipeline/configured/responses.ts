@@ -92,7 +92,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       const response = await post(system(), '/responses', body);
       const text = await response.text();
       const answer = JSON.parse(text) as Answered;
-      expect(answer).toMatchObject({ object: 'response', model, store: false, error: null });
+      expect(answer).toMatchObject({ object: 'response', model, store: true, error: null });
       expect(['completed', 'incomplete']).toContain(answer.status);
       const { receipt, usage } = answer;
       await expectSigned(system(), receipt);
@@ -104,7 +104,11 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         outputTokens: usage!.output_tokens,
       });
       expect(receipt.credentialSubject.requestDigest).toBe(digestOf(receipt, body));
-      const sent = `${text.slice(0, text.lastIndexOf(',"receipt":'))}}`;
+      // Whether it is kept is known after its digest.
+      const sent = `${text.slice(0, text.lastIndexOf(',"receipt":'))}}`.replace(
+        '"store":true',
+        '"store":false',
+      );
       expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent));
       expect(idOf(await receiptOf(answer.id))).toBe(idOf(receipt));
     });
@@ -128,7 +132,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       expect(text).not.toContain('[DONE]');
       const last = events.at(-1) as Last;
       expect(last.type).toMatch(/^response\.(completed|incomplete)$/);
-      expect(last.response).toMatchObject({ model, store: false });
+      expect(last.response).toMatchObject({ model, store: true });
       await expectSigned(system(), last.receipt);
       const { credentialSubject } = last.receipt;
       expect(credentialSubject).toMatchObject({
@@ -136,7 +140,8 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         outputTokens: last.response.usage!.output_tokens,
       });
       const sent = receiptedIn(frames);
-      sent.push(sent.pop()!.replace(/,"receipt":\{.*$/, '}'));
+      const bare = sent.pop()!.replace(/,"receipt":\{.*$/, '}');
+      sent.push(bare.replace('"store":true', '"store":false'));
       expect(credentialSubject.responseDigest).toBe(digestOf(last.receipt, sent.join('')));
     });
 
@@ -340,11 +345,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
 
     it('refuses by name and reason what would need a memory or a tool of ours', async () => {
       const refused: [object, string, string][] = [
-        [
-          { previous_response_id: 'resp_1' },
-          'invalid_previous_response_id',
-          'previous_response_id',
-        ],
+        [{ previous_response_id: 7 }, 'invalid_previous_response_id', 'previous_response_id'],
         [{ conversation: { id: 'conv_1' } }, 'invalid_conversation', 'conversation'],
         [{ prompt: { id: 'pmpt_1' } }, 'invalid_prompt', 'prompt'],
         [{ background: true }, 'invalid_background', 'background'],
@@ -379,7 +380,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
   });
 
   describe('a response of a server that speaks responses', () => {
-    it('passes items, reasoning and unknown fields through both ways, and asks that nothing be stored', async () => {
+    it('passes items, reasoning and unknown fields through both ways, and asks that nothing be stored there', async () => {
       const input = [
         { role: 'user', content: INPUT },
         { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAAABsealed' },

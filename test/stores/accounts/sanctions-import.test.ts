@@ -38,6 +38,7 @@ const failures: unknown[] = [];
 const jobs = housekeepingHandlers({
   removeExpiredSignIns: async () => {},
   dropExpiredAnswers: () => Promise.resolve(0),
+  dropExpiredResponses: () => Promise.resolve(0),
   ensureLedgerPartitions: () => Promise.resolve(),
   vettings: theirs.vettings,
   keys: theirs.deadlines,
@@ -200,6 +201,7 @@ describe('vetting', () => {
     const troubled = housekeepingHandlers({
       removeExpiredSignIns: async () => {},
       dropExpiredAnswers: () => Promise.resolve(0),
+      dropExpiredResponses: () => Promise.resolve(0),
       ensureLedgerPartitions: () => Promise.resolve(),
       vettings: theirs.vettings,
       keys: theirs.deadlines,

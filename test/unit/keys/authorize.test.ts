@@ -18,6 +18,7 @@ const credential = (over: Partial<Credential> = {}): Credential => ({
   keyLimit: null,
   allowedRegions: null,
   allowedModels: null,
+  keepResponses: false,
   ...over,
 });
 

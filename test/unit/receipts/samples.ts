@@ -197,6 +197,12 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
     },
     signedAt: SIGNED_AT,
   },
+  'going on': {
+    issuer,
+    record: { ...record, route: 'responses', previous: 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVB' },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
   refused: { issuer, record: refusedRecord(), signedAt: SIGNED_AT },
   revised: { issuer, record, estimate: { measurement }, signedAt: SIGNED_AT, revision },
 };
@@ -284,6 +290,7 @@ const anyRecord = fc.record<InferenceRecord>({
   upstreamMs: anyCount,
   relayedPayloads: anyCount,
   relayedTokens: anyCount,
+  previous: anyUlid.map((ulid) => `resp_${ulid}`),
 });
 
 const UNITS = { energy: 'kWh', gwp: 'kgCO2e', water: 'L', adpe: 'kgSbe', adpf: 'MJ' } as const;

@@ -12,6 +12,9 @@ import { readUsage } from '../usage.ts';
 import type { EventStream } from '../event-relay.ts';
 import { responseUsage, type ResponseWriterOptions } from './response-writer.ts';
 
+/** What callers know a response by, and what it goes on from. */
+type NativeNames = OurNames & Pick<ResponseWriterOptions, 'previous'>;
+
 /** Events that end a response which its server has finished. */
 export const ENDINGS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
 /** What a server calls a response that is whole: as far as it was to go. */
@@ -36,17 +39,20 @@ export function isWholeResponse({ status }: JsonObject): boolean {
 
 /**
  * What is the upstream's in a response and not its client's business: its own id, its name of the model, what it would
- * store, and what it has where our receipt stands.
+ * store and has gone on from, and what it has where our receipt stands.
  */
 export function asOurs(
   text: string,
   parsed: JsonObject,
-  { id, model }: OurNames,
+  { id, model, previous }: NativeNames,
   usage?: Usage | UnknownUsage,
 ): string {
   let ours = parsed['id'] === id ? text : setMember(text, 'id', JSON.stringify(id));
   if (parsed['model'] !== model) ours = setMember(ours, 'model', JSON.stringify(model));
   if (parsed['store'] !== false) ours = setMember(ours, 'store', 'false');
+  const wentOnFrom = previous ?? null;
+  if ((parsed['previous_response_id'] ?? null) !== wentOnFrom)
+    ours = setMember(ours, 'previous_response_id', JSON.stringify(wentOnFrom));
   if (Object.hasOwn(parsed, 'receipt')) ours = dropMembers(ours, ['receipt']);
   if (usage === undefined) return ours;
   const told = toldUsageOf(usage, parsed['usage']);
@@ -85,7 +91,7 @@ function textOfItem({ content, summary, name, arguments: args, input }: JsonObje
 /** Passes the events of an upstream's response on as they come, and keeps the last one back. */
 export class NativeStream implements EventStream {
   readonly #emit: (payload: string) => void;
-  readonly #names: OurNames;
+  readonly #names: NativeNames;
   readonly #energy: Endpoint['energy'];
   #announced: string[] | null = [];
   #first: JsonObject | undefined;
@@ -98,11 +104,14 @@ export class NativeStream implements EventStream {
       emit,
       model,
       requestId,
-    }: Pick<ResponseWriterOptions, 'model' | 'requestId'> & { emit: (payload: string) => void },
+      previous,
+    }: Pick<ResponseWriterOptions, 'model' | 'requestId' | 'previous'> & {
+      emit: (payload: string) => void;
+    },
     energy: Endpoint['energy'],
   ) {
     this.#emit = emit;
-    this.#names = { id: answerIdOf('responses', requestId), model };
+    this.#names = { id: answerIdOf('responses', requestId), model, previous };
     this.#energy = energy;
   }
 

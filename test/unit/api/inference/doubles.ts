@@ -69,6 +69,7 @@ export const CREDENTIAL: Credential = {
   keyLimit: null,
   allowedRegions: null,
   allowedModels: null,
+  keepResponses: false,
 };
 
 /** The parts of a response that answers use, with what was written. */
@@ -264,6 +265,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       takeArrival: () => Promise.resolve(arrived()),
     },
     exchanges,
+    kept: {
+      conversation: () => Promise.resolve(null),
+      hold: () => () => {},
+      keep: () => Promise.resolve(false),
+      has: () => Promise.resolve(false),
+    },
     largeBodies: {
       enter: () => Promise.reject(new Error('no request here is large')),
       warmSoon: () => {},

@@ -19,6 +19,7 @@ const account = {
   orgId: 'org_B',
   allowedRegions: null,
   allowedModels: null,
+  keepResponses: false,
 } as const;
 const published = () => 'published';
 

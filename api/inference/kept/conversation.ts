@@ -1,0 +1,81 @@
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { memberText, setMember } from '#shared/kernel/json-text.ts';
+import { turnFor } from '#shared/kernel/turns.ts';
+import { keptIn } from '#shared/lanes/kept-response.ts';
+import { ITEMS } from '#api/openai/responses.ts';
+
+/**
+ * The body of a request with the conversation before its own input that it goes on from, so that all who read the body read
+ * both. Texts of the conversation keep their bytes; what was answered stands as input items.
+ */
+export function withConversation(body: string, turns: readonly string[]): string {
+  const before = turns.flatMap((turn) => {
+    const { input, response } = keptIn(turn);
+    return [itemsIn(input), answeredIn(response)];
+  });
+  const items = [...before, itemsIn(memberText(body, 'input')!)].filter((text) => text !== '');
+  return setMember(body, 'input', `[${items.join(',')}]`);
+}
+
+/** An input as items, without the brackets around them. */
+function itemsIn(input: string): string {
+  return input.startsWith('"') ? `{"role":"user","content":${input}}` : input.slice(1, -1).trim();
+}
+
+function answeredIn(response: string): string {
+  const output = JSON.parse(memberText(response, 'output') ?? '[]') as unknown;
+  return outputOf(output)
+    .map((item) => JSON.stringify(item))
+    .join(',');
+}
+
+/** What of an output may be an input again. Reasoning that says nothing is a name of something kept elsewhere. */
+function outputOf(output: unknown): JsonObject[] {
+  return listOf(output)
+    .filter(isObject)
+    .filter(({ type, encrypted_content: sealed, content }) =>
+      type === 'reasoning'
+        ? typeof sealed === 'string' || listOf(content).length > 0
+        : Object.hasOwn(ITEMS, String(type)),
+    );
+}
+
+/** An item of a list: everything there has an id. */
+export type ListedItem = JsonObject & { id: string };
+
+/** Every item that a response was made of, the oldest first: the conversation before it, and its own input. */
+export async function inputItemsOf(turns: readonly string[]): Promise<ListedItem[]> {
+  const items: ListedItem[] = [];
+  for (const [at, turn] of turns.entries()) {
+    await turnFor(turn.length);
+    const { input, response } = keptIn(turn);
+    const { id, output } = JSON.parse(response) as { id: string; output?: unknown };
+    const name = id.replace(/^resp_/, '');
+    const own = JSON.parse(`[${itemsIn(input)}]`) as JsonObject[];
+    for (const [index, item] of own.entries()) items.push(listed(item, `${name}_in_${index}`));
+    if (at === turns.length - 1) break;
+    for (const [index, item] of outputOf(output).entries())
+      items.push(listed(item, `${name}_${index}`));
+  }
+  return items;
+}
+
+const ID_PREFIXES: Readonly<Record<string, string>> = {
+  message: 'msg_',
+  function_call: 'fc_',
+  function_call_output: 'fco_',
+  custom_tool_call: 'ctc_',
+  custom_tool_call_output: 'ctco_',
+  reasoning: 'rs_',
+};
+
+/** An item as OpenAI lists it: with a type, an id, and parts where its content was a text. */
+function listed(item: JsonObject, name: string): ListedItem {
+  const { type = 'message', id, role, content, status } = item;
+  const made = `${ID_PREFIXES[String(type)] ?? 'item_'}${name}`;
+  const whole = { ...item, type, id: typeof id === 'string' && id !== '' ? id : made };
+  if (type !== 'message') return whole;
+  const kind = role === 'assistant' ? 'output_text' : 'input_text';
+  const parts = typeof content === 'string' ? [{ type: kind, text: content }] : content;
+  return { ...whole, status: status ?? 'completed', content: parts };
+}

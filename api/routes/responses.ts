@@ -1,0 +1,175 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type Static, Type } from 'typebox';
+import { RECEIPT } from '#api/docs/examples/receipts.ts';
+import { exact, json } from '#api/docs/operation.ts';
+import { inputItemsOf } from '#api/inference/kept/conversation.ts';
+import type { KeptResponses } from '#api/inference/kept/kept-responses.ts';
+import { ResponseObject } from '#api/openai/responses.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { keptIn } from '#shared/lanes/kept-response.ts';
+import { anyObject, pathId } from './fields.ts';
+import { Listing, listSchema } from './lists.ts';
+
+const ID = 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVC';
+const params = pathId('Id of the response', ID);
+const config = { scope: 'inference:write' } as const;
+
+const Deleted = Type.Object(
+  { id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true) },
+  { title: 'DeletedResponse' },
+);
+const Item = anyObject('An input item: a message, a call, the output of one, or reasoning');
+const Items = Type.Object(listSchema(Item).properties, { title: 'ResponseInputItemList' });
+const Query = Type.Object({
+  ...Listing.properties,
+  after: Type.Optional(Type.String({ maxLength: 512 })),
+});
+
+export const EXAMPLE_RESPONSE: Omit<Static<typeof ResponseObject>, 'receipt'> = {
+  id: ID,
+  object: 'response',
+  created_at: 1_795_167_485,
+  status: 'completed',
+  model: 'llama-3.1-8b',
+  output: [
+    {
+      type: 'message',
+      id: 'msg_01M7W53ZF4Z6X0T8WB5N2K9MVC_0',
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'Air scatters blue light.', annotations: [] }],
+    },
+  ],
+  error: null,
+  incomplete_details: null,
+  previous_response_id: null,
+  store: true,
+  usage: {
+    input_tokens: 21,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    output_tokens: 6,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 27,
+  },
+};
+const EXAMPLE_ITEM = {
+  type: 'message',
+  id: 'msg_01M7W53ZF4Z6X0T8WB5N2K9MVC_in_0',
+  role: 'user',
+  status: 'completed',
+  content: [{ type: 'input_text', text: 'Why is the sky blue? Answer in one sentence.' }],
+};
+
+const KEPT =
+  'Responses are kept for 24 hours after their last use, unless their request says `store: false` or the organisation has none kept.';
+const ERRORS = ['response_not_found', 'dispatch_unavailable'] as const;
+
+export interface ResponseRoutesOptions {
+  kept: Pick<KeptResponses, 'read' | 'conversation' | 'drop'>;
+}
+
+/** Responses that are kept: they are read, listed and deleted by the organisation that made them. */
+export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = async (
+  app,
+  { kept },
+) => {
+  app.get(
+    '/responses/:id',
+    {
+      config,
+      schema: {
+        operationId: 'retrieveResponse',
+        tag: 'Inference',
+        summary: 'Read a kept response',
+        description: `The response as it was sent, with its receipt. ${KEPT}`,
+        params,
+        querystring: Type.Object({
+          stream: Type.Optional(Type.Boolean({ description: 'False: the events are not kept' })),
+        }),
+        response: {
+          200: exact('application/json', 'The response and its receipt.', ResponseObject, {
+            response: { ...EXAMPLE_RESPONSE, receipt: RECEIPT },
+          }),
+        },
+        errors: ERRORS,
+      },
+    },
+    async ({ params: { id }, query, credential }, reply) => {
+      if (query.stream === true)
+        throw invalidParam(
+          'stream',
+          '`stream` is not offered: the events of a response are not kept.',
+        );
+      const text = credential.keepResponses ? await kept.read(credential.orgId, id) : null;
+      if (text === null) throw new Fault('response_not_found');
+      return reply.type('application/json; charset=utf-8').send(keptIn(text).response);
+    },
+  );
+  app.delete(
+    '/responses/:id',
+    {
+      config,
+      schema: {
+        operationId: 'deleteResponse',
+        tag: 'Inference',
+        summary: 'Delete a kept response',
+        description:
+          'Deletes the response and the input of its request at once. What goes on from it cannot be gone on from any more. Its receipt stays.',
+        params,
+        response: {
+          200: json('It is deleted.', Deleted, {
+            deleted: { id: ID, object: 'response', deleted: true },
+          }),
+        },
+        errors: ERRORS,
+      },
+    },
+    async ({ params: { id }, credential: { orgId } }) => {
+      if (!(await kept.drop(orgId, id))) throw new Fault('response_not_found');
+      return { id, object: 'response' as const, deleted: true as const };
+    },
+  );
+  app.get(
+    '/responses/:id/input_items',
+    {
+      config,
+      schema: {
+        operationId: 'listResponseInputItems',
+        tag: 'Inference',
+        summary: 'List the input items of a kept response',
+        description: `What the response was made of: the input of its request, and before it the conversation that it goes on from. ${KEPT}`,
+        params,
+        querystring: Query,
+        response: {
+          200: json('The items.', Items, {
+            items: {
+              object: 'list',
+              data: [EXAMPLE_ITEM],
+              first_id: EXAMPLE_ITEM.id,
+              last_id: EXAMPLE_ITEM.id,
+              has_more: false,
+            },
+          }),
+        },
+        errors: ERRORS,
+      },
+    },
+    async ({ params: { id }, query: { after, limit, order }, credential }) => {
+      const { orgId, keepResponses } = credential;
+      const turns = keepResponses ? await kept.conversation(orgId, id) : null;
+      if (turns === null) throw new Fault('response_not_found');
+      const oldestFirst = await inputItemsOf(turns);
+      const items = order === 'asc' ? oldestFirst : oldestFirst.toReversed();
+      // An id that is not there is the end of the list, as with every other cursor.
+      const at = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
+      const page = after !== undefined && at === 0 ? [] : items.slice(at, at + limit);
+      return {
+        object: 'list' as const,
+        data: page,
+        first_id: page[0]?.id ?? null,
+        last_id: page.at(-1)?.id ?? null,
+        has_more: page.length > 0 && at + limit < items.length,
+      };
+    },
+  );
+};

@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KeptResponses, type KeptResponsesOptions } from '#api/inference/kept/kept-responses.ts';
+import { keptIn, packResponse } from '#shared/lanes/kept-response.ts';
+import { newLaneKey, testSeals } from '#test/support/seals.ts';
+
+type Store = KeptResponsesOptions['store'];
+
+const MIB = 1024 * 1024;
+const RESPONSE = '{"id":"resp_1","output":[],"store":true}';
+const keeping = (id = 'resp_1', input = '"Hello."', orgId = 'org_1') => ({
+  orgId,
+  id,
+  previous: null,
+  input,
+});
+
+/** Kept responses over a store that keeps what it is given, unless a part of it is replaced. */
+function open(over: Partial<Store> = {}, seals = testSeals(), bodyBytesMax = MIB) {
+  const rows = new Map<string, { previous: string | null; sealed: Buffer }>();
+  const failed: unknown[] = [];
+  const clock = { now: 0 };
+  const store: Store = {
+    keep: async ({ id, previous, sealed }) => {
+      rows.set(id, { previous, sealed: Buffer.from(sealed) });
+      return true;
+    },
+    chain: async () => [...rows].map(([id, row]) => ({ id, ...row })),
+    read: async (_, id) => (rows.has(id) ? { id, ...rows.get(id)! } : null),
+    has: async (_, id) => rows.has(id),
+    drop: async (_, id) => rows.delete(id),
+    bytesOf: async () => 0,
+    ...over,
+  };
+  const kept = new KeptResponses({
+    store,
+    seals,
+    bodyBytesMax,
+    events: { storeFailed: (error) => void failed.push(error) },
+    now: () => clock.now,
+  });
+  return { kept, rows, failed, clock };
+}
+
+describe('keeping a response', { tags: ['responses.unstored'] }, () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('an organisation that has its 256 MiB gets no more kept, until there is room again', async () => {
+    const held = { bytes: 256 * MIB };
+    const { kept, rows, failed, clock } = open({ bytesOf: async () => held.bytes });
+    expect(await kept.keep(keeping(), RESPONSE)).toBe(false);
+    held.bytes = 0;
+    expect(await kept.keep(keeping(), RESPONSE)).toBe(false);
+    clock.now += 10_000;
+    expect(await kept.keep(keeping(), RESPONSE)).toBe(true);
+    expect([rows.size, failed]).toEqual([1, []]);
+  });
+
+  it('is counted with what was kept since the last count, and counted anew when some was deleted', async () => {
+    const count = vi.fn<Store['bytesOf']>(async () => 256 * MIB - 200_000);
+    const { kept } = open({ bytesOf: count });
+    const input = JSON.stringify(randomBytes(60_000).toString('base64'));
+    const asked = [];
+    for (let i = 0; i < 4; i += 1)
+      asked.push(await kept.keep(keeping(`resp_${i}`, input), RESPONSE));
+    expect(asked).toEqual([true, true, true, false]);
+    expect(count).toHaveBeenCalledOnce();
+    await kept.drop('org_1', 'resp_0');
+    await kept.keep(keeping('resp_5'), RESPONSE);
+    expect(count).toHaveBeenCalledTimes(2);
+  });
+
+  it('goes on without it where PostgreSQL is away, and where it does not answer in time', async () => {
+    const away = open({ keep: () => Promise.reject(new Error('away')) });
+    expect(await away.kept.keep(keeping(), RESPONSE)).toBe(false);
+    expect(away.failed).toHaveLength(1);
+    const silent = open({ bytesOf: () => new Promise(() => {}) });
+    const asked = silent.kept.keep(keeping(), RESPONSE);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await asked).toBe(false);
+    expect(await open({ has: () => Promise.reject(new Error('away')) }).kept.has('o', 'r')).toBe(
+      false,
+    );
+  });
+
+  it('what was kept too late, so that its caller was told that it is not, is deleted again', async () => {
+    const { promise: answer, resolve } = Promise.withResolvers<boolean>();
+    const drop = vi.fn<Store['drop']>(async () => true);
+    const { kept } = open({ keep: () => answer, drop });
+    const asked = kept.keep(keeping(), RESPONSE);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await asked).toBe(false);
+    expect(drop).not.toHaveBeenCalled();
+    resolve(true);
+    await kept.drained();
+    expect(drop).toHaveBeenCalledWith('org_1', 'resp_1');
+  });
+
+  it('an answer that would hold up others while it is kept is not kept', async () => {
+    const { kept, rows } = open();
+    expect(await kept.keep(keeping(), `{"output":"${'x'.repeat(4 * MIB)}"}`)).toBe(false);
+    expect(rows.size).toBe(0);
+  });
+});
+
+it(
+  'inputs that wait for their answers have a bound, and one organisation a quarter of it',
+  { tags: ['responses.unstored'] },
+  () => {
+    const { kept } = open();
+    const input = 'x'.repeat(15 * MIB);
+    const first = kept.hold(keeping('r', input));
+    expect(first).toBeDefined();
+    expect(kept.hold(keeping('r', input))).toBeUndefined();
+    for (const org of ['org_2', 'org_3', 'org_4'])
+      expect(kept.hold(keeping('r', input, org))).toBeDefined();
+    expect(kept.hold(keeping('r', input, 'org_5'))).toBeUndefined();
+    first!();
+    expect(kept.hold(keeping('r', input, 'org_5'))).toBeDefined();
+  },
+);
+
+describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
+  it('gives back exactly what was kept', async () => {
+    const { kept } = open();
+    const response = '{"id":"resp_1", "number":1.0,"input":{"of":"the response"}}';
+    await kept.keep(keeping('resp_1', '[{"role":"user","content":"a\\u0000b"}]'), response);
+    expect(keptIn((await kept.read('org_1', 'resp_1'))!)).toEqual({
+      input: '[{"role":"user","content":"a\\u0000b"}]',
+      response,
+    });
+  });
+
+  it('opens nothing that was kept for another organisation or under another id, and nothing whose key is gone', async () => {
+    const { kept, rows } = open();
+    await kept.keep(keeping(), RESPONSE);
+    const { sealed } = rows.get('resp_1')!;
+    const elsewhere = open({ read: async (_, id) => ({ id, previous: null, sealed }) });
+    expect(await elsewhere.kept.read('org_1', 'resp_1')).not.toBeNull();
+    expect(await elsewhere.kept.read('org_2', 'resp_1')).toBeNull();
+    expect(await elsewhere.kept.read('org_1', 'resp_2')).toBeNull();
+    const other = testSeals(newLaneKey());
+    const lost = open({ read: async (_, id) => ({ id, previous: null, sealed }) }, other);
+    expect(await lost.kept.read('org_1', 'resp_1')).toBeNull();
+    expect(lost.failed).toHaveLength(1);
+  });
+
+  it('refuses a conversation that is longer than a body may be, and one with a turn too many', async () => {
+    const long = open({}, testSeals(), 100_000);
+    const input = JSON.stringify('x'.repeat(60_000));
+    await long.kept.keep(keeping('resp_1', input), RESPONSE);
+    expect(await long.kept.conversation('org_1', 'resp_1')).toHaveLength(1);
+    await long.kept.keep({ ...keeping('resp_2', input), previous: 'resp_1' }, RESPONSE);
+    const tooLong = { code: 'request_too_large', status: 413, param: 'previous_response_id' };
+    await expect(long.kept.conversation('org_1', 'resp_2')).rejects.toMatchObject(tooLong);
+    const name = { orgId: 'org_1', id: 'resp_2' };
+    const sealed = await packResponse(testSeals(), name, { input, response: RESPONSE });
+    const many = open({
+      chain: async () => [
+        { id: 'resp_1', previous: null, sealed: null },
+        { id: 'resp_2', previous: 'resp_1', sealed },
+      ],
+    });
+    await expect(many.kept.conversation('org_1', 'resp_2')).rejects.toMatchObject(tooLong);
+  });
+
+  it('finds no conversation whose beginning is gone', async () => {
+    const { kept } = open();
+    await kept.keep({ ...keeping('resp_2'), previous: 'resp_1' }, RESPONSE);
+    expect(await kept.conversation('org_1', 'resp_2')).toBeNull();
+    expect(await open().kept.conversation('org_1', 'resp_2')).toBeNull();
+  });
+
+  it('asks PostgreSQL for no name that no response has', async () => {
+    const never = () => Promise.reject(new Error('asked'));
+    const { kept } = open({ chain: never, read: never, drop: never });
+    for (const id of ['', 'resp_', 'resp_\0', 'msg_1', `resp_${'x'.repeat(65)}`]) {
+      expect(await kept.conversation('org_1', id)).toBeNull();
+      expect(await kept.read('org_1', id)).toBeNull();
+      expect(await kept.drop('org_1', id)).toBe(false);
+    }
+  });
+
+  it('says that it cannot be asked, without internals, where PostgreSQL is away', async () => {
+    const away = open({ chain: () => Promise.reject(new Error('secret host')) });
+    await expect(away.kept.conversation('org_1', 'resp_1')).rejects.toMatchObject({
+      code: 'dispatch_unavailable',
+      message: expect.not.stringContaining('secret'),
+    });
+  });
+});
