@@ -250,7 +250,12 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             },
           },
         },
-        errors: ['invalid_input', 'previous_response_not_found', ...SAMPLER_ERRORS, ...INFERENCE_ERRORS],
+        errors: [
+          'invalid_input',
+          'previous_response_not_found',
+          ...SAMPLER_ERRORS,
+          ...INFERENCE_ERRORS,
+        ],
       },
     },
     (request, reply) => handle(deps, 'responses', request, reply),
