@@ -66,12 +66,21 @@ describe('every operation that needs a key', () => {
     ['a key of another service', () => bearer('sk-proj-abcdefghijklmnopqrstuvwxyz')],
     ['a wrong checksum', () => bearer(flip(system.key))],
     ['a well-formed key that was never issued', () => bearer(unknown())],
-    ['a key in the wrong header', () => ({ 'x-api-key': system.key })],
+    ['a key in the wrong header', () => ({ 'api-key': system.key })],
   ])(
     'every operation refuses %s as invalid_api_key',
     { tags: ['codes.invalid_api_key', 'accounts.bearer'] },
     async (_what, headers) => {
       await expectOfAll(keyed(), headers(), 'invalid_api_key');
+    },
+  );
+
+  it(
+    'every operation refuses a key in x-api-key as invalid_api_key, but for those that Anthropic’s clients have',
+    { tags: ['codes.invalid_api_key', 'accounts.bearer'] },
+    async () => {
+      const others = keyed().filter(({ path }) => !/^\/v1\/(messages|models)\b/.test(path));
+      await expectOfAll(others, { 'x-api-key': system.key }, 'invalid_api_key');
     },
   );
 

@@ -239,8 +239,8 @@ describe('a receipt', () => {
         const answer = await (await post(system, path, request)).text();
         const judged = await verifyReceipt(answer, { trust, request });
         expect(judged.report).toMatchObject({ code: 'good', answer: 'same', request: 'same' });
-        // The object’s own kind, which every answer states.
-        const altered = answer.replace(/"object":"\w/, '"object":"X');
+        // The object’s own kind, which every answer states, and in a stream its last event.
+        const altered = answer.replace(/(.*)"object":"\w/s, '$1"object":"X');
         expect(altered).not.toBe(answer);
         const report = (await verifyReceipt(altered, { trust, request: `${request} ` })).report;
         expect(report).toMatchObject({ code: 'answer_differs', request: 'same' });
