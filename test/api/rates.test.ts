@@ -270,7 +270,13 @@ describe('requests for inference that are refused before admission', () => {
         const other = credentials.issue(orgId, SCOPES, { limits: NEGOTIATED, keyId: `${orgId}_2` });
         return (await send(app, '{', other)).json<{ error: { code: string } }>().error.code;
       };
-      expect(await codeOf('org_rates')).toBe('requests_per_second_exceeded');
+      // A body may leave it over its rate by as little as is earned until the next: another leaves it over by more.
+      code = await codeOf('org_rates');
+      for (let count = 0; count < 20 && code === 'invalid_json'; count += 1) {
+        await send(app, large);
+        code = await codeOf('org_rates');
+      }
+      expect(code).toBe('requests_per_second_exceeded');
       expect(await codeOf('org_others')).toBe('invalid_json');
     },
   );
