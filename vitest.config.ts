@@ -25,6 +25,18 @@ const ALONE = [
   'test/faults/{budgets,cluster-failover,frozen-redis,last-worker,redis-away,revocation,seconds,stopped-workers}.test.ts',
 ];
 
+/** What needs no stores: files are about values, so nothing of one can reach another, and half the time is saved. */
+const storeless = {
+  setupFiles: ['test/support/set-up.ts'],
+  isolate: false,
+  // Properties make much that is dropped at once: a young generation with room for it costs less to collect.
+  execArgv: ['--max-semi-space-size=64'],
+  // More than the cores of the smallest machine this runs on: some of the time is spent on waiting for deadlines.
+  maxWorkers: 3,
+  testTimeout: stores.testTimeout,
+  hookTimeout: stores.hookTimeout,
+};
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
@@ -36,19 +48,12 @@ export default defineConfig({
     projects: [
       {
         test: {
+          ...storeless,
           name: 'unit',
           include: ['test/{unit,architecture,docs}/**/*.test.ts'],
-          setupFiles: ['test/support/set-up.ts'],
-          // They are about values: nothing of one file can reach another, and half the time is saved.
-          isolate: false,
-          // Properties make much that is dropped at once: a young generation with room for it costs less to collect.
-          execArgv: ['--max-semi-space-size=64'],
-          // More than the cores of the smallest machine this runs on: a quarter of the time some wait for a deadline.
-          maxWorkers: 3,
-          testTimeout: stores.testTimeout,
-          hookTimeout: stores.hookTimeout,
         },
       },
+      { test: { ...storeless, name: 'scale', include: ['test/scale/**/*.test.ts'] } },
       {
         test: {
           name: 'programs',

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything that can be said of the code without PostgreSQL and Redis, all steps
- * at once. `npm test` leaves out the unit tests here and runs them with the others.
+ * `npm run check`: what can be said of the code within a minute, without PostgreSQL and Redis, all steps at once. `npm test`
+ * leaves out the unit tests here and runs them with the others, those of megabytes, floods and waits (test/scale) among them.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -46,7 +46,8 @@ function readScope(): Scope {
   }
 }
 
-const UNIT = ['vitest', 'run', '--project', 'unit', '--reporter', 'minimal'];
+/** Two at once: the other steps use what time is left while some tests wait. */
+const UNIT = ['vitest', 'run', '--project', 'unit', '--reporter', 'minimal', '--maxWorkers', '2'];
 
 /** Longest first: the others finish beside it. The import rules are among the tests. */
 function stepsOf({ withTests, changes }: Scope): Record<string, readonly string[]> {

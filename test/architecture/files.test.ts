@@ -96,7 +96,7 @@ describe('tests', () => {
 
   it('every test file is where a project of the test runner finds it', () => {
     const found =
-      /^test\/(unit|architecture|docs|stores|workers|api|cli|embedded|product|pipeline|packs|faults|browser|programs)\/.+\.test\.ts$/;
+      /^test\/(unit|architecture|docs|stores|workers|api|cli|embedded|product|pipeline|packs|faults|browser|programs|scale)\/.+\.test\.ts$/;
     const lost = (path: string): boolean => path.endsWith('.test.ts') && !found.test(path);
     expect(pathsWhere(files, ({ path }) => lost(path))).toEqual([]);
   });

@@ -22,6 +22,8 @@ describe('the import rules', () => {
     const result = await cruise(FOLDERS, {
       ...options,
       baseDir: ROOT,
+      // Where no file has changed since, the last result stands.
+      cache: { folder: join(ROOT, '.cache/imports'), strategy: 'content' },
       validate: true,
       ruleSet: { forbidden: forbidden ?? [] },
     });

@@ -4,7 +4,7 @@ import { LargeBodies, type LargeBodiesOptions } from '#api/inference/large-bodie
 import type { RawRequest } from '#api/inference/read.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
-import { CREDENTIAL, NOW, REQUEST_ID } from './doubles.ts';
+import { CREDENTIAL, NOW, REQUEST_ID } from '#test/unit/api/inference/doubles.ts';
 
 const MODEL = { id: 'both', contextWindow: 200_000, tokenizer: 'o200k_base' };
 const TERMS = { processId: 'api-1', shards: 1, isModerated: false };

@@ -11,7 +11,7 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
 import { RECEIPT_CONTEXT_NAME } from '#shared/receipts/context.ts';
 import { offline } from '#test/support/linked-data.ts';
-import { INPUTS, type Loose, newIssuer } from './samples.ts';
+import { INPUTS, type Loose, newIssuer } from '#test/unit/receipts/samples.ts';
 
 const { signer } = newIssuer();
 

@@ -4,8 +4,8 @@ import { compilePack, type Screen, TURN_UNITS } from '#shared/screening/screen.t
 import { HELD_MAX } from '#shared/screening/run.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { runs } from '#test/support/depth.ts';
-import { BENIGN_TEXTS } from './benign-texts.ts';
-import { CAKES, packOf } from './policies.ts';
+import { BENIGN_TEXTS } from '#test/unit/screening/benign-texts.ts';
+import { CAKES, packOf } from '#test/unit/screening/policies.ts';
 
 const cakes = compilePack(CAKES);
 const shipped = loadScreen();

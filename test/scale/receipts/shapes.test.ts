@@ -8,7 +8,7 @@ import { receiptShapes } from '#shared/packs/files/contexts.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { offline } from '#test/support/linked-data.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import { INPUTS, type Loose, newIssuer } from './samples.ts';
+import { INPUTS, type Loose, newIssuer } from '#test/unit/receipts/samples.ts';
 
 const { signer } = newIssuer();
 const factory = new SHACLValidator([] as Loose).factory;

@@ -16,7 +16,7 @@ import {
   referenceRootsOf,
   referenceTile,
   shapeOf,
-} from './reference-tree.ts';
+} from '#test/unit/ledger/reference-tree.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 

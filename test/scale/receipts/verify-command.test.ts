@@ -25,7 +25,7 @@ import { derivationDigest } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { runs } from '#test/support/depth.ts';
 import { signedReceipt } from '#test/support/signed-receipt.ts';
-import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
+import { INPUTS, issuer, newIssuer, SIGNED_AT } from '#test/unit/receipts/samples.ts';
 
 const { signer, did } = newIssuer();
 const TRUST = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };

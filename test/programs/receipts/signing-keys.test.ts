@@ -35,7 +35,7 @@ import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
-import { INPUTS, issuer, PUBLIC_URL, SIGNED_AT } from './samples.ts';
+import { INPUTS, issuer, PUBLIC_URL, SIGNED_AT } from '#test/unit/receipts/samples.ts';
 
 let dir: string;
 beforeEach(() => {
