@@ -184,18 +184,8 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 4 * SECOND,
   },
-  /** Deletes large stored answers of idempotent requests, 24 hours after they were given. */
+  /** Deletes large stored answers of idempotent requests, 24 hours after they were given, and kept responses as long after their last use. */
   'stored-answer-expiry': {
-    role: 'housekeeping',
-    payload: Nothing,
-    attempts: 1,
-    backoffMs: SECOND,
-    timeoutMs: 5 * MINUTE,
-    concurrency: 1,
-    everyMs: MINUTE,
-  },
-  /** Deletes kept responses that were not used for 24 hours. */
-  'kept-response-expiry': {
     role: 'housekeeping',
     payload: Nothing,
     attempts: 1,

@@ -39,13 +39,10 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
     },
     'key-expiry-warnings': () => keys.warnExpiring(BATCH),
     'stored-answer-expiry': async (_payload, signal) => {
-      let dropped = BATCH;
-      while (dropped === BATCH && !signal.aborted) dropped = await dropExpiredAnswers(BATCH);
-    },
-    'kept-response-expiry': async (_payload, signal) => {
-      let dropped = BATCH;
-      while (dropped === BATCH && !signal.aborted)
-        dropped = await options.dropExpiredResponses(BATCH);
+      for (const drop of [dropExpiredAnswers, options.dropExpiredResponses]) {
+        let dropped = BATCH;
+        while (dropped === BATCH && !signal.aborted) dropped = await drop(BATCH);
+      }
     },
     'sign-in-expiry': () => options.removeExpiredSignIns(),
     'ledger-partitions': async () => {

@@ -224,8 +224,9 @@ function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): H
     <p class="prose">
       A response of <code>POST /v1/responses</code> and the input of its request can be kept for 24
       hours after their last use, sealed, so that a request goes on from it by
-      <code>previous_response_id</code>. A request with <code>store: false</code> leaves nothing,
-      and no other request does.
+      <code>previous_response_id</code>. A request with <code>store: false</code> is left out. Apart
+      from that, only answers to requests with an <code>Idempotency-Key</code> are kept, as long and
+      sealed as well.
     </p>
     ${
       may(frame.membership!, 'have responses kept')

@@ -3,7 +3,7 @@ import { REGION_WORDS } from '#api/front/status-page.ts';
 import { type Account, type Allowed, widens } from '#shared/accounts/account.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { Act } from '#shared/persons/roles.ts';
@@ -89,7 +89,10 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     return deps.accounts.setContacts(request.membership.orgId, contacts, actorOf(request));
   });
   save('keep', async (request, form) => {
-    const keeps = form.text('keep') === 'on';
+    const chosen = form.text('keep');
+    if (chosen !== 'on' && chosen !== 'off')
+      throw invalidParam('keep', 'Say whether responses are kept or not.');
+    const keeps = chosen === 'on';
     if (keeps) await confirmedForm(deps, request);
     return deps.accounts.setKeepResponses(request.membership.orgId, keeps, actorOf(request));
   });

@@ -72,6 +72,13 @@ const KEEP = statement(
 /** Kept responses, with the rights of `docket_api`. */
 export function createKeptResponses(pool: Pool) {
   const db = queriesOn(pool);
+  /** One that has not expired. */
+  const kept = (orgId: string, id: string) =>
+    db
+      .selectFrom('kept_response')
+      .where('org_id', '=', orgId)
+      .where('id', '=', id)
+      .where('expires_at', '>', now);
   return {
     /** Keeps a response; false where its organisation has none kept, or what it goes on from is gone. */
     async keep({ orgId, id, previous, sealed }: KeptRow, turnsMax: number): Promise<boolean> {
@@ -91,24 +98,11 @@ export function createKeptResponses(pool: Pool) {
     },
     /** Null when it has expired or never was. */
     async read(orgId: string, id: string): Promise<ChainRow | null> {
-      const found = await db
-        .selectFrom('kept_response')
-        .select(['id', 'previous', 'sealed'])
-        .where('org_id', '=', orgId)
-        .where('id', '=', id)
-        .where('expires_at', '>', now)
-        .executeTakeFirst();
-      return found ?? null;
+      const query = kept(orgId, id).select(['id', 'previous', 'sealed']);
+      return (await query.executeTakeFirst()) ?? null;
     },
     async has(orgId: string, id: string): Promise<boolean> {
-      const found = await db
-        .selectFrom('kept_response')
-        .select('id')
-        .where('org_id', '=', orgId)
-        .where('id', '=', id)
-        .where('expires_at', '>', now)
-        .executeTakeFirst();
-      return found !== undefined;
+      return (await kept(orgId, id).select('id').executeTakeFirst()) !== undefined;
     },
     /** Deletes a response; false when it was not there. */
     async drop(orgId: string, id: string): Promise<boolean> {
