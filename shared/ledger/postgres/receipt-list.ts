@@ -5,6 +5,7 @@ import type { Outcome } from '#shared/kernel/inference.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
 import { pageOf } from '#shared/kernel/postgres/page.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { LedgerKind } from '../entries.ts';
 
 export interface ReceiptPageRequest extends PageRequest {
@@ -61,7 +62,10 @@ export async function listReceipts(
   const isFiltered = filters.some((filter) => filter !== null);
   const lookedAt = isFiltered ? Math.max(wanted, lookedAtMax) : wanted;
   const values = (): unknown[] => [orgId, low, high, ...filters, wanted];
-  const near = (await queryRow(pool, NEAREST[order], [...values(), lookedAt]))!;
+  const near = (await inTransaction(pool, async (client) => {
+    await queryRows(client, PLAN_IN_ORDER);
+    return queryRow(client, NEAREST[order], [...values(), lookedAt]);
+  }))!;
   const ids = near.ids;
   if (ids.length < wanted && near.last !== null) {
     leave(near.last);
@@ -81,6 +85,15 @@ const FILTERS = ['model', 'region', 'tier', 'key', 'outcome', 'kind'] as const;
 const SUMS_FIT = `($4::text is null or model = $4) and ($5::text is null or region = $5) and ($6::text is null or tier = $6)
    and ($7::text is null or key_id = $7)`;
 const FITS = `${SUMS_FIT} and ($8::text is null or outcome = $8) and ($9::text is null or kind = $9)`;
+
+/**
+ * Statistics do not know an organisation that is younger than they are: a plan made for the few receipts that they expect of
+ * it would read all that it has, and sort them, to find the nearest.
+ */
+const PLAN_IN_ORDER = statement(
+  { set_config: 'text' },
+  `select set_config('enable_sort', 'off', true)`,
+);
 
 /** Answered by the index alone. `last` is null where nothing is left beyond what was looked at. */
 const nearest = (order: 'asc' | 'desc') =>

@@ -17,7 +17,7 @@ import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
 
 const database = await createTestDatabase();
 const receipts = database.poolAs('docket_receipts');
-/** One connection, because each counts what it has read in its transaction. */
+/** One connection, which reports what it has read when it is asked to. */
 const api = database.poolAs('docket_api', 1);
 const HOUR = 3_600_000;
 const START = Date.UTC(2026, 10, 18, 12);
@@ -129,10 +129,12 @@ describe('a list of receipts', () => {
 
 describe('what a search reads', () => {
   const COUNT = 8_000;
-  /** Of so many an hour: what is read without knowing where to look, and the hour of the one that fits. */
-  const BUDGET = 2_000 + COUNT / 30 / 24 + 100;
+  /** What is read without knowing where to look, the hour of the one that fits, and the few receipts of others between them. */
+  const BUDGET = 2_000 + COUNT / 30 / 24 + 300;
 
   beforeAll(async () => {
+    // What the planner knows is older than this organisation, as it is of one that has come since.
+    await database.pool.query('analyze');
     await database.pool.query(FILL, [START, COUNT, 1, COUNT, 'org_many']);
     // Of the oldest of all, and of one in the middle.
     await submitReceipts(receipts, [
@@ -144,24 +146,15 @@ describe('what a search reads', () => {
     while (await sumUpAnew(database.poolAs('docket_ledger'), COUNT * 2));
   });
 
-  /** What this connection has read and not reported yet. */
+  /** What has been read of receipts, by whichever way. */
   async function entriesRead(): Promise<number> {
+    await api.query('select pg_stat_force_next_flush()');
     const { rows } = await api.query<{ read: string }>(
       `with body as (select oid from pg_class where relkind = 'r' and relname like 'ledger_body%')
-       select sum(pg_stat_get_xact_tuples_returned(oid)) as read
+       select sum(pg_stat_get_tuples_returned(oid)) as read
        from (select oid from body union all select indexrelid from pg_index join body on oid = indrelid) r`,
     );
     return Number(rows[0]!.read);
-  }
-
-  /** In a transaction, whose connection reports nothing before its end; what others have read is not counted. */
-  async function entriesReadBy(search: () => Promise<unknown>): Promise<number> {
-    await api.query('begin');
-    const before = await entriesRead();
-    await search();
-    const read = (await entriesRead()) - before;
-    await api.query('commit');
-    return read;
   }
 
   it.each([
@@ -173,10 +166,10 @@ describe('what a search reads', () => {
     'is a part of the receipts, however many there are, where %s',
     async (_name, filter, found) => {
       for (const order of ['asc', 'desc'] as const) {
-        const read = await entriesReadBy(async () => {
-          const page = await listReceipts(api, { orgId: 'org_many', limit: 25, order, ...filter });
-          expect(page.items).toHaveLength(found);
-        });
+        const before = await entriesRead();
+        const page = await listReceipts(api, { orgId: 'org_many', limit: 25, order, ...filter });
+        const read = (await entriesRead()) - before;
+        expect(page.items).toHaveLength(found);
         expect(read).toBeGreaterThan(0);
         expect(read).toBeLessThan(BUDGET);
       }
