@@ -159,6 +159,11 @@ describe('kept responses', () => {
       expect((await save('keep', { keep: 'off' }, admin)).statusCode).toBe(403);
       expect([await keeps(), await kept()]).toEqual([true, 1]);
       expect((await visitor.get(settings)).payload).toContain('deleted at once');
+      for (const unsaid of [{}, { keep: 'of' }]) {
+        expect((await save('keep', unsaid)).statusCode).toBe(400);
+      }
+      expect([await keeps(), await kept()]).toEqual([true, 1]);
+
       const saved = await save('keep', { keep: 'off' });
       expect(saved.headers.location).toBe(`${settings}?done=keep`);
       expect([await keeps(), await kept()]).toEqual([false, 0]);
