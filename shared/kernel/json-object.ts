@@ -24,3 +24,12 @@ export function placeOf(value: unknown): number | undefined {
   const place = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(place) && (place as number) >= 0 ? (place as number) : undefined;
 }
+
+/** Whether a text is an object in JSON. */
+export function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}

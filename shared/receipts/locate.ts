@@ -1,3 +1,4 @@
+import { isJsonObject } from '#shared/kernel/json-object.ts';
 import { dropMembers, members, memberText, setMember } from '#shared/kernel/json-text.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
@@ -56,7 +57,7 @@ export function answerIn(source: string): SavedAnswer {
 
 /** The receipt of an answer, or undefined when the text is no answer. */
 function receiptIn(text: string): string | undefined {
-  if (!isObject(text)) return undefined;
+  if (!isJsonObject(text)) return undefined;
   const found = members(text);
   // A receipt itself is told by its context, which no answer has.
   if (found.some(({ key }) => key === '@context')) return undefined;
@@ -66,7 +67,7 @@ function receiptIn(text: string): string | undefined {
 }
 
 function receiptsIn(text: string): string[] {
-  if (!isObject(text)) return [];
+  if (!isJsonObject(text)) return [];
   return members(text)
     .filter(({ key }) => key === 'receipt')
     .map(({ valueStart, valueEnd }) => text.slice(valueStart, valueEnd));
@@ -76,10 +77,10 @@ function receiptsIn(text: string): string[] {
  * A text as it was when it was digested: without its receipt, and, of a response that was kept after that, with `store` false.
  */
 function asDigested(text: string): string {
-  if (!isObject(text)) return text;
+  if (!isJsonObject(text)) return text;
   const bare = dropMembers(text, ['receipt']);
   const response = memberText(bare, 'response');
-  if (response === undefined || !isObject(response)) return asUnkept(bare);
+  if (response === undefined || !isJsonObject(response)) return asUnkept(bare);
   const unkept = asUnkept(response);
   return unkept === response ? bare : setMember(bare, 'response', unkept);
 }
@@ -108,13 +109,4 @@ function payloads(stream: string): Required<Omit<SavedAnswer, 'receipts'>> {
   const pieces = all.filter((payload) => !isEnd(payload));
   const end = all.findIndex(isEnd);
   return { pieces, isContinued: end !== -1 && end < pieces.length };
-}
-
-function isObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from '#shared/kernel/json-object.ts';
 import { dropMembers, memberText } from '#shared/kernel/json-text.ts';
 
 /**
@@ -22,7 +23,12 @@ export function receiptedEvent(payload: string): string | null {
   return dropMembers(payload, ['sequence_number']);
 }
 
-/** What a receipt is over of the payloads of a stream of a response. */
+/** The same of a payload that may have been cut or forged since: what is no event is compared as it is. */
+function receiptedPayload(payload: string): string | null {
+  return isJsonObject(payload) ? receiptedEvent(payload) : payload;
+}
+
+/** What a receipt is over of the payloads of a saved stream of a response. */
 export function receiptedEvents(payloads: readonly string[]): string[] {
-  return payloads.flatMap((payload) => receiptedEvent(payload) ?? []);
+  return payloads.flatMap((payload) => receiptedPayload(payload) ?? []);
 }
