@@ -23,15 +23,24 @@ import { type HeaderName, LIMIT_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import type { Answer, DeclaredOperation } from './operation.ts';
 
 export const SECURITY_SCHEME = 'apiKey';
+/** Where the key stands in a header that Anthropic's clients send. */
+export const HEADER_SCHEME = 'apiKeyHeader';
 
 /** The path as the description writes it: `/v1/keys/{id}`. */
 export function pathOf({ url, schema }: DeclaredOperation): string {
   return url.replaceAll(/:(\w+)/g, '{$1}').replace('*', `{${schema.wildcard}}`);
 }
 
+function securityOf({ scope, takesApiKeyHeader }: DeclaredOperation): Operation['security'] {
+  if (scope === 'public') return [];
+  const scopes = scope === 'any' ? [] : [scope];
+  const schemes = takesApiKeyHeader ? [SECURITY_SCHEME, HEADER_SCHEME] : [SECURITY_SCHEME];
+  return schemes.map((scheme) => ({ [scheme]: scopes }));
+}
+
 /** What a route declares, in the words of OpenAPI. */
 export function describeOperation(declared: DeclaredOperation, components: Components): Operation {
-  const { scope, schema } = declared;
+  const { schema } = declared;
   const parameters = parametersOf(declared, components);
   const body = schema.rawBody ?? (schema.body as TSchema | undefined);
   return {
@@ -39,7 +48,7 @@ export function describeOperation(declared: DeclaredOperation, components: Compo
     tags: [schema.tag],
     summary: schema.summary,
     description: schema.description,
-    security: scope === 'public' ? [] : [{ [SECURITY_SCHEME]: scope === 'any' ? [] : [scope] }],
+    security: securityOf(declared),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}

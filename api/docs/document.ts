@@ -2,7 +2,13 @@ import { CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
 import { Components } from './components.ts';
 import type { ApiDocument } from './document-shape.ts';
-import { describeOperation, errorExample, pathOf, SECURITY_SCHEME } from './describe-operation.ts';
+import {
+  describeOperation,
+  errorExample,
+  HEADER_SCHEME,
+  pathOf,
+  SECURITY_SCHEME,
+} from './describe-operation.ts';
 import { HEADERS } from './headers.ts';
 import { introduction, type IntroductionOptions } from './introduction.ts';
 import { type DeclaredOperation, TAGS } from './operation.ts';
@@ -50,6 +56,12 @@ export async function describeApi(
           bearerFormat: 'dkt_ and 38 letters or digits',
           description:
             'A key of your organisation. What each operation demands is named beside it.',
+        },
+        [HEADER_SCHEME]: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: 'The same key, as Anthropic’s clients send it.',
         },
       },
       schemas: components.all(),

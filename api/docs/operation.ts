@@ -110,6 +110,7 @@ export interface DeclaredOperation {
   url: string;
   scope: RouteScope;
   asksNoStore: boolean;
+  takesApiKeyHeader: boolean;
   /** It reaches a model, and is counted at admission. */
   isInference: boolean;
   /** Whether a rate counts it. */
@@ -141,6 +142,7 @@ export function collectOperations(app: FastifyInstance): readonly DeclaredOperat
         url,
         scope,
         asksNoStore: config?.asksNoStore === true,
+        takesApiKeyHeader: config?.takesApiKeyHeader === true,
         isInference: schema?.rawBody !== undefined && config?.bucket === undefined,
         isCounted: config?.bucket !== 'none',
         schema: schema as DeclaredOperation['schema'],

@@ -37,6 +37,15 @@ describe('the description of the API', () => {
       operation.security.flatMap((one) => Object.values(one).flat()),
     );
     expect(new Set(demanded)).toEqual(new Set(SCOPES));
+    const byHeader = api.operations.filter(({ operation }) =>
+      operation.security.some((one) => 'apiKeyHeader' in one),
+    );
+    expect(byHeader.map(({ operation }) => operation.operationId).toSorted()).toEqual([
+      'countMessageTokens',
+      'createMessage',
+      'listModels',
+      'retrieveModel',
+    ]);
     const named = Object.keys(api.document.components.examples);
     expect(STABLE_CODES.filter((code) => !named.includes(code))).toEqual(OF_NO_OPERATION);
   });
