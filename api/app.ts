@@ -170,8 +170,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     addresses,
     trustedProxies,
     isFree: isHealthCheck,
-    organisationOf: (request) => ownerOfKey(request, options.authenticate.credentials),
-    requests: new RequestsOfCallers(),
+    ownerOf: (request, takesApiKeyHeader) =>
+      ownerOfKey(request, takesApiKeyHeader, options.authenticate.credentials),
+    requests: new RequestsOfCallers(connectionsMax),
     refuse: (request, fault) => {
       const id = options.newRequestId();
       if (isOfDashboard(request)) {

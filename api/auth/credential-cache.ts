@@ -101,13 +101,13 @@ export class CredentialCache {
     return this.#read(hash);
   }
 
-  /** The organisation whose key a token is, where it is in memory and works now, and its account too. */
-  ownerOf(token: string): string | undefined {
+  /** Whose key a token is and what it may, where it is in memory and works now, and its account too. */
+  ownerOf(token: string): Pick<Credential, 'orgId' | 'scopes'> | undefined {
     const credential = this.#entries.peek(hashKey(token))?.credential;
     if (credential === undefined) return undefined;
-    const { keyState: state, expiresAt, accountState, orgId } = credential;
+    const { keyState: state, expiresAt, accountState } = credential;
     const keyState = stateAt({ state, expiresAt, revokedAt: null }, this.#now());
-    return accountState === 'active' && keyState === 'active' ? orgId : undefined;
+    return accountState === 'active' && keyState === 'active' ? credential : undefined;
   }
 
   /** Whether a key is in memory that would work were PostgreSQL away. */

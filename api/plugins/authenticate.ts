@@ -38,12 +38,14 @@ declare module 'fastify' {
   }
 }
 
+export type KeyOwner = Pick<Credential, 'orgId' | 'scopes'>;
+
 export interface AuthenticateOptions {
   credentials: {
     /** `mayRead` is asked before PostgreSQL is, for a key that is not in memory; it throws where it may not be. */
     lookup(token: string, mayRead?: () => void): Credential | null | Promise<Credential | null>;
-    /** The organisation whose key a token is, where it is in memory and works now. */
-    ownerOf(token: string): string | undefined;
+    /** Whose key a token is and what it may, where it is in memory and works now. */
+    ownerOf(token: string): KeyOwner | undefined;
   };
   keyUse: { used(keyId: string, now: number): void };
   /** Where the caller of a suspended account is sent. */
@@ -212,9 +214,12 @@ function bearerOf(header: string | undefined): string | undefined {
 /** Whose key a request shows that is in memory and works now; no store is asked. */
 export function ownerOfKey(
   { headers }: Pick<IncomingMessage, 'headers'>,
+  takesApiKeyHeader: boolean,
   credentials: Pick<AuthenticateOptions['credentials'], 'ownerOf'>,
-): string | undefined {
-  const token = bearerOf(headers.authorization) ?? keyIn(headers['x-api-key']);
+): KeyOwner | undefined {
+  const token =
+    bearerOf(headers.authorization) ??
+    (takesApiKeyHeader ? keyIn(headers['x-api-key']) : undefined);
   return token === undefined ? undefined : credentials.ownerOf(token);
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import type { KeyOwner } from './authenticate.ts';
 import { takeBeforeRouting } from './before-routing.ts';
 import { callerNetwork } from './caller-network.ts';
 import { proxyTest } from './connections.ts';
@@ -15,8 +16,11 @@ export interface EarlyRefusalsOptions {
   trustedProxies: readonly string[];
   /** Whether a request counts under no rate. */
   isFree: (request: IncomingMessage) => boolean;
-  /** Whose key a request shows, where it is known to be good: such a one is held up by nothing that its address did. */
-  organisationOf: (request: IncomingMessage) => string | undefined;
+  /**
+   * Whose key a request shows, where it is known to be good: such a one is held up by nothing that its address did. Its
+   * route may take keys in `x-api-key` too.
+   */
+  ownerOf: (request: IncomingMessage, takesApiKeyHeader: boolean) => KeyOwner | undefined;
   requests: Pick<RequestsOfCallers, 'take'>;
   /** The answer to a request that is refused. */
   refuse: (request: IncomingMessage, fault: Fault) => MadeAnswer;
@@ -38,7 +42,7 @@ export function refuseBeforeRouting(
     addresses,
     trustedProxies,
     isFree,
-    organisationOf,
+    ownerOf,
     requests,
     refuse,
     drain,
@@ -47,12 +51,14 @@ export function refuseBeforeRouting(
 ): void {
   const isTrusted = proxyAddr.compile([...trustedProxies]);
   const isProxy = proxyTest(trustedProxies);
-  const isRevocation = revocationTest(app);
+  const revokes = routeTest(app, ({ bucket }) => bucket === 'revocations');
+  const takesApiKeyHeader = routeTest(app, (config) => config.takesApiKeyHeader === true);
   takeBeforeRouting(app, (request, response) => {
     if (isFree(request)) return false;
     const address = proxyAddr(request, isTrusted);
     const network = callerNetwork(address);
-    const orgId = organisationOf(request);
+    const owner = ownerOf(request, takesApiKeyHeader(request));
+    const orgId = owner?.orgId;
     const give = (caller: string, faultOf: (heldMs: number) => Fault): true => {
       held.give(caller, { request, response }, (heldMs) => {
         drain(request, response);
@@ -64,7 +70,7 @@ export function refuseBeforeRouting(
     if (orgId === undefined && addresses.waitOf(address) > 0)
       return give(network, () => tooMany(addresses.waitOf(address)));
     // A stolen key that has all there is of its organisation does not hold its own revocation up.
-    if (orgId !== undefined && isRevocation(request)) return false;
+    if (owner?.scopes.includes('admin:keys') === true && revokes(request)) return false;
     const ofNetwork = { network: isProxy(address, 0) ? undefined : network };
     const bound = requests.take(response, orgId === undefined ? ofNetwork : { orgId });
     if (bound === undefined) return false;
@@ -85,14 +91,16 @@ function tooMany(retryAfterMs: number): Fault {
   return new Fault('requests_per_second_exceeded', { retryAfterMs });
 }
 
-/** Tells requests that revoke, by the routes that are added from now on. */
-function revocationTest(
+/** Tells requests of such routes, by those that are added from now on. */
+function routeTest(
   app: Pick<FastifyInstance, 'addHook'>,
+  isSuch: (config: FastifyContextConfig) => boolean,
 ): (request: IncomingMessage) => boolean {
-  const paths: RegExp[] = [];
-  app.addHook('onRoute', ({ url, config }) => {
-    if (config?.bucket !== 'revocations') return;
-    paths.push(new RegExp(String.raw`^${url.replaceAll(/:\w+/g, '[^/?]+')}/?(?:\?|$)`));
+  const paths = new Map<string, RegExp[]>();
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (config === undefined || !isSuch(config)) return;
+    const path = new RegExp(String.raw`^${url.replaceAll(/:\w+/g, '[^/?]+')}/?(?:\?|$)`);
+    for (const one of [method].flat()) paths.set(one, [...(paths.get(one) ?? []), path]);
   });
-  return ({ url = '' }) => paths.some((path) => path.test(url));
+  return ({ method = '', url = '' }) => paths.get(method)?.some((path) => path.test(url)) === true;
 }

@@ -1,19 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { Shares } from './shares.ts';
 
-/** Requests of all that are not answered: one for each connection that a process takes. */
-const OPEN_MAX = 16_384;
 /** Of what is free, as of bodies: alone an organisation has half of all, and the other half is there for others. */
 const PART_OF_ORGANISATION = 1;
 
 /** Whose a request is: of an organisation where its key is known to be good, else of a network, and of none where a proxy asks. */
 export type Caller = { orgId: string } | { network: string | undefined };
 
-/** Counts the requests of each network and each organisation that are not answered, within shares of all. */
+/** Counts the requests of each network and each organisation that are not answered, within shares of so many of all. */
 export class RequestsOfCallers {
   readonly #shares: Shares;
 
-  constructor(openMax = OPEN_MAX) {
+  constructor(openMax: number) {
     this.#shares = new Shares(openMax);
   }
 

@@ -525,7 +525,7 @@ it(
     const app = await build({
       perAddress: { requestsPerSecond: 0.001, burst: 3 },
       authenticate: {
-        credentials: { lookup, ownerOf: (token) => (token === key ? 'org_rates' : undefined) },
+        credentials: { lookup, ownerOf: (token) => credentials.ownerOf(token) },
         keyUse: { used() {} },
       },
     });

@@ -42,8 +42,8 @@ export class TestCredentials {
     return this.#byToken.get(token) ?? null;
   }
 
-  ownerOf(token: string): string | undefined {
+  ownerOf(token: string): Credential | undefined {
     const credential = this.#byToken.get(token);
-    return credential?.keyState === 'active' ? credential.orgId : undefined;
+    return credential?.keyState === 'active' ? credential : undefined;
   }
 }

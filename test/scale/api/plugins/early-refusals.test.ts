@@ -53,8 +53,11 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     addresses: { waitOf },
     trustedProxies: [PROXY],
     isFree: () => false,
-    organisationOf: ({ headers }) =>
-      headers.authorization === 'Bearer good' ? 'org_1' : undefined,
+    ownerOf: ({ headers }, takesApiKeyHeader) => {
+      const key = headers.authorization ?? (takesApiKeyHeader ? headers['x-api-key'] : undefined);
+      if (key === 'Bearer good') return { orgId: 'org_1', scopes: ['admin:keys'] };
+      return key === 'Bearer other' ? { orgId: 'org_1', scopes: ['inference:write'] } : undefined;
+    },
     requests: new RequestsOfCallers(requestsMax),
     refuse: (_request, { status, retryAfterMs }) => {
       server.answered += 1;
@@ -69,6 +72,10 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     return reply.code(429).send('no');
   });
   app.get('/keyed', { config: { scope: 'any' } }, async ({ url }) => {
+    server.routed.push(url);
+    return 'yes';
+  });
+  app.get('/messages', { config: { scope: 'any', takesApiKeyHeader: true } }, async ({ url }) => {
     server.routed.push(url);
     return 'yes';
   });
@@ -186,6 +193,20 @@ describe('requests of an address that is over its rate', () => {
   );
 
   it(
+    'have a good key in x-api-key where their route takes it there, and nowhere else',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(ADDRESS);
+      const key = 'X-Api-Key: Bearer good\r\n';
+      const taken = await ask(server.port, key, 1, '/messages');
+      const refused = await ask(server.port, key, 1, '/keyed');
+      await until(() => taken.text.includes('200 OK') && refused.text.includes('429'));
+      expect(server.routed).toEqual(['/messages']);
+      hangUp([taken, refused]);
+    },
+  );
+
+  it(
     'wait in the same way with a good key, where no route asks for it, and behind none of those without one',
     { tags: ['limits.addresses'] },
     async () => {
@@ -250,7 +271,7 @@ describe('requests of which too many are not answered', () => {
     Promise.all(Array.from({ length: count }, (_, i) => ask(port, headersOf(i), 1, '/unanswered')));
 
   it(
-    'of a key that is good are refused without Fastify, in turn, wherever they come from; its revocation and what others ask are not',
+    'of a key that is good are refused without Fastify, in turn, wherever they come from; what others ask is not, nor its revocation by one that may revoke',
     { tags: ['limits.connections'] },
     async () => {
       const server = await serve(PROXY, 100);
@@ -262,7 +283,18 @@ describe('requests of which too many are not answered', () => {
       const revoking = await ask(server.port, KEY, 1, '/keys/1/revoke?now', 'POST');
       const other = await ask(server.port, from('198.18.0.1'));
       await until(() => [revoking, other].every(({ text }) => text.includes('200 OK')));
-      hangUp(flood.slice(0, 60));
+      const routed = server.routed.length;
+      const unable = await ask(
+        server.port,
+        KEY.replace('good', 'other'),
+        1,
+        '/keys/1/revoke',
+        'POST',
+      );
+      const unlike = await ask(server.port, KEY, 1, '/keys/1/revoke');
+      await until(() => server.held.size === 8 + 2);
+      expect(server.routed).toHaveLength(routed);
+      hangUp([unable, unlike, ...flood.slice(0, 60)]);
       await until(async () => {
         const again = await ask(server.port, from('192.0.2.1', KEY), 1, '/keyed');
         await until(() => again.text !== '');

@@ -55,7 +55,7 @@ describe('the credential cache', () => {
     source.rows.set(hashKey(suspended), credential({ accountState: 'suspended' }));
     let now = 0;
     cache = new CredentialCache({ source, observer: silent, now: () => now });
-    const owners = () => [token, expiring].map((one) => cache.ownerOf(one));
+    const owners = () => [token, expiring].map((one) => cache.ownerOf(one)?.orgId);
     const { orgId } = credential();
     expect(owners()).toEqual([undefined, undefined]);
     await Promise.all([token, expiring, suspended].map(async (one) => cache.lookup(one)));

@@ -25,7 +25,8 @@ it.each([
 ])(
   'of the requests that are not answered has %s',
   { tags: ['limits.connections'] },
-  (_who, callers, count) => expect(takeAll(new RequestsOfCallers(), callers).count).toBe(count),
+  (_who, callers, count) =>
+    expect(takeAll(new RequestsOfCallers(16_384), callers).count).toBe(count),
 );
 
 it(
