@@ -154,7 +154,7 @@ function responseOf(
     output: [...output],
     parallel_tool_calls: input.body['parallel_tool_calls'] !== false,
     previous_response_id: null,
-    store: input.body['store'] !== false,
+    store: false,
     temperature: input.body['temperature'] ?? 1,
     text: input.body['text'] ?? { format: { type: 'text' } },
     tool_choice: choice ?? 'auto',
