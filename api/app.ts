@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
+import { allowOrigins } from '#api/plugins/cross-origin.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { isOfMessages } from '#api/anthropic/error-envelope.ts';
 import { errorAnswer, idHeaders } from '#api/plugins/error-envelope.ts';
@@ -74,6 +75,8 @@ import { verifierRoutes, type VerifierRoutesOptions } from '#api/routes/verifier
 export interface AppOptions {
   bodyBytesMax: number;
   trustedProxies: readonly string[];
+  /** Of pages that may call the API from a browser. */
+  corsOrigins: readonly string[];
   /** How many connections it has at once. */
   connectionsMax: number;
   newRequestId: () => string;
@@ -185,6 +188,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     drain: (request, response) => drainage.add(request, response),
     held,
   });
+  allowOrigins(app, options.corsOrigins);
   readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });

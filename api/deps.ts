@@ -91,6 +91,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const app = await buildApp({
     bodyBytesMax: config.bodyBytesMax,
     trustedProxies: config.trustedProxies,
+    corsOrigins: config.corsOrigins,
     connectionsMax: connectionsMaxOf(openFilesMax()),
     newRequestId: () => newId('req'),
     events,

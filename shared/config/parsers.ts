@@ -92,6 +92,18 @@ export const origin: Parser<string> = (text) => {
   return address;
 };
 
+/** An origin of pages as browsers send it, of any scheme: a page may be of a desktop program, as `app://obsidian.md`. */
+export const pageOrigin: Parser<string> = (text) => {
+  const isOrigin = /^[a-z][a-z\d+.-]*:\/\/[\w.~:[\]-]+$/.test(text) && URL.canParse(text);
+  const isAsSent = isOrigin && (!/^https?:/.test(text) || new URL(text).origin === text);
+  if (!isAsSent) {
+    throw new Error(
+      'must be an origin as browsers send it: scheme, host in lower case, and the port where it is not the usual one',
+    );
+  }
+  return text;
+};
+
 /** Comma-separated items, each given to `item`; blanks around them are dropped. */
 export function list<T>(item: Parser<T>, itemsMax: number): Parser<readonly T[]> {
   return (text) => {

@@ -14,6 +14,7 @@ import {
   longSecret,
   oneOf,
   origin,
+  pageOrigin,
   plainText,
   publicAddress,
   url,
@@ -302,6 +303,12 @@ export const SETTINGS = {
     list(plainText(64), 64),
     '',
     'Addresses or CIDR ranges whose x-forwarded-for is believed.',
+  ),
+  corsOrigins: setting(
+    'CORS_ORIGINS',
+    list(pageOrigin, 100),
+    '',
+    'Origins of pages that may call the API from a browser, as in https://chat.example,app://obsidian.md; none when unset.',
   ),
   addressRequestsPerSecond: setting(
     'ADDRESS_REQUESTS_PER_SECOND',

@@ -17,7 +17,7 @@ import { recalculation } from './configured/recalculation.ts';
 import { responses } from './configured/responses.ts';
 import { ModerationUpstream, secondScreening } from './configured/second-screening.ts';
 import { signingKeys } from './configured/signing-keys.ts';
-import { ToldUpstream, unbufferedStreams } from './configured/unbuffered-streams.ts';
+import { PAGE_ORIGIN, ToldUpstream, unbufferedStreams } from './configured/unbuffered-streams.ts';
 
 const upstreams = {
   large: new LargeUpstream(),
@@ -44,6 +44,7 @@ beforeAll(async () => {
     replicas: {},
     env: {
       CATALOGUE: catalogue,
+      CORS_ORIGINS: PAGE_ORIGIN,
       MODERATION_URL: `${await moderation.listen()}/v1`,
       ANTHROPIC_API_KEY: 'sk-anthropic',
       GEMINI_API_KEY: 'sk-gemini',

@@ -43,6 +43,7 @@ export async function buildTestApp(
   const app = await buildApp({
     bodyBytesMax: 1_048_576,
     trustedProxies: [],
+    corsOrigins: [],
     connectionsMax: 16_384,
     newRequestId: () => newId('req'),
     events: apiEvents(pino({ level: 'silent' }), new Registry()),

@@ -21,6 +21,9 @@ function* flood(): Generator<string> {
   yield `${frame({}, 'stop')}data: [DONE]\n\n`;
 }
 
+/** Of a page that may call from a browser. */
+export const PAGE_ORIGIN = 'https://chat.example';
+
 /** Says nothing by itself, unless it is asked for a flood: that it sends as fast as it is read. */
 export class ToldUpstream extends NotingUpstream {
   readonly #asked = Promise.withResolvers<ServerResponse>();
@@ -69,7 +72,7 @@ export function unbufferedStreams(system: () => System, upstream: ToldUpstream):
         '/chat/completions',
         chatBody({ model: MODELS.told, stream: true }),
         {
-          headers: { 'accept-encoding': 'gzip, br, zstd' },
+          headers: { 'accept-encoding': 'gzip, br, zstd', origin: PAGE_ORIGIN },
         },
       );
       const words = Array.from({ length: 20 }, (_, i) => `word-${i}.`);
@@ -78,6 +81,7 @@ export function unbufferedStreams(system: () => System, upstream: ToldUpstream):
       expect(response.headers.get('content-encoding')).toBeNull();
       expect(response.headers.get('cache-control')).toBe('no-cache');
       expect(response.headers.get('x-accel-buffering')).toBe('no');
+      expect(response.headers.get('access-control-allow-origin')).toBe(PAGE_ORIGIN);
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       let text = '';
       // Of a stream that is held back on its way the next word never comes.

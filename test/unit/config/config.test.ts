@@ -88,6 +88,20 @@ describe('the configuration', () => {
     expect(config.replicas).toEqual({ api: 2 });
     expect(problemsOf({ ...STORES, REPLICAS: 'apis=2' })).toHaveLength(1);
     expect(problemsOf({ ...STORES, REGIONS: 'eu-west,,eu-north' })).toHaveLength(1);
+    const origins = ['https://chat.example', 'http://localhost:3000', 'app://obsidian.md'];
+    expect(loadConfig({ ...STORES, CORS_ORIGINS: origins.join(', ') }).corsOrigins).toEqual(
+      origins,
+    );
+    for (const unsent of [
+      '*',
+      'null',
+      'https://a.example/',
+      'https://a.example:443',
+      'chat.example',
+      'HTTPS://a.example',
+    ]) {
+      expect(problemsOf({ ...STORES, CORS_ORIGINS: unsent })).toHaveLength(1);
+    }
   });
 
   it('takes contracts for electricity as region, factor and words', () => {
