@@ -23,10 +23,12 @@ const Names = Type.Object({
   id: Type.String({
     maxLength: 512,
     description:
-      'Id of the receipt (`rcpt_…`), of its request (`req_…`), its address URL-encoded, or the `id` of the answer that it is of (`chatcmpl-…`, `cmpl-…`, `resp_…`)',
+      'Id of the receipt (`rcpt_…`), of its request (`req_…`), its address URL-encoded, or the `id` of the answer that it is of (`chatcmpl-…`, `cmpl-…`, `resp_…`, `msg_…`)',
     examples: [RECEIPT_ID],
   }),
 });
+/** As a filter, the key that asks, which does not know its own id. */
+const SELF = 'self';
 const Params = pathId('Id of the receipt', RECEIPT_ID);
 const Query = Type.Object({
   ...Listing.properties,
@@ -35,7 +37,10 @@ const Query = Type.Object({
   region: Type.Optional(Type.String({ maxLength: 64 })),
   tier: Type.Optional(Type.Enum([...PLANS, 'degraded'])),
   key: Type.Optional(
-    Type.String({ maxLength: 64, description: 'Id of the key that the request had' }),
+    Type.String({
+      maxLength: 64,
+      description: 'Id of the key that the request had; `self`: the key that asks',
+    }),
   ),
   outcome: Type.Optional(Type.Enum([...OUTCOMES])),
   kind: Type.Optional(Type.Enum([...LEDGER_KINDS])),
@@ -226,6 +231,7 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
     },
     async (request, reply) => {
       const { from, to, after, ...filters } = request.query;
+      if (filters.key === SELF) filters.key = request.credential.keyId;
       await refuseUnknown(options, request.credential, filters);
       const page = await ledger.listReceipts({
         orgId: request.credential.orgId,

@@ -1,5 +1,4 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
@@ -8,6 +7,7 @@ import { loadToolConfig } from '#shared/config/config.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { ExportDescription } from '#shared/packs/export-record.ts';
 import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
+import { readKeyFile } from '#cli/ask-api.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
 import { actorFrom, asOperator, REASON } from '#cli/operator.ts';
@@ -117,10 +117,9 @@ function withExports(
   );
 }
 
-/** Arguments end up in shell histories and process lists; files do not. */
 function readKey({ keyFile }: AccessOptions): string {
   if (keyFile === undefined) throw new Error('Name --key-file: a file with the API key, or -.');
-  return readFileSync(keyFile === '-' ? 0 : keyFile, 'utf8').trim();
+  return readKeyFile(keyFile);
 }
 
 function requestOf(options: CreateOptions): ExportRequest {

@@ -47,7 +47,7 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .addHelpText(
       'after',
-      '\nThe id is that of the request (req_…), of its answer (chatcmpl-…, cmpl-…, resp_…) or of its receipt\n(rcpt_…, or its address).\n',
+      '\nThe id is that of the request (req_…), of its answer (chatcmpl-…, cmpl-…, resp_…, msg_…) or of its\nreceipt (rcpt_…, or its address).\n',
     )
     .action((id: string, options: { json?: boolean }) =>
       asOperator((deps) => show(deps, id, options.json)),

@@ -1,3 +1,4 @@
+import { type ApiAccess, askApi } from '#cli/ask-api.ts';
 import { describeExport, type ExportDescription } from '#shared/packs/export-record.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -41,43 +42,13 @@ export function operatorExports(options: OperatorExportsOptions): ExportAccess {
   };
 }
 
-export interface ApiExportsOptions {
-  /** Ends in `/v1`. */
-  baseUrl: string;
-  apiKey: string;
-}
-
-/** Connecting and the first byte; a pack itself may take as long as it takes. */
-const ANSWER_TIMEOUT_MS = 30_000;
-
 /** A caller's way. */
-export function apiExports({ baseUrl, apiKey }: ApiExportsOptions): ExportAccess {
-  const ask = async (
+export function apiExports(access: ApiAccess): ExportAccess {
+  const ask = (
     method: string,
     path: string,
-    more: { body?: object; range?: string; etag?: string } = {},
-  ): Promise<Response> => {
-    const given = new AbortController();
-    const timer = setTimeout(() => given.abort(new Error('no answer')), ANSWER_TIMEOUT_MS);
-    const answer = await fetch(`${baseUrl.replace(/\/+$/, '')}/exports${path}`, {
-      method,
-      signal: given.signal,
-      headers: {
-        authorization: `Bearer ${apiKey}`,
-        ...(more.body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(more.range === undefined ? {} : { range: more.range }),
-        ...(more.etag === undefined ? {} : { 'if-range': more.etag }),
-      },
-      ...(more.body === undefined ? {} : { body: JSON.stringify(more.body) }),
-    }).finally(() => clearTimeout(timer));
-    if (answer.ok) return answer;
-    const { error } = (await answer.json().catch(() => ({}))) as {
-      error?: { code: string; message: string };
-    };
-    throw new Error(
-      error === undefined ? `HTTP ${answer.status}` : `${error.code}: ${error.message}`,
-    );
-  };
+    more: Parameters<typeof askApi>[3] = {},
+  ): Promise<Response> => askApi(access, method, `/exports${path}`, more);
   const read = async (answer: Promise<Response>): Promise<ExportDescription> =>
     (await (await answer).json()) as ExportDescription;
   return {
@@ -85,8 +56,8 @@ export function apiExports({ baseUrl, apiKey }: ApiExportsOptions): ExportAccess
     get: (id) => read(ask('GET', `/${encodeURIComponent(id)}`)),
     async open({ id, sha256 }, start) {
       const path = `/${encodeURIComponent(id)}/download`;
-      const rest = start === 0 ? {} : { range: `bytes=${start}-`, etag: `"${sha256}"` };
-      const answer = await ask('GET', path, rest);
+      const rest = { range: `bytes=${start}-`, 'if-range': `"${sha256}"` };
+      const answer = await ask('GET', path, start === 0 ? {} : { headers: rest });
       if (start > 0 && answer.status !== 206) {
         await answer.body?.cancel();
         throw new Error('the service does not resume downloads');

@@ -287,6 +287,49 @@ describe('a receipt', () => {
 });
 
 it(
+  'docket last shows the newest receipts of a key, and of no other, with what the SDK’s environment says',
+  { tags: ['operations.receipts'] },
+  async () => {
+    const created = await post(system, '/keys', JSON.stringify({ name: 'of an agent' }));
+    const { key } = (await created.json()) as { key: string };
+    const env = { OPENAI_BASE_URL: system.baseUrl, OPENAI_API_KEY: key };
+    const last = (...args: string[]) => runDocket(['last', ...args], env);
+    expect(await last()).toMatchObject({ code: 0, stdout: 'No receipt of this key yet.\n' });
+    const ids: string[] = [];
+    for (const apiKey of [key, system.key, key]) {
+      const client = new OpenAI({ baseURL: system.baseUrl, apiKey });
+      const { receipt } = (await client.chat.completions.create({
+        model: 'llama-3.1-8b',
+        messages: MESSAGES,
+        max_tokens: 4,
+        ...EXACT,
+      })) as WithReceipt<OpenAI.ChatCompletion>;
+      if (apiKey === key) ids.unshift(idOf(receipt));
+    }
+    const { code, stdout } = await last();
+    expect(code).toBe(0);
+    const [head, ...rows] = stdout.trimEnd().split('\n');
+    expect(head).toMatch(/^time +model +outcome +in +out +emissions +receipt$/);
+    expect(rows.map((row) => row.split(/ +/).at(-1))).toEqual(ids);
+    expect(rows[0]).toMatch(/^\d{4}-\S+:\d\dZ +llama-3\.1-8b +complete +\d+ +4 +\S+ \S+ \[/);
+    const one = await last('-n', '1', '--json');
+    expect((JSON.parse(one.stdout) as Receipt[]).map(idOf)).toEqual(ids.slice(0, 1));
+
+    for (const [args, given, words] of [
+      [['-n', '0'], env, '--number must be a whole number from 1 to 100'],
+      [[], { OPENAI_API_KEY: key }, 'OPENAI_BASE_URL'],
+      [[], { OPENAI_BASE_URL: system.baseUrl }, 'OPENAI_API_KEY'],
+      [[], { ...env, OPENAI_API_KEY: `${key}x` }, 'invalid_api_key'],
+    ] as const) {
+      const refused = await runDocket(['last', ...args], given);
+      expect([refused.code, refused.stdout]).toEqual([1, '']);
+      expect(refused.stderr).toMatch(/^docket: [^\n]+\n$/);
+      expect(refused.stderr).toContain(words);
+    }
+  },
+);
+
+it(
   'a client that closes its side after a chat request gets its answer with a receipt',
   { tags: ['errors.half-closed'] },
   async () => {

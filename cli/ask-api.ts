@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+
+/** How a command reaches the API, as a caller. */
+export interface ApiAccess {
+  /** Ends in `/v1`. */
+  baseUrl: string;
+  apiKey: string;
+}
+
+/** Connecting and the first byte; a pack itself may take as long as it takes. */
+const ANSWER_TIMEOUT_MS = 30_000;
+
+/**
+ * Asks the API what is at a path below its base URL.
+ * @throws Error with code and message of a refusal, or when nothing answers within 30 s
+ */
+export async function askApi(
+  { baseUrl, apiKey }: ApiAccess,
+  method: string,
+  path: string,
+  more: { body?: object; headers?: Readonly<Record<string, string>> } = {},
+): Promise<Response> {
+  const given = new AbortController();
+  const timer = setTimeout(() => given.abort(new Error('no answer')), ANSWER_TIMEOUT_MS);
+  const answer = await fetch(baseUrl.replace(/\/+$/, '') + path, {
+    method,
+    signal: given.signal,
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      ...(more.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...more.headers,
+    },
+    ...(more.body === undefined ? {} : { body: JSON.stringify(more.body) }),
+  }).finally(() => clearTimeout(timer));
+  if (answer.ok) return answer;
+  const { error } = (await answer.json().catch(() => ({}))) as {
+    error?: { code: string; message: string };
+  };
+  throw new Error(
+    error === undefined ? `HTTP ${answer.status}` : `${error.code}: ${error.message}`,
+  );
+}
+
+/** A key from a file, or from standard input for `-`: arguments end up in shell histories and process lists, files do not. */
+export function readKeyFile(path: string): string {
+  return readFileSync(path === '-' ? 0 : path, 'utf8').trim();
+}
