@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 
 /** How a command reaches the API, as a caller. */
 export interface ApiAccess {
@@ -20,6 +21,7 @@ export async function askApi(
   path: string,
   more: { body?: object; headers?: Readonly<Record<string, string>> } = {},
 ): Promise<Response> {
+  if (!URL.canParse(baseUrl)) throw new Error('The base URL (--url) is no address.');
   const given = new AbortController();
   const timer = setTimeout(() => given.abort(new Error('no answer')), ANSWER_TIMEOUT_MS);
   const answer = await fetch(baseUrl.replace(/\/+$/, '') + path, {
@@ -31,7 +33,12 @@ export async function askApi(
       ...more.headers,
     },
     ...(more.body === undefined ? {} : { body: JSON.stringify(more.body) }),
-  }).finally(() => clearTimeout(timer));
+  })
+    .catch((error: Error) => {
+      const reason = reasonOf(error.cause ?? error);
+      throw new Error(`${new URL(baseUrl).origin} does not answer: ${reason}`, { cause: error });
+    })
+    .finally(() => clearTimeout(timer));
   if (answer.ok) return answer;
   const { error } = (await answer.json().catch(() => ({}))) as {
     error?: { code: string; message: string };

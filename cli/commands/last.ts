@@ -29,10 +29,15 @@ interface ListedReceipt {
 export function register(program: Command): void {
   program
     .command('last')
-    .description('the newest receipts of a key: what a program just asked, and where its receipt is')
+    .description(
+      'the newest receipts of a key: what a program just asked, and where its receipt is',
+    )
     .option('-n, --number <n>', 'how many, at most 100', '10')
     .option('--url <base url>', 'address of the API, ending in /v1; OPENAI_BASE_URL when absent')
-    .option('--key-file <path>', 'file with the API key, - for standard input; OPENAI_API_KEY when absent')
+    .option(
+      '--key-file <path>',
+      'file with the API key, - for standard input; OPENAI_API_KEY when absent',
+    )
     .option('--json', 'for programs: the receipts themselves')
     .action(last);
 }
@@ -51,8 +56,10 @@ function accessOf({ url, keyFile }: Pick<LastOptions, 'url' | 'keyFile'>): ApiAc
   const { OPENAI_BASE_URL, OPENAI_API_KEY } = readEnvironment();
   const baseUrl = url ?? OPENAI_BASE_URL;
   const apiKey = keyFile === undefined ? OPENAI_API_KEY : readKeyFile(keyFile);
-  if (!baseUrl) throw new Error('Name --url, or set OPENAI_BASE_URL: the address of the API, ending in /v1.');
-  if (!apiKey) throw new Error('Name --key-file, or set OPENAI_API_KEY: a key with the scope service:read.');
+  if (!baseUrl)
+    throw new Error('Name --url, or set OPENAI_BASE_URL: the address of the API, ending in /v1.');
+  if (!apiKey)
+    throw new Error('Name --key-file, or set OPENAI_API_KEY: a key with the scope service:read.');
   return { baseUrl, apiKey };
 }
 

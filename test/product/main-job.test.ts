@@ -311,7 +311,9 @@ it(
     const [head, ...rows] = stdout.trimEnd().split('\n');
     expect(head).toMatch(/^time +model +outcome +in +out +emissions +receipt$/);
     expect(rows.map((row) => row.split(/ +/).at(-1))).toEqual(ids);
-    expect(rows[0]).toMatch(/^\d{4}-\S+:\d\dZ +llama-3\.1-8b +complete +\d+ +4 +\S+ \S+ \[/);
+    expect(rows[0]).toMatch(
+      /^\d{4}-\S+:\d\dZ +llama-3\.1-8b +complete +\d+ +4 +[\d.]+ \S+ CO₂e \[/,
+    );
     const one = await last('-n', '1', '--json');
     expect((JSON.parse(one.stdout) as Receipt[]).map(idOf)).toEqual(ids.slice(0, 1));
 
@@ -320,6 +322,8 @@ it(
       [[], { OPENAI_API_KEY: key }, 'OPENAI_BASE_URL'],
       [[], { OPENAI_BASE_URL: system.baseUrl }, 'OPENAI_API_KEY'],
       [[], { ...env, OPENAI_API_KEY: `${key}x` }, 'invalid_api_key'],
+      [['--url', 'http://127.0.0.1:1/v1'], env, 'http://127.0.0.1:1 does not answer'],
+      [['--url', 'none'], env, '--url'],
     ] as const) {
       const refused = await runDocket(['last', ...args], given);
       expect([refused.code, refused.stdout]).toEqual([1, '']);
