@@ -36,9 +36,9 @@ export const MessageErrorEnvelope = Type.Object(
 
 export type MessageErrorEnvelope = Static<typeof MessageErrorEnvelope>;
 
-/** Whether an address belongs to Anthropic's interface: what is there, and what is not. */
+/** Whether an address belongs to Anthropic's interface: what is there, and what is not, also below a wrong base URL. */
 export function isOfMessages(url: string): boolean {
-  return /^\/v1\/messages(?:[/?]|$)/.test(url);
+  return /^(?:\/v1)*\/messages(?:[/?]|$)/.test(url);
 }
 
 /** An error as clients of Anthropic's interface read it. */

@@ -47,7 +47,8 @@ export async function handle(
 
 /**
  * From a request's bytes to its place in the pipeline, or to an identical request that was there before it; null when its
- * client has left. Nothing of the body outlives this: while the answer is awaited, the pipeline has it.
+ * client has left. Of the body only an input outlives this whose response is to be kept: while the answer is awaited, the
+ * pipeline has it.
  */
 async function run(
   deps: InferenceDeps,
@@ -59,13 +60,14 @@ async function run(
   const rawBody = bodyOf(request);
   const { orgId } = credential;
   const entering = enterReader(deps, rawBody.length, orgId);
-  let reader = entering instanceof Promise ? await entering : entering;
+  const isOnThread = entering instanceof Promise;
+  let reader: Awaited<typeof entering> | undefined = isOnThread ? await entering : entering;
   let chosen: Routed;
   let keeps: boolean;
   let prompt: Read;
   try {
     // Its client may have left while it waited.
-    if (entering instanceof Promise && reply.raw.destroyed) return null;
+    if (isOnThread && reply.raw.destroyed) return null;
     const raw = { id, route, rawBody, headers, credential, now: deps.now() };
     const reading = reader.read(raw);
     let unrouted = reading instanceof Promise ? await reading : reading;
@@ -78,23 +80,38 @@ async function run(
     }
     const { previous } = unrouted.entry;
     if (previous !== undefined) {
-      const turns = await conversationOf(deps, orgId, previous);
-      const bytes = turns.reduce((sum, { length }) => sum + length, rawBody.length);
-      // With its conversation it may be one for a thread.
-      const again = entering instanceof Promise ? entering : enterReader(deps, bytes, orgId);
-      if (again !== entering && again instanceof Promise) {
-        reader = await again;
-        await reader.read(raw);
+      // A thread is not held while PostgreSQL is asked.
+      if (isOnThread) {
+        reader.leave();
+        reader = undefined;
       }
-      const asked = await reader.goOn(turns);
+      const asked = await deps.kept.conversation(
+        { orgId, id: previous, use: 'go on' },
+        async (turns) => {
+          if (turns === null) throw new Fault('previous_response_not_found');
+          if (reply.raw.destroyed) return null;
+          const bytes = turns.reduce((sum, { length }) => sum + length, rawBody.length);
+          // With its conversation it may be one for a thread.
+          const again = enterReader(deps, bytes, orgId);
+          if (again instanceof Promise || reader === undefined) {
+            reader?.leave();
+            reader = undefined;
+            reader = await again;
+            if (reply.raw.destroyed) return null;
+            await reader.read(raw);
+          }
+          return reader.goOn(turns);
+        },
+      );
+      if (asked === null) return null;
       unrouted = { ...unrouted, asked: { ...asked, regionHeader: unrouted.asked.regionHeader } };
     }
     keeps = unrouted.keeps;
     chosen = routed(deps, unrouted, request.credential);
-    const judging = reader.readPrompt(chosen.resolution.model);
+    const judging = reader!.readPrompt(chosen.resolution.model);
     prompt = judging instanceof Promise ? await judging : judging;
   } finally {
-    reader.leave();
+    reader?.leave();
   }
   const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
@@ -105,17 +122,6 @@ async function run(
   } finally {
     letGo(request);
   }
-}
-
-/** @throws Fault when it is not there */
-async function conversationOf(
-  { kept }: InferenceDeps,
-  orgId: string,
-  id: string,
-): Promise<string[]> {
-  const turns = await kept.conversation(orgId, id);
-  if (turns === null) throw new Fault('previous_response_not_found');
-  return turns;
 }
 
 /** A request whose response is to be kept: its input waits here for that, as long as there is a client for it. */

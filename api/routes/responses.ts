@@ -100,9 +100,11 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
           'stream',
           '`stream` is not offered: the events of a response are not kept.',
         );
-      const text = credential.keepResponses ? await kept.read(credential.orgId, id) : null;
-      if (text === null) throw new Fault('response_not_found');
-      return reply.type('application/json; charset=utf-8').send(keptIn(text).response);
+      if (!credential.keepResponses) throw new Fault('response_not_found');
+      return kept.read(credential.orgId, id, (text) => {
+        if (text === null) throw new Fault('response_not_found');
+        return reply.type('application/json; charset=utf-8').send(keptIn(text).response);
+      });
     },
   );
   app.delete(
@@ -151,14 +153,16 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
             },
           }),
         },
-        errors: ERRORS,
+        errors: [...ERRORS, 'request_too_large'],
       },
     },
     async ({ params: { id }, query: { after, limit, order }, credential }) => {
       const { orgId, keepResponses } = credential;
-      const turns = keepResponses ? await kept.conversation(orgId, id) : null;
-      if (turns === null) throw new Fault('response_not_found');
-      const oldestFirst = await inputItemsOf(turns);
+      if (!keepResponses) throw new Fault('response_not_found');
+      const oldestFirst = await kept.conversation({ orgId, id, use: 'list' }, (turns) => {
+        if (turns === null) throw new Fault('response_not_found');
+        return inputItemsOf(turns);
+      });
       const items = order === 'asc' ? oldestFirst : oldestFirst.toReversed();
       // An id that is not there is the end of the list, as with every other cursor.
       const at = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;

@@ -196,9 +196,9 @@ function responseFormatOf({ schema }: JsonObject): JsonObject {
   return { type: 'json_schema', json_schema: { name: SCHEMA_NAME, schema, strict: true } };
 }
 
-/** Servers of open models know three efforts. */
-const EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'low', 'medium', 'high']);
+/** Servers of open models know none of these. */
+const ABOVE_HIGH: ReadonlySet<unknown> = new Set(['xhigh', 'max']);
 
 function effortOf(effort: unknown): unknown {
-  return EFFORTS.has(effort) ? effort : 'high';
+  return ABOVE_HIGH.has(effort) ? 'high' : effort;
 }

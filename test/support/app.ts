@@ -59,8 +59,8 @@ export async function buildTestApp(
     inference: {} as AppOptions['inference'],
     kept: {
       kept: {
-        read: () => Promise.resolve(null),
-        conversation: () => Promise.resolve(null),
+        read: async (_orgId, _id, work) => work(null),
+        conversation: async (_name, work) => work(null),
         drop: () => Promise.resolve(false),
       },
     },

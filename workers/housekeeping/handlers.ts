@@ -39,10 +39,14 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
     },
     'key-expiry-warnings': () => keys.warnExpiring(BATCH),
     'stored-answer-expiry': async (_payload, signal) => {
-      for (const drop of [dropExpiredAnswers, options.dropExpiredResponses]) {
+      const dropAll = async (drop: (limit: number) => Promise<number>): Promise<void> => {
         let dropped = BATCH;
         while (dropped === BATCH && !signal.aborted) dropped = await drop(BATCH);
-      }
+      };
+      // One that fails each time keeps nothing of the other.
+      const drops = [dropExpiredAnswers, options.dropExpiredResponses].map(dropAll);
+      await Promise.allSettled(drops);
+      await Promise.all(drops);
     },
     'sign-in-expiry': () => options.removeExpiredSignIns(),
     'ledger-partitions': async () => {

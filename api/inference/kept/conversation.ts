@@ -40,22 +40,27 @@ function outputOf(output: unknown): JsonObject[] {
     );
 }
 
-/** An item of a list: everything there has an id. */
+/** An item of a list: everything there has an id of its own, by which the list goes on. */
 export type ListedItem = JsonObject & { id: string };
 
 /** Every item that a response was made of, the oldest first: the conversation before it, and its own input. */
 export async function inputItemsOf(turns: readonly string[]): Promise<ListedItem[]> {
   const items: ListedItem[] = [];
+  const seen = new Set<unknown>();
+  const add = (item: JsonObject, name: string): void => {
+    const one = listed(item, name, seen);
+    seen.add(one.id);
+    items.push(one);
+  };
   for (const [at, turn] of turns.entries()) {
     await turnFor(turn.length);
     const { input, response } = keptIn(turn);
     const { id, output } = JSON.parse(response) as { id: string; output?: unknown };
     const name = id.replace(/^resp_/, '');
     const own = JSON.parse(`[${itemsIn(input)}]`) as JsonObject[];
-    for (const [index, item] of own.entries()) items.push(listed(item, `${name}_in_${index}`));
+    for (const [index, item] of own.entries()) add(item, `${name}_in_${index}`);
     if (at === turns.length - 1) break;
-    for (const [index, item] of outputOf(output).entries())
-      items.push(listed(item, `${name}_${index}`));
+    for (const [index, item] of outputOf(output).entries()) add(item, `${name}_${index}`);
   }
   return items;
 }
@@ -70,10 +75,12 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
 };
 
 /** An item as OpenAI lists it: with a type, an id, and parts where its content was a text. */
-function listed(item: JsonObject, name: string): ListedItem {
+function listed(item: JsonObject, name: string, seen: ReadonlySet<unknown>): ListedItem {
   const { type = 'message', id, role, content, status } = item;
   const made = `${ID_PREFIXES[String(type)] ?? 'item_'}${name}`;
-  const whole = { ...item, type, id: typeof id === 'string' && id !== '' ? id : made };
+  // The caller gave its items their ids, and may have given one twice.
+  const isOwn = typeof id === 'string' && id !== '' && !seen.has(id);
+  const whole = { ...item, type, id: isOwn ? id : made };
   if (type !== 'message') return whole;
   const kind = role === 'assistant' ? 'output_text' : 'input_text';
   const parts = typeof content === 'string' ? [{ type: kind, text: content }] : content;

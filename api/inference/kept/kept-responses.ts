@@ -1,7 +1,7 @@
 import { PATIENCE } from '#patience';
 import { Fault } from '#shared/kernel/errors.ts';
 import { type KeptResponse, packResponse, unpackResponse } from '#shared/lanes/kept-response.ts';
-import type { createKeptResponses } from '#shared/lanes/postgres/kept-responses.ts';
+import type { ChainUse, createKeptResponses } from '#shared/lanes/postgres/kept-responses.ts';
 import { SealProblem, type Seals } from '#shared/lanes/seals.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { FairQueue } from '../fair-queue.ts';
@@ -18,15 +18,15 @@ const TURNS_MAX = 1_000;
 /** Inputs that wait in this process for their answers, so that both are kept: of all, and of one organisation. */
 const WAITING_CHARS_MAX = 64 * MIB;
 const WAITING_CHARS_OF_ORG_MAX = WAITING_CHARS_MAX / 4;
-/** A longer answer would hold up other requests while it is kept. */
-const RESPONSE_CHARS_MAX = 4 * MIB;
+/** A longer answer would hold up other requests while it is kept, so it is not to be given to `keep`. */
+export const RESPONSE_CHARS_MAX = 4 * MIB;
 /** An answer waits so long to be kept: a healthy PostgreSQL takes milliseconds. */
 const KEEPING_MS = 1_000 * PATIENCE;
 const READING_MS = 5_000 * PATIENCE;
 const RETRY_MS = 5_000;
 /** PostgreSQL is asked for no other: it takes no text with a NUL. */
 const NAME = /^resp_\w{1,64}$/;
-/** Conversations in memory at once: of all, and of one organisation. */
+/** Conversations and responses in memory at once, from when they are read until they are used: of all, and of one organisation. */
 const READ_AT_ONCE = 4;
 const READ_OF_ONE = 2;
 
@@ -59,7 +59,10 @@ export class KeptResponses {
   readonly #reading = new FairQueue(READ_AT_ONCE, READ_OF_ONE);
   readonly #counts = new Map<string, { bytes: number; until: number }>();
   readonly #waiting = new Map<string, number>();
-  readonly #open = new Set<Promise<unknown>>();
+  /** Those that are being written, by the ids of their responses. */
+  readonly #open = new Map<string, Promise<void>>();
+  /** What is being written, or was, of those that wait: a late PostgreSQL has it in memory for half a minute. */
+  readonly #written = new WeakMap<Keeping, Promise<void>>();
   #waitingChars = 0;
 
   constructor(options: KeptResponsesOptions) {
@@ -68,25 +71,33 @@ export class KeptResponses {
 
   /**
    * Counts an input that waits for its answer; undefined where this process has no room for it. Otherwise to be followed by
-   * one call of what is returned.
+   * one call of what is returned, after which it counts until it is written, if it is being.
    */
-  hold({ orgId, input: { length } }: Keeping): (() => void) | undefined {
+  hold(keeping: Keeping): (() => void) | undefined {
+    const {
+      orgId,
+      input: { length },
+    } = keeping;
     const ofOrg = (this.#waiting.get(orgId) ?? 0) + length;
     const ofAll = this.#waitingChars + length;
     if (ofOrg > WAITING_CHARS_OF_ORG_MAX || ofAll > WAITING_CHARS_MAX) return undefined;
     this.#waiting.set(orgId, ofOrg);
     this.#waitingChars = ofAll;
-    return () => {
+    const free = (): void => {
       this.#waitingChars -= length;
       const left = this.#waiting.get(orgId)! - length;
       if (left === 0) this.#waiting.delete(orgId);
       else this.#waiting.set(orgId, left);
     };
+    return () => {
+      const written = this.#written.get(keeping);
+      if (written === undefined) free();
+      else void written.then(free);
+    };
   }
 
   /** Keeps a response as it is sent; false where that was not done in time. Never rejects. */
   async keep(keeping: Keeping, response: string): Promise<boolean> {
-    if (response.length > RESPONSE_CHARS_MAX) return false;
     const { orgId, id } = keeping;
     const written = this.#write(keeping, { input: keeping.input, response });
     let isLate = false;
@@ -98,11 +109,12 @@ export class KeptResponses {
       } catch (error) {
         this.#options.events.storeFailed(error);
       } finally {
-        this.#open.delete(settled);
+        this.#open.delete(id);
       }
     };
     const settled = settle();
-    this.#open.add(settled);
+    this.#open.set(id, settled);
+    this.#written.set(keeping, settled);
     return within(KEEPING_MS, written).catch(() => {
       isLate = true;
       return false;
@@ -131,10 +143,14 @@ export class KeptResponses {
     return count;
   }
 
-  /** Whether a response is there; false where that cannot be known in time. */
+  /** Whether a response is there, or is when this process has written it; false where that cannot be known in time. */
   async has(orgId: string, id: string): Promise<boolean> {
+    const look = async (): Promise<boolean> => {
+      await this.#open.get(id);
+      return this.#options.store.has(orgId, id);
+    };
     try {
-      return await within(KEEPING_MS, this.#options.store.has(orgId, id));
+      return await within(KEEPING_MS, look());
     } catch (error) {
       this.#options.events.storeFailed(error);
       return false;
@@ -142,30 +158,44 @@ export class KeptResponses {
   }
 
   /**
-   * Reads the conversation that ends with a response, oldest first, each turn as `keptIn` reads it; null where a part of it is
-   * not there.
+   * Has the conversation used that ends with a response, oldest first, each turn as `keptIn` reads it; null where a part of
+   * it is not there. Others wait for their turn meanwhile.
    * @throws Fault when it is too long, and when PostgreSQL cannot be asked
    */
-  async conversation(orgId: string, id: string): Promise<string[] | null> {
-    if (!NAME.test(id)) return null;
+  async conversation<T>(
+    { orgId, id, use }: { orgId: string; id: string; use: ChainUse },
+    work: (turns: readonly string[] | null) => T | Promise<T>,
+  ): Promise<T> {
+    if (!NAME.test(id)) return work(null);
+    return this.#inTurn(orgId, () => this.#read(orgId, id, use), work);
+  }
+
+  /** What is read and used has a place until both have ended: what is late goes on being read. */
+  async #inTurn<R, T>(
+    orgId: string,
+    read: () => Promise<R>,
+    work: (found: R) => T | Promise<T>,
+  ): Promise<T> {
     await this.#reading.enter(orgId);
+    const reading = read();
     try {
-      return await this.#asked(this.#read(orgId, id));
+      return await work(await this.#asked(reading));
     } finally {
-      this.#reading.leave(orgId);
+      void reading.catch(() => {}).finally(() => this.#reading.leave(orgId));
     }
   }
 
-  async #read(orgId: string, id: string): Promise<string[] | null> {
+  async #read(orgId: string, id: string, use: ChainUse): Promise<string[] | null> {
     const { store, bodyBytesMax: bytesMax } = this.#options;
-    const rows = await store.chain(orgId, id, { turnsMax: TURNS_MAX, bytesMax });
-    if (rows.some(({ sealed }) => sealed === null)) throw TOO_LONG;
+    const rows = await store.chain(orgId, id, use, { turnsMax: TURNS_MAX, bytesMax });
+    if (rows.some(({ sealed }) => sealed === null)) throw TOO_LONG[use];
     // Its beginning was deleted, or it was never kept.
     if (rows[0]?.previous !== null) return null;
     const turns: string[] = [];
     let left = bytesMax;
     for (const { id: name, sealed } of rows) {
       const turn = await this.#opened(orgId, name, sealed!, left);
+      if (turn === null) throw TOO_LONG[use];
       if (turn === undefined) return null;
       left -= Buffer.byteLength(turn);
       turns.push(turn);
@@ -173,12 +203,23 @@ export class KeptResponses {
     return turns;
   }
 
-  /** One response, as `keptIn` reads it; null where it is not there. @throws Fault when PostgreSQL cannot be asked */
-  async read(orgId: string, id: string): Promise<string | null> {
-    if (!NAME.test(id)) return null;
-    const row = await this.#asked(this.#options.store.read(orgId, id));
-    if (row === null) return null;
-    return (await this.#opened(orgId, id, row.sealed, UNPACKED_MAX)) ?? null;
+  /**
+   * Has a response used, as `keptIn` reads it; null where it is not there.
+   * @throws Fault when PostgreSQL cannot be asked
+   */
+  async read<T>(
+    orgId: string,
+    id: string,
+    work: (text: string | null) => T | Promise<T>,
+  ): Promise<T> {
+    if (!NAME.test(id)) return work(null);
+    const read = async (): Promise<string | null> => {
+      const row = await this.#options.store.read(orgId, id);
+      return row === null
+        ? null
+        : ((await this.#opened(orgId, id, row.sealed, UNPACKED_MAX)) ?? null);
+    };
+    return this.#inTurn(orgId, read, work);
   }
 
   /** Deletes a response; false where it was not there. @throws Fault when PostgreSQL cannot be asked */
@@ -189,18 +230,16 @@ export class KeptResponses {
     return isDropped;
   }
 
-  /** Undefined where its key is there no longer. */
+  /** Undefined where its key is there no longer, null where it is longer than that. */
   async #opened(
     orgId: string,
     id: string,
     sealed: Buffer,
     bytesMax: number,
-  ): Promise<string | undefined> {
+  ): Promise<string | null | undefined> {
     const { seals, events } = this.#options;
     try {
-      const text = await unpackResponse(seals, { orgId, id }, sealed, bytesMax);
-      if (text === null) throw TOO_LONG;
-      return text;
+      return await unpackResponse(seals, { orgId, id }, sealed, bytesMax);
     } catch (error) {
       if (!(error instanceof SealProblem)) throw error;
       events.storeFailed(error);
@@ -224,18 +263,24 @@ export class KeptResponses {
 
   /** Resolves when nothing is being kept. */
   async drained(): Promise<void> {
-    while (this.#open.size > 0) await Promise.all(this.#open);
+    while (this.#open.size > 0) await Promise.all(this.#open.values());
   }
 }
 
 /** An input and its response, which are bounded apart, in UTF-8. */
 const UNPACKED_MAX = 3 * (WAITING_CHARS_OF_ORG_MAX + RESPONSE_CHARS_MAX) + MIB;
 
-const TOO_LONG = new Fault('request_too_large', {
-  message:
-    'The conversation that `previous_response_id` goes on from is longer than a request may be. Send what matters of it in `input`.',
-  param: 'previous_response_id',
-});
+const TOO_LONG: Readonly<Record<ChainUse, Fault>> = {
+  'go on': new Fault('request_too_large', {
+    message:
+      'The conversation that `previous_response_id` goes on from is longer than a request may be. Send what matters of it in `input`.',
+    param: 'previous_response_id',
+  }),
+  list: new Fault('request_too_large', {
+    message:
+      'The conversation of this response is longer than a request may be, and is not listed.',
+  }),
+};
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();

@@ -3,7 +3,7 @@ import { appendMember, memberText, setMember } from '#shared/kernel/json-text.ts
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { type AnswerDeps, joinReceipt } from '../answer.ts';
 import type { Admitted } from '../admit/admitted.ts';
-import type { Keeping, KeptResponses } from './kept-responses.ts';
+import { type Keeping, type KeptResponses, RESPONSE_CHARS_MAX } from './kept-responses.ts';
 
 export interface TellingDeps extends AnswerDeps {
   kept: Pick<KeptResponses, 'keep' | 'has'>;
@@ -24,6 +24,7 @@ export async function joinKept(
 ): Promise<string | Fault> {
   const joined = joinReceipt(deps, entry, answer, receipt);
   if (joined instanceof Fault) return joined;
+  if (joined.length > RESPONSE_CHARS_MAX) return joined;
   const told = asKept(joined, entry.stream);
   if (!WHOLE.has(memberText(told.response, 'status'))) return joined;
   return (await deps.kept.keep(keeping, told.response)) ? told.sent : joined;
@@ -35,7 +36,7 @@ export async function rejoinKept(
   { entry: { orgId, stream }, mayBeKept }: Pick<Admitted, 'entry' | 'mayBeKept'>,
   joined: string,
 ): Promise<string> {
-  if (mayBeKept !== true) return joined;
+  if (mayBeKept !== true || joined.length > RESPONSE_CHARS_MAX) return joined;
   const { sent, response } = asKept(joined, stream);
   const id = JSON.parse(memberText(response, 'id')!) as string;
   return (await deps.kept.has(orgId, id)) ? sent : joined;

@@ -15,6 +15,9 @@ export interface KeptRow {
 /** What is read of it. */
 export type ChainRow = Pick<KeptRow, 'id' | 'previous'> & { sealed: Buffer };
 
+/** What a conversation is read for. */
+export type ChainUse = 'go on' | 'list';
+
 /** How far back a conversation is followed: turns, and bytes as they are kept. */
 export interface ChainBounds {
   turnsMax: number;
@@ -36,18 +39,21 @@ const RENEWED = `held as (
     from held h where k.org_id = $1 and k.id = h.id)`;
 
 /** One more than the bounds allow is read, so that they can be told to have been exceeded. */
-const READ_CHAIN = statement(
-  { id: 'text', previous: 'text?', sealed: 'bytea?' },
-  `${CHAIN} and expires_at > now()
+const readChain = (more: string) =>
+  statement(
+    { id: 'text', previous: 'text?', sealed: 'bytea?' },
+    `${CHAIN} and expires_at > now()
     union all
     select k.id, k.previous, c.total + k.bytes, c.turn + 1
     from chain c join kept_response k on k.org_id = $1 and k.id = c.previous
-    where c.turn <= $3 and c.total <= $4),
-  ${RENEWED}
+    where c.turn <= $3 and c.total <= $4)
+  ${more}
   select c.id, c.previous, case when c.turn <= $3 and c.total <= $4 then k.sealed end as sealed
   from chain c join kept_response k on k.org_id = $1 and k.id = c.id
   order by c.turn desc`,
-);
+  );
+const LIST_CHAIN = readChain('');
+const GO_ON_FROM_CHAIN = readChain(`, ${RENEWED}`);
 
 /**
  * The account is held until this is committed, so that nothing is kept after it was switched off. What it goes on from is
@@ -86,15 +92,17 @@ export function createKeptResponses(pool: Pool) {
       return (await queryRows(pool, KEEP, values)).length === 1;
     },
     /**
-     * The conversation that ends with a response, oldest first, and renews it; nothing where that response is not kept. Of
-     * what is beyond the bounds there is one row without content.
+     * The conversation that ends with a response, oldest first; nothing where that response is not kept. To go on from it
+     * renews it, to list it does not. Of what is beyond the bounds there is one row without content.
      */
     async chain(
       orgId: string,
       id: string,
+      use: ChainUse,
       { turnsMax, bytesMax }: ChainBounds,
     ): Promise<(Omit<ChainRow, 'sealed'> & { sealed: Buffer | null })[]> {
-      return queryRows(pool, READ_CHAIN, [orgId, id, turnsMax, bytesMax]);
+      const chain = use === 'go on' ? GO_ON_FROM_CHAIN : LIST_CHAIN;
+      return queryRows(pool, chain, [orgId, id, turnsMax, bytesMax]);
     },
     /** Null when it has expired or never was. */
     async read(orgId: string, id: string): Promise<ChainRow | null> {

@@ -46,31 +46,33 @@ describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
   });
 
   it('is read from its beginning to the response that is named, and by its own organisation alone', async () => {
-    const rows = await kept.chain(org, 'resp_3', BOUNDS);
+    const rows = await kept.chain(org, 'resp_3', 'go on', BOUNDS);
     expect(rows.map(({ id, previous, sealed }) => [id, previous, String(sealed)])).toEqual([
       ['resp_1', null, 'resp_1'],
       ['resp_2', 'resp_1', 'resp_2'],
       ['resp_3', 'resp_2', 'resp_3'],
     ]);
-    expect(await kept.chain(org, 'resp_2', BOUNDS)).toHaveLength(2);
-    expect(await kept.chain(other, 'resp_3', BOUNDS)).toEqual([]);
+    expect(await kept.chain(org, 'resp_2', 'go on', BOUNDS)).toHaveLength(2);
+    expect(await kept.chain(other, 'resp_3', 'go on', BOUNDS)).toEqual([]);
     expect(await kept.read(other, 'resp_3')).toBeNull();
     expect(await kept.drop(other, 'resp_3')).toBe(false);
     await keep('resp_2', null, other, 'theirs');
     expect(
-      (await kept.chain(org, 'resp_3', BOUNDS)).map((row) => String(row.sealed)),
+      (await kept.chain(org, 'resp_3', 'go on', BOUNDS)).map((row) => String(row.sealed)),
     ).not.toContain('theirs');
   });
 
-  it('lives for 24 hours from its last use: going on from it renews every response of it', async () => {
+  it('lives for 24 hours from its last use: going on from it renews every response of it, and listing it none', async () => {
     await age('23 hours');
-    await kept.chain(org, 'resp_3', BOUNDS);
+    expect(await kept.chain(org, 'resp_3', 'list', BOUNDS)).toHaveLength(3);
+    expect(await leftMinutes()).toEqual([60, 60, 60]);
+    await kept.chain(org, 'resp_3', 'go on', BOUNDS);
     expect(await leftMinutes()).toEqual([1_440, 1_440, 1_440]);
     await age('23 hours');
     await keep('resp_4', 'resp_3');
     expect(await leftMinutes()).toEqual([1_440, 1_440, 1_440, 1_440]);
     await age('24 hours');
-    expect(await kept.chain(org, 'resp_4', BOUNDS)).toEqual([]);
+    expect(await kept.chain(org, 'resp_4', 'go on', BOUNDS)).toEqual([]);
     expect([await kept.read(org, 'resp_4'), await kept.has(org, 'resp_4')]).toEqual([null, false]);
     expect(await kept.drop(org, 'resp_4')).toBe(false);
     const housekeeping = database.poolAs('docket_housekeeping');
@@ -79,13 +81,13 @@ describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
   });
 
   it('is followed no further than its bounds, and what is beyond them is told by a row without content', async () => {
-    const few = await kept.chain(org, 'resp_3', { ...BOUNDS, turnsMax: 2 });
+    const few = await kept.chain(org, 'resp_3', 'go on', { ...BOUNDS, turnsMax: 2 });
     expect(few.map(({ id, sealed }) => [id, sealed === null])).toEqual([
       ['resp_1', true],
       ['resp_2', false],
       ['resp_3', false],
     ]);
-    const short = await kept.chain(org, 'resp_3', { ...BOUNDS, bytesMax: 8 });
+    const short = await kept.chain(org, 'resp_3', 'go on', { ...BOUNDS, bytesMax: 8 });
     expect(short.map(({ id, sealed }) => [id, sealed === null])).toEqual([
       ['resp_2', true],
       ['resp_3', false],
@@ -104,7 +106,7 @@ describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
     await age('1 hour');
     await inTransaction(database.pool, async (client) => {
       await client.query(`select from kept_response where id = 'resp_1' for update`);
-      expect(await kept.chain(org, 'resp_3', BOUNDS)).toHaveLength(3);
+      expect(await kept.chain(org, 'resp_3', 'go on', BOUNDS)).toHaveLength(3);
     });
   });
 });

@@ -199,6 +199,15 @@ describe('a request for a message, as a chat', () => {
     });
   });
 
+  it.each([
+    ['none', 'none'],
+    ['low', 'low'],
+    ['xhigh', 'high'],
+  ])('the effort %s is %s', (effort, reasoning_effort) => {
+    const body = { model: 'm', messages: [], max_tokens: 9, output_config: { effort } };
+    expect(chatOfMessage(body)).toMatchObject({ reasoning_effort });
+  });
+
   it('has an entry in the table of every field that Anthropic’s SDK knows', () => {
     const types = readFileSync(
       new URL(

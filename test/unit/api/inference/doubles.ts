@@ -266,7 +266,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     },
     exchanges,
     kept: {
-      conversation: () => Promise.resolve(null),
+      conversation: async (_name, work) => work(null),
       hold: () => () => {},
       keep: () => Promise.resolve(false),
       has: () => Promise.resolve(false),

@@ -49,6 +49,19 @@ it.each([
   },
 );
 
+it.each(['/messages', '/v1/v1/messages', '/v1/messages/nothing'])(
+  'Anthropic’s clients are told so as they read errors: %s',
+  { tags: ['errors.base-url'] },
+  async (url) => {
+    const { headers, payload } = await app.inject({ method: 'POST', url });
+    expect(JSON.parse(payload)).toMatchObject({
+      type: 'error',
+      error: { code: 'route_not_found' },
+    });
+    expect(headers).toHaveProperty('request-id');
+  },
+);
+
 it.each(['/modelsx', '/v1/v1x', '/v1/models2', '/chat'])(
   'an address to which no wrong base URL leads is no reason to speak of one: %s',
   async (url) => {

@@ -86,4 +86,10 @@ describe('the input items of a response', { tags: ['responses.read'] }, () => {
     expect(items[2]).toMatchObject({ content: [{ type: 'output_text', text: 'x' }] });
     expect(await inputItemsOf(turns)).toEqual(items);
   });
+
+  it('have ids by which a list goes on, also where a caller gave one twice', async () => {
+    const mine = '[{"role":"user","content":"a","id":"a"},{"role":"user","content":"b","id":"a"}]';
+    const items = await inputItemsOf([turn(mine, [], 'resp_A'), turn(mine, [], 'resp_B')]);
+    expect(items.map(({ id }) => id)).toEqual(['a', 'msg_A_in_1', 'msg_B_in_0', 'msg_B_in_1']);
+  });
 });

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KeptResponses, type KeptResponsesOptions } from '#api/inference/kept/kept-responses.ts';
+import { joinKept, type TellingDeps } from '#api/inference/kept/told.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
 import { keptIn, packResponse } from '#shared/lanes/kept-response.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
 
@@ -41,6 +44,12 @@ function open(over: Partial<Store> = {}, seals = testSeals(), bodyBytesMax = MIB
   });
   return { kept, rows, failed, clock };
 }
+
+/** The turns of a conversation that is gone on from. */
+const conversation = (kept: KeptResponses, id: string): Promise<readonly string[] | null> =>
+  kept.conversation({ orgId: 'org_1', id, use: 'go on' }, (turns) => turns);
+const responseOf = (kept: KeptResponses, id: string, orgId = 'org_1'): Promise<string | null> =>
+  kept.read(orgId, id, (text) => text);
 
 describe('keeping a response', { tags: ['responses.unstored'] }, () => {
   beforeEach(() => {
@@ -100,12 +109,6 @@ describe('keeping a response', { tags: ['responses.unstored'] }, () => {
     await kept.drained();
     expect(drop).toHaveBeenCalledWith('org_1', 'resp_1');
   });
-
-  it('an answer that would hold up others while it is kept is not kept', async () => {
-    const { kept, rows } = open();
-    expect(await kept.keep(keeping(), `{"output":"${'x'.repeat(4 * MIB)}"}`)).toBe(false);
-    expect(rows.size).toBe(0);
-  });
 });
 
 it(
@@ -125,12 +128,79 @@ it(
   },
 );
 
+it(
+  'an answer that would hold up others while it is kept is not kept, and not looked through',
+  { tags: ['responses.unstored'] },
+  async () => {
+    const deps = {
+      kept: { keep: vi.fn<() => Promise<boolean>>(async () => true) },
+    } as unknown as TellingDeps;
+    const entry = { stream: false } as InferenceEntry;
+    const answer = (length: number) => `{"status":"completed","output":"${'x'.repeat(length)}"}`;
+    const joined = async (length: number) =>
+      (await joinKept(deps, entry, keeping(), [answer(length), '{}'])) as string;
+    expect(await joined(4 * MIB)).not.toContain('"store"');
+    expect(deps.kept.keep).not.toHaveBeenCalled();
+    expect(await joined(4 * MIB - 100)).toContain('"store":true');
+  },
+);
+
+it(
+  'an input counts until it is written, also when its caller has its answer before',
+  { tags: ['responses.unstored'] },
+  async () => {
+    const written = Promise.withResolvers<boolean>();
+    const { kept, rows } = open({ keep: () => written.promise, has: async () => rows.size > 0 });
+    const large = keeping('resp_1', 'x'.repeat(15 * MIB));
+    const release = kept.hold(large)!;
+    const keep = kept.keep(large, RESPONSE);
+    release();
+    expect(kept.hold(keeping('resp_2', large.input))).toBeUndefined();
+    // One that asks again meanwhile is told the same.
+    const again = kept.has('org_1', 'resp_1');
+    rows.set('resp_1', { previous: null, sealed: Buffer.alloc(0) });
+    written.resolve(true);
+    expect(await again).toBe(true);
+    expect(await keep).toBe(true);
+    await kept.drained();
+    expect(kept.hold(keeping('resp_2', large.input))).toBeDefined();
+  },
+);
+
+it(
+  'an organisation has two conversations and responses in memory at once, from when they are read until they are used and read',
+  { tags: ['responses.unstored'] },
+  async () => {
+    const reading = Promise.withResolvers<never>();
+    const { kept } = open({ read: () => reading.promise });
+    const using = Promise.withResolvers<void>();
+    const used: string[] = [];
+    const use = (what: string) =>
+      kept.conversation({ orgId: 'org_1', id: 'resp_1', use: 'list' }, async () => {
+        used.push(what);
+        await using.promise;
+      });
+    vi.useFakeTimers();
+    const late = responseOf(kept, 'resp_1').catch((error: Fault) => error.code);
+    const [first, second] = [use('first'), use('second')];
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(await late).toBe('dispatch_unavailable');
+    vi.useRealTimers();
+    // What is late is in memory as well.
+    expect(used).toEqual(['first']);
+    reading.reject(new Error('gone'));
+    await vi.waitFor(() => expect(used).toEqual(['first', 'second']));
+    using.resolve();
+    await Promise.all([first, second]);
+  },
+);
+
 describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
   it('gives back exactly what was kept', async () => {
     const { kept } = open();
     const response = '{"id":"resp_1", "number":1.0,"input":{"of":"the response"}}';
     await kept.keep(keeping('resp_1', '[{"role":"user","content":"a\\u0000b"}]'), response);
-    expect(keptIn((await kept.read('org_1', 'resp_1'))!)).toEqual({
+    expect(keptIn((await responseOf(kept, 'resp_1'))!)).toEqual({
       input: '[{"role":"user","content":"a\\u0000b"}]',
       response,
     });
@@ -141,12 +211,12 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
     await kept.keep(keeping(), RESPONSE);
     const { sealed } = rows.get('resp_1')!;
     const elsewhere = open({ read: async (_, id) => ({ id, previous: null, sealed }) });
-    expect(await elsewhere.kept.read('org_1', 'resp_1')).not.toBeNull();
-    expect(await elsewhere.kept.read('org_2', 'resp_1')).toBeNull();
-    expect(await elsewhere.kept.read('org_1', 'resp_2')).toBeNull();
+    expect(await responseOf(elsewhere.kept, 'resp_1', 'org_1')).not.toBeNull();
+    expect(await responseOf(elsewhere.kept, 'resp_1', 'org_2')).toBeNull();
+    expect(await responseOf(elsewhere.kept, 'resp_2', 'org_1')).toBeNull();
     const other = testSeals(newLaneKey());
     const lost = open({ read: async (_, id) => ({ id, previous: null, sealed }) }, other);
-    expect(await lost.kept.read('org_1', 'resp_1')).toBeNull();
+    expect(await responseOf(lost.kept, 'resp_1', 'org_1')).toBeNull();
     expect(lost.failed).toHaveLength(1);
   });
 
@@ -154,10 +224,10 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
     const long = open({}, testSeals(), 100_000);
     const input = JSON.stringify('x'.repeat(60_000));
     await long.kept.keep(keeping('resp_1', input), RESPONSE);
-    expect(await long.kept.conversation('org_1', 'resp_1')).toHaveLength(1);
+    expect(await conversation(long.kept, 'resp_1')).toHaveLength(1);
     await long.kept.keep({ ...keeping('resp_2', input), previous: 'resp_1' }, RESPONSE);
     const tooLong = { code: 'request_too_large', status: 413, param: 'previous_response_id' };
-    await expect(long.kept.conversation('org_1', 'resp_2')).rejects.toMatchObject(tooLong);
+    await expect(conversation(long.kept, 'resp_2')).rejects.toMatchObject(tooLong);
     const name = { orgId: 'org_1', id: 'resp_2' };
     const sealed = await packResponse(testSeals(), name, { input, response: RESPONSE });
     const many = open({
@@ -166,29 +236,35 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
         { id: 'resp_2', previous: 'resp_1', sealed },
       ],
     });
-    await expect(many.kept.conversation('org_1', 'resp_2')).rejects.toMatchObject(tooLong);
+    await expect(conversation(many.kept, 'resp_2')).rejects.toMatchObject(tooLong);
+    const listed = { orgId: 'org_1', id: 'resp_2', use: 'list' } as const;
+    await expect(many.kept.conversation(listed, () => {})).rejects.toMatchObject({
+      code: 'request_too_large',
+      param: null,
+      message: expect.not.stringContaining('previous_response_id'),
+    });
   });
 
   it('finds no conversation whose beginning is gone', async () => {
     const { kept } = open();
     await kept.keep({ ...keeping('resp_2'), previous: 'resp_1' }, RESPONSE);
-    expect(await kept.conversation('org_1', 'resp_2')).toBeNull();
-    expect(await open().kept.conversation('org_1', 'resp_2')).toBeNull();
+    expect(await conversation(kept, 'resp_2')).toBeNull();
+    expect(await conversation(open().kept, 'resp_2')).toBeNull();
   });
 
   it('asks PostgreSQL for no name that no response has', async () => {
     const never = () => Promise.reject(new Error('asked'));
     const { kept } = open({ chain: never, read: never, drop: never });
     for (const id of ['', 'resp_', 'resp_\0', 'msg_1', `resp_${'x'.repeat(65)}`]) {
-      expect(await kept.conversation('org_1', id)).toBeNull();
-      expect(await kept.read('org_1', id)).toBeNull();
+      expect(await conversation(kept, id)).toBeNull();
+      expect(await responseOf(kept, id)).toBeNull();
       expect(await kept.drop('org_1', id)).toBe(false);
     }
   });
 
   it('says that it cannot be asked, without internals, where PostgreSQL is away', async () => {
     const away = open({ chain: () => Promise.reject(new Error('secret host')) });
-    await expect(away.kept.conversation('org_1', 'resp_1')).rejects.toMatchObject({
+    await expect(conversation(away.kept, 'resp_1')).rejects.toMatchObject({
       code: 'dispatch_unavailable',
       message: expect.not.stringContaining('secret'),
     });
