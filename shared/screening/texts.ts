@@ -45,8 +45,8 @@ export function textsOf(route: Dialect, body: unknown, decode?: DecodeTokens): T
 
 /**
  * The texts of a request for a response as a server of chat completions is sent them, where that has them in another order
- * or in other words: what an assistant refused stands behind all that it said in a message, what is left out stands between
- * nothing, and names of a namespace begin with its own.
+ * or in other words: what an assistant refused stands behind all that it said in a message, what it thought in a row is one
+ * text, what is left out stands between nothing, and names of a namespace begin with its own.
  */
 export function translatedTextsOf({ instructions, input, tools }: JsonObject): Texts | undefined {
   const isAnother =
@@ -57,10 +57,25 @@ export function translatedTextsOf({ instructions, input, tools }: JsonObject): T
         (!isSaidInChats(item) ||
           item['namespace'] != null ||
           listOf(item['content']).some(isRefusal)),
-    );
+    ) ||
+    thinksAgain(listOf(input));
   if (!isAnother) return undefined;
-  const chat = chatRequestOf({ instructions, input, tools });
+  // With what was thought: it depends on the endpoint whether it is sent.
+  const chat = chatRequestOf({ instructions, input, tools }, true);
   return textsOf('chat.completions', { messages: chat['messages'], tools: chat['tools'] });
+}
+
+/** Whether an assistant thinks more than once in what is one message of a chat. */
+function thinksAgain(input: readonly unknown[]): boolean {
+  let thoughts = 0;
+  return input.some((item) => {
+    if (!isObject(item)) return false;
+    const { type = 'message', role } = item;
+    if (type === 'reasoning') thoughts += 1;
+    else if (type === 'message' ? role !== 'assistant' : !String(type).endsWith('_call'))
+      thoughts = 0;
+    return thoughts > 1;
+  });
 }
 
 function isRefusal(part: unknown): boolean {

@@ -10,16 +10,28 @@ import {
 } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
-/** What an endpoint is asked: a chat in place of a response, where it speaks no responses. */
+/**
+ * What an endpoint is asked: a chat in place of a response, where it speaks no responses; and without what a model thought,
+ * where this service has made that of a message, unless the endpoint takes it.
+ */
 export function asked(
   route: Route,
   body: string,
   { responses, reasoningContent }: Pick<Endpoint, 'responses' | 'reasoningContent'>,
 ): { route: Dialect; body: string } {
+  if (route === 'messages' && reasoningContent !== true)
+    return { route: dialectOf(route), body: withoutThoughts(body) };
   if (route !== 'responses' || responses === true) return { route: dialectOf(route), body };
   const parsed: unknown = JSON.parse(body);
   const chat = chatRequestOf(isObject(parsed) ? parsed : {}, reasoningContent);
   return { route: 'chat.completions', body: JSON.stringify(chat) };
+}
+
+function withoutThoughts(body: string): string {
+  if (!body.includes('"reasoning_content"')) return body;
+  const chat = JSON.parse(body) as JsonObject & { messages: JsonObject[] };
+  const messages = chat.messages.map(({ reasoning_content: _thoughts, ...message }) => message);
+  return setMember(body, 'messages', JSON.stringify(messages));
 }
 
 /**

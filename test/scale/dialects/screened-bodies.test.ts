@@ -44,8 +44,13 @@ function isForbidden(texts: readonly string[]): boolean {
   return screen.check(texts) !== null;
 }
 
-function sentTo(route: Route, body: string, responses: boolean): JsonObject {
-  const request = asked(route, body, { responses });
+function sentTo(
+  route: Route,
+  body: string,
+  responses: boolean,
+  reasoningContent = false,
+): JsonObject {
+  const request = asked(route, body, { responses, reasoningContent });
   const target = { endpoint: {}, model: 'theirs' };
   return JSON.parse(upstreamBody(request.body, request.route, target, false)) as JsonObject;
 }
@@ -177,6 +182,48 @@ describe('what an upstream is sent', () => {
     );
     expect(forbidden).toBeGreaterThan(100);
   });
+});
+
+it(
+  'what a model thought is screened in the one text that an endpoint which takes it is sent',
+  { tags: ['operations.screening'] },
+  async () => {
+    const middle = SENTENCE.indexOf(' a cake');
+    const thought = (text: string) => ({
+      type: 'reasoning',
+      summary: [{ type: 'summary_text', text }],
+    });
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+    const input = [
+      { role: 'user', content: 'Hello.' },
+      thought(SENTENCE.slice(0, middle)),
+      { role: 'assistant', content: 'One two three.' },
+      thought(SENTENCE.slice(middle)),
+      call,
+    ];
+    const { isBlocked, forUpstream } = (await judged('responses', { input }))!;
+    const { messages } = sentTo('responses', forUpstream, false, true);
+    const thoughts = listOf(messages).map(
+      (message) => (message as JsonObject)['reasoning_content'],
+    );
+    expect(isForbidden([String(thoughts[1])])).toBe(true);
+    expect(isBlocked).toBe(true);
+  },
+);
+
+it('what Anthropic’s clients send back of thoughts goes to endpoints that take it, and to no others', async () => {
+  const body = JSON.stringify({
+    model: 'm',
+    messages: [{ role: 'assistant', content: 'Ja.', reasoning_content: 'Hm.' }],
+    stop: ['"reasoning_content"'],
+  });
+  const sent = (takes: boolean) => sentTo('messages', body, false, takes);
+  expect(sent(true)['messages']).toEqual((JSON.parse(body) as JsonObject)['messages']);
+  expect(sent(false)).toMatchObject({
+    messages: [{ role: 'assistant', content: 'Ja.' }],
+    stop: ['"reasoning_content"'],
+  });
+  expect(JSON.stringify(sent(false)['messages'])).not.toContain('Hm.');
 });
 
 describe('a tool of a namespace', () => {
