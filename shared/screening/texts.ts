@@ -70,7 +70,8 @@ function thinksAgain(input: readonly unknown[]): boolean {
   let thoughts = 0;
   return input.some((item) => {
     if (!isObject(item)) return false;
-    const { type = 'message', role } = item;
+    const { role } = item;
+    const type = item['type'] ?? 'message';
     if (type === 'reasoning') thoughts += 1;
     else if (type === 'message' ? role !== 'assistant' : !String(type).endsWith('_call'))
       thoughts = 0;

@@ -194,20 +194,24 @@ it(
       summary: [{ type: 'summary_text', text }],
     });
     const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
-    const input = [
-      { role: 'user', content: 'Hello.' },
-      thought(SENTENCE.slice(0, middle)),
-      { role: 'assistant', content: 'One two three.' },
-      thought(SENTENCE.slice(middle)),
-      call,
-    ];
-    const { isBlocked, forUpstream } = (await judged('responses', { input }))!;
-    const { messages } = sentTo('responses', forUpstream, false, true);
-    const thoughts = listOf(messages).map(
-      (message) => (message as JsonObject)['reasoning_content'],
-    );
-    expect(isForbidden([String(thoughts[1])])).toBe(true);
-    expect(isBlocked).toBe(true);
+    // A message may say its type, or null.
+    const said = { role: 'assistant', content: 'One two three.' };
+    for (const type of ['message', null, undefined]) {
+      const input = [
+        { role: 'user', content: 'Hello.' },
+        thought(SENTENCE.slice(0, middle)),
+        { type, ...said },
+        thought(SENTENCE.slice(middle)),
+        call,
+      ];
+      const { isBlocked, forUpstream } = (await judged('responses', { input }))!;
+      const { messages } = sentTo('responses', forUpstream, false, true);
+      const thoughts = listOf(messages).map(
+        (message) => (message as JsonObject)['reasoning_content'],
+      );
+      expect(isForbidden([String(thoughts[1])])).toBe(true);
+      expect(isBlocked).toBe(true);
+    }
   },
 );
 
