@@ -34,7 +34,8 @@ export function admit(
         model: entry.model,
       });
     exchange.admitted(entry, admission.laneEntryId);
-    const names = { requestId: entry.id, startedAt: entry.startedAt, model: entry.model };
+    const { id: requestId, startedAt, model, previous } = entry;
+    const names = { requestId, startedAt, model, previous };
     return { exchange, entry, run: entry, names, stored: false, headers };
   });
 }

@@ -1,5 +1,5 @@
 import type { ResponseNames } from '#shared/dialects/response-object.ts';
-import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { receiptIdOf, timeOfId } from '#shared/kernel/ids.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission } from '#shared/lanes/redis/admission.ts';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -49,6 +49,6 @@ export function repeated(
   const { requestId } = admission;
   exchange.joined(stored ? null : requestId);
   const { entry } = exchange;
-  const names = { requestId, startedAt: entry.startedAt, model };
+  const names = { requestId, startedAt: timeOfId(requestId), model, previous: entry.previous };
   return { exchange, entry, run: null, names, stored, headers };
 }

@@ -266,7 +266,8 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     },
     exchanges,
     kept: {
-      conversation: async (_name, work) => work(null),
+      conversation: async (_name, work) =>
+        work(['{"input":"Hi.","response":{"id":"resp_0","output":[]}}']),
       hold: () => () => {},
       keep: () => Promise.resolve(false),
       has: () => Promise.resolve(false),

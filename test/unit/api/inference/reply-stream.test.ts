@@ -245,13 +245,15 @@ describe('silence in a stream of a response', () => {
     'has an event every 10 s, and goes on with the numbers, announced once',
     { tags: ['clients.silence'] },
     async () => {
-      const { raw, hear } = await openResponse();
+      const asked = { body: { previous_response_id: 'resp_0' } };
+      const { raw, hear } = await openResponse(openEdge(), asked);
       await vi.advanceTimersByTimeAsync(9_999);
       expect(raw.head).toBeUndefined();
       await vi.advanceTimersByTimeAsync(20_001);
       expect(raw.head?.status).toBe(200);
       expect(typesIn(raw.written)).toEqual(ALIVE);
       expect(raw.written.join('')).toContain('"status":"in_progress"');
+      expect(raw.written.join('')).toContain('"previous_response_id":"resp_0"');
       hear({ kind: 'frames' }, BEGINNING + delta(2));
       expect(raw.written.at(-1)).toBe(delta(4));
       await vi.advanceTimersByTimeAsync(10_000);
