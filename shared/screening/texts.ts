@@ -1,6 +1,6 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
-import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
 export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
@@ -71,10 +71,9 @@ function thinksAgain(input: readonly unknown[]): boolean {
   return input.some((item) => {
     if (!isObject(item)) return false;
     const { role } = item;
-    const type = item['type'] ?? 'message';
+    const type = textOf(item['type']) ?? 'message';
     if (type === 'reasoning') thoughts += 1;
-    else if (type === 'message' ? role !== 'assistant' : !String(type).endsWith('_call'))
-      thoughts = 0;
+    else if (type === 'message' ? role !== 'assistant' : !type.endsWith('_call')) thoughts = 0;
     return thoughts > 1;
   });
 }
