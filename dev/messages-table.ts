@@ -112,7 +112,8 @@ function fateOf(field: string, before: object, body: JsonObject): string {
   }
 }
 
-const chatOf = (body: object): JsonObject => validateMessage(body).chat;
+const chatOf = (value: object): JsonObject =>
+  validateMessage({ value, text: JSON.stringify(value) }).chat;
 
 /** What a block has become: the parts or members of the last message of the chat. */
 function inputFate(is: JsonObject, was: JsonObject): string {

@@ -1,9 +1,12 @@
 import { Compile } from 'typebox/compile';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { mayRound, parseExactly } from '#shared/kernel/exact-json.ts';
 import { findFlaw } from '#shared/kernel/flaw.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { chatOfMessage, isRunByCaller } from '#shared/dialects/chat-of-message.ts';
 import { caseCheckOf, likenessOf } from '#api/openai/letter-case.ts';
 import type { ChatRequest } from '#api/openai/requests.ts';
+import type { JsonBody } from '#api/openai/parse-json.ts';
 import { refusal, validateChat } from '#api/openai/validate.ts';
 import { CLIENT_TOOL, CountBody, MessageBody, type CountRequest } from './requests.ts';
 
@@ -22,7 +25,7 @@ export interface AskedMessage {
  * @param counts nothing is to be generated: only what it would read is to be counted
  * @throws Fault `invalid_<param>` with the dotted path
  */
-export function validateMessage(body: unknown, counts = false): AskedMessage {
+export function validateMessage({ value: body, text }: JsonBody, counts = false): AskedMessage {
   if (counts) {
     if (!count.Check(body)) throw refusal(CountBody, body);
     checkCase.count(body);
@@ -32,7 +35,25 @@ export function validateMessage(body: unknown, counts = false): AskedMessage {
   }
   checkTools(body);
   checkAnswers(body);
-  return { body, chat: validateChat(chatOfMessage(body)) };
+  return {
+    body,
+    chat: validateChat(chatOfMessage(mayRound(text) ? withInputs(body, text) : body)),
+  };
+}
+
+/** The request with the inputs of its calls as they were written: they go on as text, and may hold ids of 19 digits. */
+function withInputs(body: CountRequest, text: string): JsonObject {
+  const written = parseExactly(text) as JsonObject;
+  const messages = listOf(body.messages).map((turn, at) => {
+    const { content } = listOf(written['messages'])[at] as JsonObject;
+    const blocks = listOf((turn as JsonObject)['content']).map((block, place) =>
+      isObject(block) && block['type'] === 'tool_use'
+        ? { ...block, input: (listOf(content)[place] as JsonObject)['input'] }
+        : block,
+    );
+    return blocks.length === 0 ? turn : { ...(turn as JsonObject), content: blocks };
+  });
+  return { ...body, messages };
 }
 
 /** Tools that the caller runs need more than those that are left out. */

@@ -181,14 +181,15 @@ function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): As
 /** The body in the interface in which it goes on, with what of it is not said there. */
 function bodyOf(
   { route, rawBody, counts }: Pick<RawRequest, 'route' | 'rawBody' | 'counts'>,
-  { text, value }: JsonBody,
+  json: JsonBody,
 ): { body: ParsedBody; media: Medium[] | undefined; omitsThoughts: boolean } {
   if (route !== 'messages') {
+    const { text, value } = json;
     const parsed = VALIDATORS[route](value);
     const media = mediaOf(route, parsed);
     return { body: { route, rawBody, text, parsed }, media, omitsThoughts: false };
   }
-  const { body, chat } = validateMessage(value, counts);
+  const { body, chat } = validateMessage(json, counts);
   const translated = JSON.stringify(chat);
   const bytes = Buffer.from(translated);
   return {

@@ -1,6 +1,6 @@
 import { isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
-import { isObject } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import { textsOf } from './texts.ts';
 
 /** A text that a model reads in one go: it must fit in the context window as a whole. */
@@ -52,13 +52,16 @@ function chatPrompt({ messages, tools, functions }: Readonly<Record<string, unkn
  */
 function responsePrompt({ instructions, input, tools }: Readonly<Record<string, unknown>>): Prompt {
   const items = Array.isArray(input)
-    ? input.filter(
-        (item) => !isObject(item) || (isSaidInChats(item) && item['type'] !== 'reasoning'),
-      )
+    ? input.filter((item) => !isObject(item) || isCounted(item))
     : input;
   const { prompt: texts } = textsOf('responses', { instructions, input: items, tools });
   const told = typeof instructions === 'string' ? 1 : 0;
   return { texts, tokens: 0, messages: told + (Array.isArray(items) ? items.length : 1) };
+}
+
+/** Whether the tokens of an item are those of its texts, wherever it is sent. */
+export function isCounted(item: JsonObject): boolean {
+  return isSaidInChats(item) && item['type'] !== 'reasoning';
 }
 
 function inputsOf(input: unknown, suffix: readonly string[]): Prompt[] {

@@ -10,6 +10,12 @@ import {
 } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 
+/** A body in the interface in which an endpoint gets it. */
+export interface Asked {
+  route: Dialect;
+  body: string;
+}
+
 /**
  * What an endpoint is asked: a chat in place of a response, where it speaks no responses; and without what a model thought,
  * where this service has made that of a message, unless the endpoint takes it.
@@ -18,7 +24,7 @@ export function asked(
   route: Route,
   body: string,
   { responses, reasoningContent }: Pick<Endpoint, 'responses' | 'reasoningContent'>,
-): { route: Dialect; body: string } {
+): Asked {
   if (route === 'messages' && reasoningContent !== true)
     return { route: dialectOf(route), body: withoutThoughts(body) };
   if (route !== 'responses' || responses === true) return { route: dialectOf(route), body };

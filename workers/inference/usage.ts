@@ -2,18 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules } from '#shared/catalogue/stated-energy.ts';
 import {
-  dialectOf,
   type Route,
   type TokenInterval,
   type UnknownUsage,
   type Usage,
   type UsageReason,
 } from '#shared/kernel/inference.ts';
-import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
-import { type Prompt, promptsOf } from '#shared/screening/prompt.ts';
+import { isCounted, type Prompt, promptsOf } from '#shared/screening/prompt.ts';
 import { hasMedia } from '#shared/screening/texts.ts';
-import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import type { Asked } from './bodies.ts';
 import { calledBy, reasoningIn, textIn } from './responses/output.ts';
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */
@@ -150,22 +149,23 @@ function textOfCall(call: unknown): string {
 }
 
 /**
- * What a request with this body used, of which these texts were generated, choice by choice: as we count it, or as the
- * upstream `reported` it, if that can be of all choices and prompts. Some servers report one of them. Not known when the
- * prompt holds what the model alone can count.
+ * What an upstream used that was asked this, and generated these texts, choice by choice: as we count it, or as the upstream
+ * `reported` it, if that can be of all choices and prompts. Some servers report one of them. Not known when the prompt
+ * holds what the model or its server alone can count.
+ * @param model its id in the catalogue
  */
 export type CountUsage = (
-  entry: InferenceEntry,
-  body: string,
+  model: string,
+  asked: Asked,
   generated: readonly string[],
   reported?: Usage,
 ) => Promise<Usage | UnknownUsage>;
 
 export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): CountUsage {
-  return async (entry, text, generated, reported) => {
-    const family = catalogue().models.find(({ id }) => id === entry.model)?.tokenizer;
-    const body = JSON.parse(text) as JsonObject;
-    const prompts = promptsOf(dialectOf(entry.route), body);
+  return async (model, asked, generated, reported) => {
+    const family = catalogue().models.find(({ id }) => id === model)?.tokenizer;
+    const body = JSON.parse(asked.body) as JsonObject;
+    const prompts = promptsOf(asked.route, body);
     const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
     const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
     const input = await tokens.countPrompts(prompts, family);
@@ -182,19 +182,34 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
       isOneShare(reported.outputTokens, counted.outputTokens, generated.map(lengthOf)) ||
       isOneShare(reported.inputTokens, counted.inputTokens, prompts.map(lengthOfPrompt));
     if (!isOfOne) return reported;
-    if (hasMedia(body)) return { source: 'unknown', reason: 'not_counted' };
+    if (hasMedia(body) || holdsUncounted(body)) return { source: 'unknown', reason: 'not_counted' };
+    const thoughts = thoughtsIn(body);
+    const again = await tokens.countPrompts([thoughts], family);
     const interval: TokenInterval = {
       inputLower: input.lower,
-      inputUpper: input.upper,
+      inputUpper: input.upper + again.upper,
       outputLower: output.lower,
       outputUpper: output.upper,
     };
     const isExtrapolated = input.lower < input.upper || output.lower < output.upper;
     if (isExtrapolated) counted.extrapolated = true;
-    if (!isOwn) counted.tokenInterval = ofAnother(interval, [...prompts, written], body);
-    else if (isExtrapolated) counted.tokenInterval = interval;
+    if (!isOwn) counted.tokenInterval = ofAnother(interval, [...prompts, thoughts, written], body);
+    else if (isExtrapolated || again.upper > 0) counted.tokenInterval = interval;
     return counted;
   };
+}
+
+/** What the assistant of a chat thought: some templates write it out again, and others do so of the last turn or of none. */
+function thoughtsIn({ messages }: JsonObject): Prompt {
+  const texts = listOf(messages).flatMap((message) =>
+    isObject(message) ? [reasoningIn(message)].filter((text) => text !== '') : [],
+  );
+  return { texts, tokens: 0, messages: 0 };
+}
+
+/** Whether a request for a response holds what its server runs, or what its model may read again. */
+function holdsUncounted({ input }: JsonObject): boolean {
+  return listOf(input).some((item) => isObject(item) && !isCounted(item));
 }
 
 /** What is known where the answer is not: the prompt, if it was counted with the model's own vocabulary. */

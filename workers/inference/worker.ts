@@ -15,6 +15,7 @@ import { decodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import { type Seals } from '#shared/lanes/seals.ts';
 import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-format.ts';
+import { asked } from './bodies.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
 import { unknownUsage } from './usage.ts';
@@ -149,7 +150,9 @@ export class InferenceWorker {
     { payloads, tokens, digest, model, calls, upstreamAnswerId, queuedMs }: Relayed,
   ): Promise<Spent> {
     const prompt =
-      typeof body === 'string' ? await this.#deps.countUsage(entry, body, []) : NOT_COUNTED;
+      typeof body === 'string'
+        ? await this.#deps.countUsage(entry.model, asked(entry.route, body, {}), [])
+        : NOT_COUNTED;
     const spent: Spent = {
       usage: unknownUsage('worker_lost', prompt),
       calls,

@@ -1,5 +1,6 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
+import { mayRound, parseExactly } from '#shared/kernel/exact-json.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { GrowingText } from '../growing-text.ts';
 import { calledBy, callsIn, reasoningIn, textIn } from '../responses/output.ts';
@@ -57,8 +58,8 @@ export class MessageWriter implements AnswerWriter {
 
   begin(): void {
     // What was read is known with the end of most answers, and told there.
-    const usage = { ...messageUsage(NOTHING_YET), output_tokens: 0 };
-    this.#emit({ type: 'message_start', message: this.#message([], null, usage) });
+    const message = this.#message([], null, messageUsage(NOTHING_YET));
+    this.#emit({ type: 'message_start', message });
   }
 
   take(choice: JsonObject): void {
@@ -257,7 +258,7 @@ function inputOf(text: string): JsonObject {
   if (text.trim() === '') return {};
   try {
     const input: unknown = JSON.parse(text);
-    if (isObject(input)) return input;
+    if (isObject(input)) return mayRound(text) ? (parseExactly(text) as JsonObject) : input;
   } catch {
     // Said by its name.
   }

@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { mediaInBlocks } from '#api/anthropic/media.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
+import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
 const BODY = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] };
 const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
 
+const bodyOf = (value: object): JsonBody => parseJsonBody(Buffer.from(JSON.stringify(value)));
+
 function refused(more: object, counts = false): [code: string, param: string | null] | undefined {
   try {
-    validateMessage({ ...BODY, ...more }, counts);
+    validateMessage(bodyOf({ ...BODY, ...more }), counts);
   } catch (error) {
     if (error instanceof Fault) return [error.code, error.param];
     throw error;
@@ -17,6 +20,22 @@ function refused(more: object, counts = false): [code: string, param: string | n
 }
 
 describe('a request for a message', () => {
+  it('passes the input of a call on as it was written, also where a number of JavaScript would round it', () => {
+    const input =
+      '{"id":1234567890123456789,"share":1.0,"far":1e400,"deep":[{"n":-9007199254740993}]}';
+    const call = `{"type":"tool_use","id":"a","name":"f","input":${input}}`;
+    const text =
+      '{"model":"m","max_tokens":9,"temperature":1.0,"messages":[{"role":"user","content":"Hi"},' +
+      `{"role":"assistant","content":[{"type":"text","text":"So."},${call}]},` +
+      '{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}';
+    const { chat } = validateMessage(parseJsonBody(Buffer.from(text)));
+    expect(chat.messages[1]).toMatchObject({
+      content: 'So.',
+      tool_calls: [{ function: { name: 'f', arguments: input } }],
+    });
+    expect(chat.temperature).toBe(1);
+  });
+
   it.each<[what: string, more: object, code: string, param: string]>([
     ['no max_tokens', { max_tokens: undefined }, 'invalid_max_tokens', 'max_tokens'],
     ['max_tokens of nothing', { max_tokens: 0 }, 'invalid_max_tokens', 'max_tokens'],

@@ -901,7 +901,7 @@ describe('an entry that is delivered again', () => {
       const provider = new ScriptedProvider(streams(chunk('again')));
       const bodies: string[] = [];
       const { run, outbox, redis, handed } = workerWith(provider, {
-        countUsage: (_entry, body) => {
+        countUsage: (_model, { body }) => {
           bodies.push(body);
           return Promise.resolve({ ...COUNTED, outputTokens: 0 } as const);
         },

@@ -2,12 +2,18 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
+import { type Asked, asked as askedOf } from '#workers/inference/bodies.ts';
 import { readUsage, toldUsage, usageCounter } from '#workers/inference/usage.ts';
-import { entry } from '#test/unit/api/inference/doubles.ts';
 
 const counter = createTokenCounter();
 const tokensOf = async (text: string, family: string): Promise<number> =>
   (await counter.countPrompts([{ texts: [text], tokens: 0, messages: 0 }], family)).tokens;
+const MODEL = 'small';
+const chat = (body: object): Asked => ({ route: 'chat.completions', body: JSON.stringify(body) });
+const completion = (prompt: unknown): Asked => ({
+  route: 'completions',
+  body: JSON.stringify({ prompt }),
+});
 const SOME = { prompt_tokens: 10, completion_tokens: 2 };
 
 describe('usage of an upstream', () => {
@@ -99,9 +105,7 @@ describe('tokens that the worker counts itself', () => {
 
   it('of 128 prompts of the costliest text are counted for one request as for one text, in turns with other work', async () => {
     const bounded = usageCounter(createTokenCounter(2_097_152), () => ({ models: [] }) as never);
-    await bounded(entry(), JSON.stringify({ messages: [{ role: 'user', content: 'warm' }] }), [
-      'warm',
-    ]);
+    await bounded(MODEL, chat({ messages: [{ role: 'user', content: 'warm' }] }), ['warm']);
     // Of this text a kibibyte takes a millisecond: all of it would take a quarter of a minute.
     const prompt = Array.from({ length: 128 }, (_, i) => `${i} ${'жщ'.repeat(60_000)}`);
     let turns = 0;
@@ -111,7 +115,7 @@ describe('tokens that the worker counts itself', () => {
       if (pending) setImmediate(other);
     };
     setImmediate(other);
-    const usage = await bounded(entry({ route: 'completions' }), JSON.stringify({ prompt }), []);
+    const usage = await bounded(MODEL, completion(prompt), []);
     pending = false;
     expect(usage.inputTokens!).toBeGreaterThan(128 * 10_000);
     // A turn each KiB or so; all of it would be 15,000.
@@ -120,8 +124,8 @@ describe('tokens that the worker counts itself', () => {
   });
 
   it('of a few short prompts are exact', async () => {
-    const body = JSON.stringify({ prompt: ['hello world', [1, 2, 3]] });
-    expect(await count(entry({ route: 'completions' }), body, ['hello world'])).toEqual({
+    const asked = completion(['hello world', [1, 2, 3]]);
+    expect(await count(MODEL, asked, ['hello world'])).toEqual({
       inputTokens: 5,
       cachedInputTokens: 0,
       outputTokens: 2,
@@ -133,21 +137,19 @@ describe('tokens that the worker counts itself', () => {
   });
 
   it('have an interval unless the vocabulary is the model’s own, which the count names', async () => {
-    const models = [{ id: entry().model, tokenizer: 'o200k_harmony' }];
+    const models = [{ id: MODEL, tokenizer: 'o200k_harmony' }];
     const own = usageCounter(counter, () => ({ models }) as never);
-    const body = JSON.stringify({ messages: [{ role: 'user', content: 'How fast?' }] });
-    const usage = await own(entry(), body, ['Once in ten seconds.']);
+    const asked = chat({ messages: [{ role: 'user', content: 'How fast?' }] });
+    const usage = await own(MODEL, asked, ['Once in ten seconds.']);
     expect(usage).toMatchObject({ source: 'counted', tokenizer: 'o200k_base' });
     expect(usage).not.toHaveProperty('tokenInterval');
   });
 
   it('say that they are estimated where a part was counted, with an interval also of the model’s own vocabulary', async () => {
-    const models = [{ id: entry().model, tokenizer: 'o200k_base' }];
+    const models = [{ id: MODEL, tokenizer: 'o200k_base' }];
     const own = usageCounter(createTokenCounter(1_024), () => ({ models }) as never);
     const text = 'the lighthouse '.repeat(1_000) + 'q7#'.repeat(4_000);
-    const usage = (await own(entry({ route: 'completions' }), JSON.stringify({ prompt: text }), [
-      'Hi',
-    ])) as Usage;
+    const usage = (await own(MODEL, completion(text), ['Hi'])) as Usage;
     expect(usage).toMatchObject({ source: 'counted', extrapolated: true, outputTokens: 1 });
     const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
     const real = await tokensOf(text, 'o200k_base');
@@ -161,8 +163,7 @@ describe('tokens that the worker counts itself', () => {
   it('have an interval that holds what other vocabularies make of the text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
-        const body = JSON.stringify({ prompt: text });
-        const usage = (await count(entry({ route: 'completions' }), body, [text])) as Usage;
+        const usage = (await count(MODEL, completion(text), [text])) as Usage;
         const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
         expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
         expect(inputUpper).toBeGreaterThanOrEqual(usage.inputTokens);
@@ -178,15 +179,40 @@ describe('tokens that the worker counts itself', () => {
       { type: 'text', text: 'What is this?' },
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
     ];
-    const body = JSON.stringify({ messages: [{ role: 'user', content }] });
-    expect(await count(entry(), body, ['A lamp.'])).toEqual({
+    const asked = chat({ messages: [{ role: 'user', content }] });
+    expect(await count(MODEL, asked, ['A lamp.'])).toEqual({
       source: 'unknown',
       reason: 'not_counted',
     });
   });
 
+  it('are not known of items that a server of responses runs or thinks on by; of a chat they may be more by what was thought', async () => {
+    const question = { role: 'user', content: 'How fast?' };
+    const thought = {
+      type: 'reasoning',
+      summary: [],
+      content: [{ type: 'reasoning_text', text: 'The lamp turns once in ten seconds.' }],
+    };
+    const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
+    const answer = { role: 'assistant', content: 'Once in ten seconds.' };
+    const counted = (input: unknown[], endpoint: Parameters<typeof askedOf>[2]) =>
+      count(MODEL, askedOf('responses', JSON.stringify({ model: MODEL, input }), endpoint), ['x']);
+    for (const item of [thought, search])
+      expect(await counted([question, item, answer], { responses: true })).toEqual({
+        source: 'unknown',
+        reason: 'not_counted',
+      });
+    const without = await counted([question, answer], {});
+    expect(await counted([question, search, answer], {})).toEqual(without);
+    expect(await counted([question, thought, answer], {})).toEqual(without);
+    const again = await counted([question, thought, answer], { reasoningContent: true });
+    expect({ ...again, tokenInterval: null }).toEqual({ ...without, tokenInterval: null });
+    const upper = (usage: object) => (usage as Usage).tokenInterval!.inputUpper;
+    expect(upper(again)).toBe(upper(without) + 35);
+  });
+
   const said = 'The lamp turns once in ten seconds, and the keeper sleeps.';
-  const twice = JSON.stringify({ messages: [{ role: 'user', content: 'How fast?' }], n: 2 });
+  const twice = chat({ messages: [{ role: 'user', content: 'How fast?' }], n: 2 });
   const reported = (inputTokens: number, outputTokens: number): Usage => ({
     inputTokens,
     cachedInputTokens: 0,
@@ -195,23 +221,22 @@ describe('tokens that the worker counts itself', () => {
   });
 
   it('replace what an upstream reported of one choice only, and not what it reported of all', async () => {
-    const ofOne = await count(entry(), twice, [said, said], reported(11, 13));
+    const ofOne = await count(MODEL, twice, [said, said], reported(11, 13));
     expect(ofOne).toMatchObject({ source: 'counted', outputTokens: 26 });
     const ofAll = reported(11, 24);
-    expect(await count(entry(), twice, [said, said], ofAll)).toBe(ofAll);
+    expect(await count(MODEL, twice, [said, said], ofAll)).toBe(ofAll);
     // Hidden reasoning is counted by the upstream alone.
     const more = reported(11, 900);
-    expect(await count(entry(), twice, [said, said], more)).toBe(more);
+    expect(await count(MODEL, twice, [said, said], more)).toBe(more);
   });
 
   it('replace what an upstream reported of one prompt among several', async () => {
-    const body = JSON.stringify({ prompt: ['The sea and the wind', 'The wind and the sea'] });
-    const one = entry({ route: 'completions' });
-    expect(await count(one, body, [said, said], reported(5, 26))).toMatchObject({
+    const asked = completion(['The sea and the wind', 'The wind and the sea']);
+    expect(await count(MODEL, asked, [said, said], reported(5, 26))).toMatchObject({
       source: 'counted',
       inputTokens: 10,
     });
-    expect(await count(one, body, [said, said], reported(10, 26))).toMatchObject({
+    expect(await count(MODEL, asked, [said, said], reported(10, 26))).toMatchObject({
       source: 'upstream',
     });
   });

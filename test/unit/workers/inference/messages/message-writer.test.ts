@@ -229,6 +229,18 @@ describe('a message', () => {
     expect(putTogether(events)).toMatchObject([{ text: 'Ja.' }]);
   });
 
+  it('has the numbers of an input as they were written, also where a number of JavaScript would round them', () => {
+    const written = '{"id":1234567890123456789,"share":1.0,"deep":[-9007199254740993]}';
+    const message = messageOf({
+      tool_calls: [{ id: 'a', function: { name: 'f', arguments: written } }],
+    });
+    expect(JSON.stringify(message)).toContain(`"input":${written}`);
+    const number = messageOf({
+      tool_calls: [{ id: 'a', function: { name: 'f', arguments: '1234567890123456789' } }],
+    });
+    expect(number['content']).toMatchObject([{ input: { INVALID_JSON: '1234567890123456789' } }]);
+  });
+
   it('has the input of a call that was cut short under a name that says so', () => {
     const calls = (args: string) => ({
       tool_calls: [{ id: 'a', function: { name: 'f', arguments: args } }],
