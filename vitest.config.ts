@@ -50,21 +50,7 @@ export default defineConfig({
         test: {
           ...storeless,
           name: 'unit',
-          include: ['test/{unit,architecture,docs}/**/*.test.ts'],
-        },
-      },
-      { test: { ...storeless, name: 'scale', include: ['test/scale/**/*.test.ts'] } },
-      {
-        test: {
-          name: 'programs',
-          include: ['test/programs/**/*.test.ts'],
-          setupFiles: ['test/support/set-up.ts'],
-          isolate: false,
-          maxWorkers: stores.maxWorkers,
-          testTimeout: stores.testTimeout,
-          hookTimeout: stores.hookTimeout,
-          // What they wait for are other programs: they fill what those leave that start the product.
-          sequence: { groupOrder: 1 },
+          include: ['test/{unit,architecture,docs,scale,programs}/**/*.test.ts'],
         },
       },
       {
@@ -82,8 +68,8 @@ export default defineConfig({
         test: {
           ...stores,
           name: 'product',
-          include: ['test/product/**/*.test.ts'],
-          globalSetup: ['test/support/shared-product.ts'],
+          include: ['test/{product,browser}/**/*.test.ts'],
+          globalSetup: ['test/support/shared-product.ts', 'test/support/chromium.ts'],
           sequence: { groupOrder: 1 },
         },
       },
@@ -97,15 +83,6 @@ export default defineConfig({
           alias: {},
           // They wait for most of their time. Each measures the machine beside what it holds in seconds.
           sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        test: {
-          ...stores,
-          name: 'browser',
-          include: ['test/browser/**/*.test.ts'],
-          globalSetup: ['test/support/shared-product.ts', 'test/support/chromium.ts'],
-          sequence: { groupOrder: 1 },
         },
       },
     ],

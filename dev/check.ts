@@ -47,7 +47,20 @@ function readScope(): Scope {
 }
 
 /** Two at once: the other steps use what time is left while some tests wait. */
-const UNIT = ['vitest', 'run', '--project', 'unit', '--reporter', 'minimal', '--maxWorkers', '2'];
+const UNIT = [
+  'vitest',
+  'run',
+  '--project',
+  'unit',
+  '--exclude',
+  'test/scale/**',
+  '--exclude',
+  'test/programs/**',
+  '--reporter',
+  'minimal',
+  '--maxWorkers',
+  '2',
+];
 
 /** Longest first: the others finish beside it. The import rules are among the tests. */
 function stepsOf({ withTests, changes }: Scope): Record<string, readonly string[]> {

@@ -4,3 +4,6 @@
  * shipped.
  */
 export const PATIENCE = 1;
+
+/** How much less work than its constant says a guess at a password is. One, always, in the same way. */
+export const GUESSES_FOR_ONE = 1;

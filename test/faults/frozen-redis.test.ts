@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, upstreamCalls } from '#test/support/calls.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { chatBody, requestIdOf, upstreamCalls } from '#test/support/calls.ts';
 import { post } from '#test/support/http.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
@@ -8,6 +9,11 @@ import { until } from '#test/support/until.ts';
 
 /** Callers that send one request after the other. */
 const CALLERS = 16;
+/**
+ * How long an upstream thinks about what is asked. About what Redis may have admitted when it froze so long that also an api
+ * that has much to do then is in time to stop it.
+ */
+const [THINKING_MS, STOPPABLE_MS] = [100, 2_000];
 let system: System;
 
 beforeAll(async () => {
@@ -21,12 +27,16 @@ describe('Redis frozen under load', () => {
     async () => {
       const seen: { id: string; status: number; receiptId: string | null }[] = [];
       const load = new AbortController();
+      /** Sent since what is asked takes long. */
+      const inHand = new Set<string>();
+      let thinkingMs = THINKING_MS;
       const call = async (i: number): Promise<void> => {
         while (!load.signal.aborted) {
           const id = randomUUID();
           const body = JSON.stringify(
-            chatBody({ stream: i % 2 === 0, sandbox_fault: `id=${id}; stall=100` }),
+            chatBody({ stream: i % 2 === 0, sandbox_fault: `id=${id}; stall=${thinkingMs}` }),
           );
+          if (thinkingMs === STOPPABLE_MS) inHand.add(id);
           const response = await post(system, '/chat/completions', body);
           await response.text();
           const receiptId = response.headers.get('x-receipt-id');
@@ -36,11 +46,17 @@ describe('Redis frozen under load', () => {
       const some = () => Array.from({ length: CALLERS }, (_, i) => call(i));
       const callers = some();
       await until(() => seen.length > 4 * CALLERS, 'requests are answered');
+      thinkingMs = STOPPABLE_MS;
+      await until(() => inHand.size === CALLERS, 'each caller asks what takes long');
       const refusals = () => seen.filter(({ status }) => status !== 200);
+      // Redis has some of these, and has said so of some.
+      callers.push(...some());
+      await fetch(`${new URL(system.baseUrl).origin}/health`);
       process.kill(system.redis.pid, 'SIGSTOP');
-      // The first ones wait for answers that are under way.
-      callers.push(...some(), ...some());
+      callers.push(...some());
       await until(() => refusals().length > 4 * CALLERS, 'those who asked meanwhile are refused');
+      thinkingMs = THINKING_MS;
+      const goesOnAt = Date.now();
       process.kill(system.redis.pid, 'SIGCONT');
       const before = seen.length;
       await until(() => seen.length > before + 4 * CALLERS, 'requests are answered again');
@@ -53,8 +69,16 @@ describe('Redis frozen under load', () => {
       expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts });
       const ran = await Promise.all(refused.map(({ id }) => upstreamCalls(system, id)));
       // What Redis had admitted when it froze, with the word of that still unsent, is stopped as soon as the word comes.
-      expect(ran.flat().filter(({ state }) => state === 'finished')).toEqual([]);
       expect(ran.flat().length).toBeLessThan(CALLERS);
+      const finished = ran.flat().filter(({ state }) => state === 'finished');
+      expect(finished.filter(({ started_at: at }) => at >= goesOnAt)).toEqual([]);
+      // A worker that had word of it before the api ran it while neither could be told: that has its receipt.
+      for (const one of finished) {
+        const found = await fetch(`${system.baseUrl}/receipts/${receiptIdOf(requestIdOf(one))}`, {
+          headers: { authorization: `Bearer ${system.key}` },
+        });
+        expect(found.status).toBe(200);
+      }
     },
   );
 });

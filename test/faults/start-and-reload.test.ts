@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { ROLES } from '#shared/config/settings.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { sample } from '#test/support/depth.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { startProcess } from '#test/support/processes.ts';
@@ -69,8 +70,11 @@ describe('SIGHUP', () => {
   );
 });
 
+/** Programs begin by the same function, so that one of them tells of all. */
+const oneOf = (programs: readonly string[]): string[] => sample(programs, () => 'program');
+
 describe('a start that a person has to make possible', () => {
-  it.each(['inference', 'receipts'])(
+  it.each(oneOf(['inference', 'receipts']))(
     '%s names the line of a bad catalogue in one line, and exits with 78',
     async (role) => {
       const catalogue = join(directory, 'bad.yaml');
@@ -82,7 +86,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each([...ROLES.map(mainOf), 'migrations/main.ts'])(
+  it.each(oneOf([...ROLES.map(mainOf), 'migrations/main.ts']))(
     '%s says in one line that no person would read what support is asked, and exits with 78',
     async (file) => {
       const { code, lines } = await runMain(file, { SUPPORT_EMAIL: '' });
@@ -94,7 +98,7 @@ describe('a start that a person has to make possible', () => {
   );
 
   // Not the inference worker: it never asks PostgreSQL for anything.
-  it.each(['api/main.ts', 'workers/ledger/main.ts', 'migrations/main.ts'])(
+  it.each(oneOf(['api/main.ts', 'workers/ledger/main.ts', 'migrations/main.ts']))(
     '%s says in one line that the database does not exist, and exits with 78',
     async (file) => {
       const missing = new URL(database.url);
@@ -107,7 +111,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(['api', 'inference', 'receipts'])(
+  it.each(oneOf(['api', 'inference', 'receipts']))(
     '%s says in one line that SHARDS is another in a process that runs, and exits with 78',
     { tags: ['survives.other-shards'] },
     async (role) => {
@@ -123,7 +127,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(['api', 'inference', 'receipts'])(
+  it.each(oneOf(['inference', 'receipts', 'api']))(
     '%s says in one line that it has no lane key, and exits with 78',
     async (role) => {
       const { code, lines } = await runMain(mainOf(role), {
@@ -136,7 +140,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(['api', 'inference', 'ledger'])(
+  it.each(oneOf(['ledger', 'api', 'inference']))(
     '%s says in one line that Redis would lose what it is given, and exits with 78',
     async (role) => {
       const { code, lines } = await runMain(mainOf(role), { REDIS_URL: forgetful.url });

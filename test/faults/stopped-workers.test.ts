@@ -96,7 +96,7 @@ describe('streams in flight', () => {
     { tags: ['survives.stalled-together'] },
     async () => {
       const workers = system.processes('inference');
-      const streams = await openMany(220, 40);
+      const streams = await openMany(170, 40);
       const names = await Promise.all(workers.map(({ pid }) => consumerOf(pid)));
       signal(workers, 'SIGSTOP');
       await until(
@@ -114,7 +114,7 @@ describe('streams in flight', () => {
     'streams go on to their end when Redis was frozen for as long as makes workers dead',
     { tags: ['survives.stalled-together'] },
     async () => {
-      const streams = await openMany(220, 40);
+      const streams = await openMany(170, 40);
       process.kill(system.redis.pid, 'SIGSTOP');
       const deadAt = performance.now() + DEAD_MS;
       await until(() => performance.now() > deadAt, 'no sign of life is left');

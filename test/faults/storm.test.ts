@@ -12,6 +12,7 @@ const INSTANCE_MS = 240_000;
 const SECONDS = isDeep ? 60 : 1;
 /** Enough that each process has requests in hand whenever it is struck; more would make it struggle for processors. */
 const CLIENTS = isDeep ? 12 : 4;
+const CALM_MS = isDeep ? 2_000 : 500;
 const KEPT = { lost: 0, doubled: 0, mismatched: 0, bare: 0, sound: true };
 
 let instance: Instance;
@@ -21,9 +22,17 @@ beforeAll(async () => {
 afterAll(() => instance.remove(), INSTANCE_MS);
 
 const rage = (name: string): Promise<StormReport> =>
-  runStorm({ name, instance, seed: SEED, seconds: SECONDS, clients: CLIENTS, say: () => {} });
+  runStorm({
+    name,
+    instance,
+    seed: SEED,
+    seconds: SECONDS,
+    clients: CLIENTS,
+    calmMs: CALM_MS,
+    say: () => {},
+  });
 
-it.each([
+const RAGED = [
   [
     'no answer loses its receipt, gets two or gets another one when a process of each role is killed',
     'kill',
@@ -34,8 +43,15 @@ it.each([
     'restart',
     { ...KEPT, refused: 0, excused: 0 },
   ],
-] as const)('%s', { timeout: STORM_MS }, async (_title, name, kept) => {
-  const report = await rage(name);
-  expect(report, report.examples.join('\n')).toMatchObject(kept);
-  expect(report.answered).toBeGreaterThan(0);
-});
+] as const;
+
+// A process of each role is killed in ended-process.test.ts as well.
+it.each(isDeep ? RAGED : RAGED.slice(1))(
+  '%s',
+  { timeout: STORM_MS },
+  async (_title, name, kept) => {
+    const report = await rage(name);
+    expect(report, report.examples.join('\n')).toMatchObject(kept);
+    expect(report.answered).toBeGreaterThan(0);
+  },
+);

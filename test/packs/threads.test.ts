@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { tablePath } from '#shared/packs/layout.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { isDeep } from '#test/support/depth.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { ForgedPack } from './tampering.ts';
 
@@ -77,7 +78,7 @@ describe('a pack of many shards', () => {
     );
   });
 
-  it.each([0, 4, 8])('is bad when one receipt of shard %i is', async (shard) => {
+  it.each(isDeep ? [0, 4, 8] : [8])('is bad when one receipt of shard %i is', async (shard) => {
     const forged = new ForgedPack(pack);
     const names = [...forged.files.keys()].filter((name) => name.startsWith('data/receipts/'));
     forged.lines(names[shard]!, (lines) =>

@@ -56,6 +56,8 @@ export interface SandboxCall {
   model: string | null;
   state: 'running' | 'finished' | 'aborted' | 'faulted';
   headers: Record<string, string>;
+  /** Epoch milliseconds. */
+  started_at: number;
   /** Epoch milliseconds; null while it runs. */
   ended_at: number | null;
 }

@@ -18,6 +18,7 @@ import {
 import { createTestDatabase } from '#test/support/database.ts';
 import { startProcess } from '#test/support/processes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });
@@ -32,11 +33,6 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 const env = { DATABASE_URL: database.url, REDIS_URL: redis.url, DOCKET_DATA_DIR: dataDir };
-
-/** Asks until the answer is there; the test's own time limit ends it otherwise. */
-async function until(ask: () => Promise<boolean>): Promise<void> {
-  while (!(await ask()));
-}
 
 describe('the housekeeping process', () => {
   it('screens an applicant when it is asked to, writes e-mails, makes partitions, expires keys, and stops when told to', async () => {
