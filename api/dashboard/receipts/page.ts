@@ -14,6 +14,16 @@ export interface ListedReceipt {
   document: ReceiptDocument;
 }
 
+/** A stored receipt as a row of the list. */
+export function listed({ id, body }: { id: string; body: Uint8Array }): ListedReceipt {
+  return { id, document: documentIn(body) };
+}
+
+/** A stored receipt: its form was checked when it was signed. */
+export function documentIn(body: Uint8Array): ReceiptDocument {
+  return JSON.parse(Buffer.from(body).toString()) as ReceiptDocument;
+}
+
 /** What the list was asked for, as it was typed. */
 interface ReceiptSearch {
   /** An id of any kind. */
@@ -80,7 +90,7 @@ export function receiptsPage(frame: Frame, { page, search, after, notFound }: Re
       <button type="submit">Show</button>
       ${isFiltered ? html`<a href="${address}">Show all</a>` : undefined}
     </form>
-    ${page.items.length === 0 ? nothing(frame, isFiltered || after !== undefined) : list(frame, page.items)}
+    ${page.items.length === 0 ? nothing(frame, isFiltered || after !== undefined) : receiptTable(frame, page.items)}
     ${pager('receipts', { address, filters, after, next })}`;
 }
 
@@ -108,7 +118,8 @@ function nothing(frame: Frame, isFiltered: boolean): Html {
       </div>`;
 }
 
-function list(frame: Frame, items: readonly ListedReceipt[]): Html {
+/** Receipts as rows that lead to them, with the quantities of all in one unit. */
+export function receiptTable(frame: Frame, items: readonly ListedReceipt[]): Html {
   const scales = Object.fromEntries(
     SHOWN.map((quantity) => [quantity, scaleFor(quantity, largestOf(items, quantity))]),
   ) as Record<(typeof SHOWN)[number], Scale>;

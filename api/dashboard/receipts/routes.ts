@@ -31,7 +31,7 @@ import {
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
 import { type Explained, receiptPage, type ReceiptParts } from './receipt.ts';
-import { type ListedReceipt, receiptsPage } from './page.ts';
+import { documentIn, listed, receiptsPage } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 /** Each row is a whole receipt that is read. */
@@ -164,21 +164,17 @@ async function list(
     ...(from === undefined ? {} : { from, to: from + DAY_MS }),
     ...(after === undefined ? {} : { after }),
   });
-  const items = page.items.map(({ id, body }): ListedReceipt => ({
-    id,
-    document: documentIn(body),
-  }));
-  const parts = { page: { ...page, items }, search, after, notFound: find !== '' };
+  const parts = {
+    page: { ...page, items: page.items.map(listed) },
+    search,
+    after,
+    notFound: find !== '',
+  };
   return sendFramed(deps, [request, reply], {
     title: 'Receipts',
     section: 'receipts',
     body: (frame) => receiptsPage(frame, parts),
   });
-}
-
-/** A stored receipt: its form was checked when it was signed. */
-function documentIn(body: Uint8Array): ReceiptDocument {
-  return JSON.parse(Buffer.from(body).toString()) as ReceiptDocument;
 }
 
 /** The receipt of this organisation that an id leads to: its own, its request's, its answer's, or its address. */

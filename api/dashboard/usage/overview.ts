@@ -16,6 +16,7 @@ import {
   threeDigits,
 } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
+import { type ListedReceipt, receiptTable } from '../receipts/page.ts';
 import { table } from '../parts/elements.ts';
 
 /** Periods to choose from, in days that end with today. */
@@ -32,6 +33,8 @@ export interface OverviewParts {
   to: number;
   byDay: UsageReport;
   byName: UsageReport;
+  /** The newest receipts of all, the newest first. */
+  newest: readonly ListedReceipt[];
   /** Names of keys by id. */
   keyNames: ReadonlyMap<string, string>;
   limits: Limits;
@@ -51,7 +54,7 @@ export function overviewPage(frame: Frame, parts: OverviewParts): Html {
       <h1>Overview</h1>
       ${chooser(base, parts)}
     </div>
-    ${total.requests === 0 ? empty(base, parts) : filled(base, parts, total)}`;
+    ${total.requests === 0 ? empty(base, parts) : filled(frame, parts, total)}`;
 }
 
 function chooser(base: string, { days, by }: OverviewParts): Html {
@@ -84,7 +87,8 @@ function empty(base: string, { days, limits }: OverviewParts): Html {
   </div>`;
 }
 
-function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
+function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
+  const base = `/dashboard/${frame.membership!.orgId}`;
   const ran = total.covered + total.uncovered;
   return html`${estimateCards(
       SHOWN.map((name) => [name, total.covered === 0 ? undefined : total.amounts[name]] as const),
@@ -112,10 +116,19 @@ function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
       receipt of each request, with a ledger of size ${count(parts.byDay.ledgerSize)}. Dashed:
       requests without an estimate; a shaded day has nothing else.
     </p>
-    ${dayTable(parts)} ${breakdown(base, parts)}
+    ${dayTable(parts)} ${breakdown(base, parts)} ${newestReceipts(frame, base, parts)}
     <div class="sides">
       ${headroom(parts)} ${total.covered === 0 ? undefined : comparisons(total.amounts)}
     </div>`;
+}
+
+function newestReceipts(frame: Frame, base: string, { newest }: OverviewParts): Html | undefined {
+  if (newest.length === 0) return undefined;
+  return html`<section class="stack tight">
+    <h2>Newest receipts</h2>
+    ${receiptTable(frame, newest)}
+    <p><a href="${base}/receipts">All receipts</a></p>
+  </section>`;
 }
 
 /** Of requests a second: less is one every two minutes. */

@@ -7,10 +7,13 @@ import type { DashboardDeps } from '../deps.ts';
 import { askedFor, askedForDay } from '../forms.ts';
 import { sendFile, sendFramed } from '../guard.ts';
 import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from './overview.ts';
+import { listed } from '../receipts/page.ts';
 import { usagePage } from './page.ts';
 import { PageError } from '../page-error.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
+/** Receipts that the overview shows. */
+const NEWEST = 5;
 /** A leap year fits. */
 const PERIOD_DAYS_MAX = 366;
 /** Keys whose names are shown; an organisation with more sees ids of the older ones. */
@@ -28,10 +31,11 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
     // Whole hours, the present one included, are read from their sums.
     const end = Math.ceil(deps.now() / HOUR_MS) * HOUR_MS;
     const lately = { from: end - DAY_MS, to: end };
-    const [byDay, byName, byHour] = await Promise.all([
+    const [byDay, byName, byHour, newest] = await Promise.all([
       deps.usage.usage({ orgId, range, groupBy: ['day'] }),
       deps.usage.usage({ orgId, range, groupBy: [by] }),
       deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] }),
+      deps.ledger.listReceipts({ orgId, limit: NEWEST, order: 'desc' }),
     ]);
     const parts = {
       days,
@@ -39,6 +43,7 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
       ...range,
       byDay,
       byName,
+      newest: newest.items.map(listed),
       keyNames: by === 'key' ? await keyNames(deps, orgId) : new Map(),
       limits: limitsOf(await deps.accounts.get(orgId)),
       busiestHour: Math.max(0, ...(byHour.groups ?? []).map(({ requests }) => requests)),
