@@ -50,6 +50,14 @@ const messageFields = {
   stop_reason: STOP_REASON,
   stop_sequence: maybe(Type.String()),
   usage: Usage,
+  metadata: Type.Optional(
+    Type.Object({
+      ignored_tools: Type.String({
+        description:
+          'Types of the tools that were left out, separated by commas: Anthropic’s servers run them.',
+      }),
+    }),
+  ),
 };
 
 /** A whole message. */

@@ -18,6 +18,8 @@ const checkCase = { message: caseCheckOf(MessageBody), count: caseCheckOf(CountB
 export interface AskedMessage {
   body: CountRequest;
   chat: ChatRequest;
+  /** The types of the tools that are left out: Anthropic's servers run them, or its models alone know their rules. */
+  ignored: string[];
 }
 
 /**
@@ -35,10 +37,8 @@ export function validateMessage({ value: body, text }: JsonBody, counts = false)
   }
   checkTools(body);
   checkAnswers(body);
-  return {
-    body,
-    chat: validateChat(chatOfMessage(mayRound(text) ? withInputs(body, text) : body)),
-  };
+  const chat = chatOfMessage(mayRound(text) ? withInputs(body, text) : body);
+  return { body, chat: validateChat(chat), ignored: ignoredIn(body) };
 }
 
 /** The request with the inputs of its calls as they were written: they go on as text, and may hold ids of 19 digits. */
@@ -62,6 +62,11 @@ function checkTools(body: CountRequest): void {
     const flaw = isRunByCaller(tool) ? findFlaw(CLIENT_TOOL, tool, ['tools', at]) : null;
     if (flaw !== null) throw refusal(MessageBody, body, flaw);
   }
+}
+
+function ignoredIn({ tools }: CountRequest): string[] {
+  const ignored = (tools ?? []).filter((tool) => !isRunByCaller(tool));
+  return [...new Set(ignored.map(({ type }) => String(type)))];
 }
 
 /** One request has one answer. */

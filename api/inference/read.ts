@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
-import { chatToolsOf } from '#shared/dialects/response-tools.ts';
+import { chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
 import { memberText } from '#shared/kernel/json-text.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
@@ -74,7 +74,7 @@ interface Asked {
 }
 
 /** What is known of a request before it is routed. */
-export type UnroutedEntry = Omit<InferenceEntry, 'model' | 'region' | 'tier'>;
+export type UnroutedEntry = Omit<InferenceEntry, 'model' | 'requestedModel' | 'region' | 'tier'>;
 
 /** What a request says of itself, without the parts that grow with its body. Nothing in it may change later. */
 export interface Unrouted {
@@ -106,7 +106,7 @@ export function read(
 ): { unrouted: Unrouted; body: ParsedBody } {
   const { id, route, rawBody, headers, now } = request;
   const { orgId, keyId, keepResponses } = request.credential;
-  const { body, media, omitsThoughts } = bodyOf(request, parseJsonBody(rawBody));
+  const { body, media, ofMessage } = bodyOf(request, parseJsonBody(rawBody));
   const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
@@ -134,7 +134,7 @@ export function read(
     requestDigest: requestDigest(salt, rawBody),
     receipt: parsed.receipt === 'required' ? 'required' : 'best_effort',
   };
-  if (omitsThoughts) entry.omitsThoughts = true;
+  Object.assign(entry, ofMessage);
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
@@ -178,24 +178,30 @@ function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): As
   };
 }
 
+/** What the answer is written by, and the chat that a request for a message has become does not say. */
+type OfMessage = Pick<InferenceEntry, 'omitsThoughts' | 'ignoredTools'>;
+
 /** The body in the interface in which it goes on, with what of it is not said there. */
 function bodyOf(
   { route, rawBody, counts }: Pick<RawRequest, 'route' | 'rawBody' | 'counts'>,
   json: JsonBody,
-): { body: ParsedBody; media: Medium[] | undefined; omitsThoughts: boolean } {
+): { body: ParsedBody; media: Medium[] | undefined; ofMessage?: OfMessage } {
   if (route !== 'messages') {
     const { text, value } = json;
     const parsed = VALIDATORS[route](value);
     const media = mediaOf(route, parsed);
-    return { body: { route, rawBody, text, parsed }, media, omitsThoughts: false };
+    return { body: { route, rawBody, text, parsed }, media };
   }
-  const { body, chat } = validateMessage(json, counts);
+  const { body, chat, ignored } = validateMessage(json, counts);
   const translated = JSON.stringify(chat);
   const bytes = Buffer.from(translated);
   return {
     body: { route: dialectOf(route), rawBody: bytes, text: translated, parsed: chat },
     media: mediaInBlocks(body.messages),
-    omitsThoughts: body.thinking?.type === 'disabled',
+    ofMessage: {
+      ...(body.thinking?.type === 'disabled' ? { omitsThoughts: true } : {}),
+      ...(ignored.length === 0 ? {} : { ignoredTools: namedIgnored(ignored) }),
+    },
   };
 }
 

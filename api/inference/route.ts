@@ -46,6 +46,7 @@ export function routed(
     entry: {
       ...entry,
       model: resolution.model.id,
+      ...(asked.model === resolution.model.id ? {} : { requestedModel: asked.model }),
       region: resolution.candidates[0]!.region.code,
       tier: resolution.tier,
     },

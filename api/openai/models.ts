@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import type { Footprint, ModelKind } from '#shared/catalogue/catalogue.ts';
 import { PLANS, planCovers } from '#shared/kernel/plan.ts';
 import { mayUseRegion } from '#shared/catalogue/routing.ts';
 import type { RouteAccount } from '#shared/catalogue/routing.ts';
@@ -22,6 +22,16 @@ export const ModelObject = Type.Object(
       }),
     ),
     kinds: Type.Array(Type.Enum(['chat', 'completion', 'embedding'])),
+    aliases: Type.Array(Type.String(), {
+      description: 'Other names by which it can be asked for.',
+    }),
+    architecture: Type.Object(
+      {
+        input_modalities: Type.Array(Type.String()),
+        output_modalities: Type.Array(Type.Enum(['text', 'embeddings'])),
+      },
+      { description: 'By this, pickers of chat models know those that only embed.' },
+    ),
     max_n: Type.Integer({ description: 'Choices that one request may ask for.' }),
     regions: Type.Array(Type.String(), {
       description:
@@ -62,6 +72,11 @@ export function modelObject(
     context_window: model.contextWindow,
     ...(model.modalities === undefined ? {} : { modalities: [...model.modalities] }),
     kinds: [...model.kinds],
+    aliases: [...(model.aliases ?? [])],
+    architecture: {
+      input_modalities: [...(model.modalities ?? ['text'])],
+      output_modalities: [...new Set(model.kinds.map(outputOf))],
+    },
     max_n: model.maxN,
     regions: regions
       .filter(({ region }) => region.status !== 'decommissioned' && mayUseRegion(region, account))
@@ -70,6 +85,9 @@ export function modelObject(
     footprint: footprintOf(model.footprint, confidenceOf),
   };
 }
+
+const outputOf = (kind: ModelKind): 'text' | 'embeddings' =>
+  kind === 'embedding' ? 'embeddings' : 'text';
 
 function footprintOf(
   { ref, activeB, totalB }: Footprint,

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { json } from '#api/docs/operation.ts';
 import { type ConfidenceOf, ModelObject, modelObject } from '#api/openai/models.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
-import { modelsFor } from '#shared/catalogue/routing.ts';
+import { mayUseModel, modelsFor } from '#shared/catalogue/routing.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
 const ModelList = Type.Object(
@@ -28,6 +28,8 @@ const MODEL: ModelObject = {
   context_window: 131_072,
   modalities: ['text'],
   kinds: ['chat', 'completion'],
+  aliases: ['gpt-4o-mini'],
+  architecture: { input_modalities: ['text'], output_modalities: ['text'] },
   max_n: 8,
   regions: ['eu-west', 'eu-north', 'us-east'],
   tiers: ['audit', 'audit_plus', 'enterprise'],
@@ -45,7 +47,7 @@ const listOf = (data: ModelObject[]): Static<typeof ModelList> => ({
 
 /** Ids may hold slashes, so the rest of the path is the id. */
 const Params = Type.Object({
-  '*': Type.String({ description: 'Id of the model', examples: [MODEL.id] }),
+  '*': Type.String({ description: 'Id or alias of the model', examples: [MODEL.id] }),
 });
 
 export interface ModelRoutesOptions {
@@ -94,7 +96,7 @@ export const modelRoutes: FastifyPluginAsyncTypebox<ModelRoutesOptions> = async 
         operationId: 'retrieveModel',
         tag: 'Models',
         summary: 'Read a model',
-        description: 'One model. Its id may contain slashes, escaped or not.',
+        description: 'One model, by its id or an alias. These may contain slashes, escaped or not.',
         wildcard: 'id',
         params: Params,
         response: { 200: json('The model.', ModelObject, { model: MODEL }) },
@@ -102,8 +104,9 @@ export const modelRoutes: FastifyPluginAsyncTypebox<ModelRoutesOptions> = async 
       },
     },
     ({ credential, params }) => {
-      const routes = modelsFor(index(), credential).find(({ model }) => model.id === params['*']);
-      if (routes === undefined) throw new Fault('model_not_found');
+      const routes = index().byName.get(params['*']);
+      if (routes === undefined || !mayUseModel(routes.model, credential))
+        throw new Fault('model_not_found');
       return modelObject(routes, credential, confidenceOf);
     },
   );

@@ -229,6 +229,7 @@ function probeJson(probe: Probe): Record<string, unknown> {
 function modelRows(catalogue: Catalogue): Row[] {
   return [...indexCatalogue(catalogue).models.values()].map(({ model, regions }) => ({
     model: model.id,
+    aliases: model.aliases?.join(', ') ?? '',
     kinds: model.kinds.join(', '),
     context_window: model.contextWindow,
     regions: regions

@@ -93,6 +93,8 @@ export type ModelKind = 'chat' | 'completion' | 'embedding';
 
 export interface Model {
   id: string;
+  /** Other names by which requests may ask for it: those that programs have built in. */
+  aliases?: readonly string[];
   kinds: readonly ModelKind[];
   contextWindow: number;
   tokenizer?: string;

@@ -30,12 +30,13 @@ export function crossCheck(file: CatalogueFile, known: KnownReferences, report: 
     'name',
     report,
   );
-  uniqueNames(
+  const models = uniqueNames(
     file.models.map((model) => model.id),
     ['models'],
     'id',
     report,
   );
+  checkAliases(file, models, report);
   for (const [index, region] of file.regions.entries()) {
     if (known.zones?.has(region.zone) === false) {
       report(['regions', index, 'zone'], `the factor set has no grid zone ${region.zone}`);
@@ -95,6 +96,18 @@ function uniqueNames(
     seen.add(name);
   }
   return seen;
+}
+
+/** A name that is asked for is of one model. */
+function checkAliases(file: CatalogueFile, ids: ReadonlySet<string>, report: Report): void {
+  const seen = new Set(ids);
+  for (const [index, { aliases = [] }] of file.models.entries()) {
+    for (const [at, alias] of aliases.entries()) {
+      if (seen.has(alias))
+        report(['models', index, 'aliases', at], `${alias} is the name of a model already`);
+      seen.add(alias);
+    }
+  }
 }
 
 function checkEndpoint(

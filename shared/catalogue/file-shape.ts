@@ -51,6 +51,7 @@ type FileTimeout = 'headers_ms' | 'first_byte_ms' | 'between_bytes_ms' | 'total_
 export interface FileModel extends Pick<Model, 'id' | 'kinds' | 'endpoints'> {
   context_window: number;
   tokenizer?: string;
+  aliases?: string[];
   modalities?: string[];
   max_n?: number;
   max_tools?: number;

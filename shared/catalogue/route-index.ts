@@ -28,7 +28,10 @@ export interface ModelRoutes {
 
 /** The catalogue, arranged once so that resolving a request is a few look-ups. */
 export interface RoutingIndex {
+  /** By id. */
   models: ReadonlyMap<string, ModelRoutes>;
+  /** The same by id and by alias. */
+  byName: ReadonlyMap<string, ModelRoutes>;
   regions: ReadonlyMap<string, Region>;
 }
 
@@ -43,12 +46,19 @@ export const KIND_OF_ROUTE: Readonly<Record<Route, ModelKind>> = {
 /** Builds the index. The catalogue has been checked: its references exist. */
 export function indexCatalogue(catalogue: Catalogue): RoutingIndex {
   const endpoints = new Map(catalogue.endpoints.map((endpoint) => [endpoint.name, endpoint]));
+  const models = catalogue.models.map((model) => routesOf(model, catalogue.regions, endpoints));
   return {
     regions: new Map(catalogue.regions.map((region) => [region.code, region])),
-    models: new Map(
-      catalogue.models.map((model) => [model.id, routesOf(model, catalogue.regions, endpoints)]),
+    models: new Map(models.map((routes) => [routes.model.id, routes])),
+    byName: new Map(
+      models.flatMap((routes) => namesOf(routes.model).map((name) => [name, routes] as const)),
     ),
   };
+}
+
+/** The names by which a model can be asked for; its id is the first. */
+function namesOf({ id, aliases = [] }: Pick<Model, 'id' | 'aliases'>): string[] {
+  return [id, ...aliases];
 }
 
 function routesOf(

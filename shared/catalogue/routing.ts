@@ -103,7 +103,8 @@ export function mayUseRegion(region: Region, account: RouteAccount): boolean {
   return isOpenTo(region, account) && (account.allowedRegions?.includes(region.code) ?? true);
 }
 
-function mayUseModel(model: Model, account: RouteAccount): boolean {
+/** Whether a model is open to an account, and not left out by the organisation itself. */
+export function mayUseModel(model: Model, account: RouteAccount): boolean {
   return isOpenTo(model, account) && (account.allowedModels?.includes(model.id) ?? true);
 }
 
@@ -127,7 +128,7 @@ export function findModel(
   request: Pick<RouteRequest, 'model' | 'kind'>,
   account: RouteAccount,
 ): ModelRoutes {
-  const routes = index.models.get(request.model);
+  const routes = index.byName.get(request.model);
   // One answer for both, so that a caller does not learn which models other customers have.
   if (routes === undefined || !isOpenTo(routes.model, account)) {
     throw new Fault('invalid_model');

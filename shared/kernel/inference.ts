@@ -86,6 +86,8 @@ export interface InferenceRecord {
   route: Route;
   /** The model's id in the catalogue. */
   model: string;
+  /** The alias by which the request asked for it; absent when that was the id. */
+  requestedModel?: string;
   /** The model as its upstream named it in its answer; absent when it named none. `modelVersion` on the receipt. */
   upstreamModel?: string;
   /** The `id` that the upstream gave its answer; the caller gets one of ours. */
@@ -142,6 +144,7 @@ export const RECORD_FIELDS = {
   keyId: {},
   route: { form: 'name' },
   model: { form: 'name' },
+  requestedModel: { ifKnown: true, form: 'text' },
   upstreamModel: { ifKnown: true, form: 'text', as: 'modelVersion' },
   upstreamAnswerId: { ifKnown: true, form: 'text', ifRan: true },
   region: { form: 'name' },

@@ -23,6 +23,8 @@ export interface InferenceEntry {
   shard: number;
   route: Route;
   model: string;
+  /** The alias by which the request asked for it; absent when that was the id. */
+  requestedModel?: string;
   region: string;
   tier: Plan;
   stream: boolean;
@@ -30,6 +32,8 @@ export interface InferenceEntry {
   includeUsage: boolean;
   /** The client wants nothing of what the model thinks. */
   omitsThoughts?: true;
+  /** The types of tools that a request for a message had and its chat has not, as its answer names them. */
+  ignoredTools?: string;
   /** Process id of the api process that holds the connection. */
   inbox: string;
   /** Epoch milliseconds when the api took the request, and when its answer is no longer wanted. */

@@ -43,6 +43,7 @@ export function disagreement(
   const { answerId, route, startedAt, endedAt } = subject;
   if (answerId !== undefined && answerId !== answerIdOf(route, idInAddress(subject.id)))
     return 'answerId, which is not made from its request';
+  if (subject.requestedModel === subject.model) return 'requestedModel, which is no other name';
   const arrived = timeOfId(idInAddress(subject.id));
   if (subject.previous !== undefined && !mayBePrevious(subject.previous, document, arrived))
     return 'previous, which is no receipt of a response before it';

@@ -12,7 +12,7 @@ export const VC_CONTEXT_DIGEST = '59955ced6697d61e03f2b2556febe5308ab16842846f5b
 
 /** SHA-256 (hex) of the context of each form of the receipt, by which a reader tells forms apart. */
 const DIGESTS = {
-  1: 'd93967d250e616d245d65bdf61560111c57a5f3eb70afb80f266937080b39a77',
+  1: '6188104f494ae29df76c25676bdd3b592fdead73d0c59dcc942f83a7d359887f',
 } as const;
 export type ReceiptFormat = keyof typeof DIGESTS;
 const FORMATS: readonly ReceiptFormat[] = [1];

@@ -210,6 +210,12 @@ const Inference = node(
     ),
     relayedTokens: Type.Optional(wholeNumber('docket:relayedTokens', 'tokens in those payloads')),
     requestDigest: digest('docket:requestDigest', 'over the salt and the raw body of the request'),
+    requestedModel: Type.Optional(
+      text(
+        'docket:requestedModel',
+        'the name by which the request asked for the model, where that is an alias of the catalogue',
+      ),
+    ),
     responseDigest: Type.Optional(
       digest(
         'docket:responseDigest',

@@ -15,7 +15,7 @@ it(
     await commitReceipts(database.poolAs('docket_receipts', 1), signer, [record]);
     const statusAt = (now: number) =>
       openStatus(database.poolAs('docket_api', 1), {
-        index: () => ({ models: new Map(), regions: new Map() }),
+        index: () => ({ models: new Map(), byName: new Map(), regions: new Map() }),
         health: () => ({ states: new Map(), openCircuits: new Set() }),
         isServed: () => true,
         notes: async () => new Map(),

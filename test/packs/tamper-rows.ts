@@ -921,6 +921,10 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
     }),
   ],
   [
+    'a receipt was asked for under the name of its own model',
+    at(PLAIN, (r) => void (r.credentialSubject.requestedModel = r.credentialSubject.model)),
+  ],
+  [
     'a receipt of a chat goes on from a response',
     at(PLAIN, (r) => void (r.credentialSubject.previous = r.id)),
   ],

@@ -246,6 +246,14 @@ describe('Anthropic’s SDK, unchanged', () => {
     expect(stream.request_id).toMatch(/^req_/);
   });
 
+  it('names the tools that Anthropic’s servers would run, whole and streamed, and answers without them', async () => {
+    const tools = [{ type: 'web_search_20250305' as const, name: 'web_search' as const }];
+    const metadata = { ignored_tools: 'web_search_20250305' };
+    expect(await anthropic.messages.create(body({ tools }))).toMatchObject({ metadata });
+    const message = await anthropic.messages.stream(body({ tools })).finalMessage();
+    expect(message).toMatchObject({ metadata, role: 'assistant' });
+  });
+
   it('runs tools until the model has its answer, whole and streamed', async () => {
     for (const stream of [false, true]) {
       const asked: unknown[] = [];

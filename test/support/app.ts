@@ -64,7 +64,10 @@ export async function buildTestApp(
         drop: () => Promise.resolve(false),
       },
     },
-    models: { index: () => ({ models: new Map(), regions: new Map() }), confidenceOf() {} },
+    models: {
+      index: () => ({ models: new Map(), byName: new Map(), regions: new Map() }),
+      confidenceOf() {},
+    },
     ...openResources(pool, receiptIssuer(PUBLIC_URL), pendingReceipts, surroundings),
     exports: {
       exports: createExportRegistry(pool, surroundings),

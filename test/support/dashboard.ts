@@ -99,7 +99,7 @@ export async function openDashboardEdge(
   {
     didDocument = idleKey,
     exports = {},
-    index = { models: new Map(), regions: new Map() },
+    index = { models: new Map(), byName: new Map(), regions: new Map() },
     operations = {},
     insideIssuers = [],
     perAddress = { requestsPerSecond: 1_000_000, burst: 1_000_000 },

@@ -16,6 +16,7 @@ export interface Receipt {
   credentialSubject: {
     answerId?: string;
     upstreamAnswerId?: string;
+    requestedModel?: string;
     previous?: string;
     outcome?: string;
     inputTokens?: number;

@@ -20,7 +20,7 @@ import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provid
 import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
 import { namerOf } from './our-names.ts';
 import { EventRelay, type EventStream } from './event-relay.ts';
-import { MessageWriter } from './messages/message-writer.ts';
+import { MessageWriter, type MessageWriterOptions } from './messages/message-writer.ts';
 import { asOurs, NativeStream, textOfResponse } from './responses/native.ts';
 import { ResponseWriter } from './responses/response-writer.ts';
 import type { Settlement, Spent } from './settlement.ts';
@@ -189,11 +189,16 @@ export class Run {
 
   /** Writes the answer of a chat server in the interface of the request. */
   #writer(emit?: (payload: string) => void): AnswerWriter {
-    const { id: requestId, route, startedAt, model, previous, omitsThoughts = false } = this.#entry;
+    const { id: requestId, route, startedAt, model, previous } = this.#entry;
     const options = { body: this.#body, requestId, model, ...(emit && { emit }) };
     return route === 'messages'
-      ? new MessageWriter({ ...options, omitsThoughts })
+      ? new MessageWriter({ ...options, ...this.#ofMessage })
       : new ResponseWriter({ ...options, startedAt, previous });
+  }
+
+  get #ofMessage(): Pick<MessageWriterOptions, 'omitsThoughts' | 'ignoredTools'> {
+    const { omitsThoughts = false, ignoredTools } = this.#entry;
+    return { omitsThoughts, ignoredTools };
   }
 
   /** What the payloads of an endpoint become in an interface with named events. */

@@ -115,6 +115,10 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
           text('modelVersion') === undefined
             ? undefined
             : html`<span class="soft">as ${text('modelVersion')}</span>`
+        }${
+          text('requestedModel') === undefined
+            ? undefined
+            : html` <span class="soft">asked for as ${text('requestedModel')}</span>`
         }`,
     ],
     [

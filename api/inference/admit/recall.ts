@@ -1,3 +1,4 @@
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { Admissions } from '#shared/lanes/redis/admission.ts';
 import { limitHeaders } from '#api/plugins/rate-headers.ts';
@@ -9,6 +10,7 @@ import { ask, type AskDeps } from './regions.ts';
 export interface RecallDeps extends AskDeps {
   admissions: Pick<Admissions, 'recall'>;
   exchanges: Pick<OpenExchanges, 'whileExpecting'>;
+  index: () => RoutingIndex;
 }
 
 /**
@@ -19,7 +21,7 @@ export interface RecallDeps extends AskDeps {
  */
 export function recall(
   deps: RecallDeps,
-  { entry, fingerprint, asked: { model } }: Unrouted,
+  { entry, fingerprint, asked }: Unrouted,
   { limits, keyLimit }: Credential,
 ): Promise<Admitted | null> {
   const { claim } = entry;
@@ -29,6 +31,7 @@ export function recall(
     const found = await ask(deps, () => deps.admissions.recall(request));
     if (found === null) return null;
     const headers = limitHeaders(limits.requestsPerDay, found, entry.startedAt);
+    const model = deps.index().byName.get(asked.model)?.model.id ?? asked.model;
     return repeated(found, exchange, { limits: headers, pin: null, model });
   });
 }

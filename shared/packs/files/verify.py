@@ -191,23 +191,24 @@ FORMS = json.loads(r'''
 "endedAt":"time","extrapolated?":["=",true],"gridZone?":"","id":"iri","inputTokens?":0,"measuredJoules?":"decimal",
 "model":"","modelVersion?":"","organisation":"iri","outcome":["=","complete","partial","truncated","refused"],
 "outputTokens?":0,"policy?refused":{"rule?":"","version":""},"previous?":"iri","queuedMs?":0,"region":"",
-"relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"digest","responseDigest?":"digest","route":["=",
-"chat.completions","completions","embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$",
-"startedAt":"time","tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,"outputUpper":0},"tokenizer?":"",
-"type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=","caller_left",
-"upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream","counted","unknown"]},
-"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],"stage":["=","model",
-"factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri","inclusionPromise?":{"log":"",
-"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri","measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4",
-"T5"],"derivation":"iri","id":"iri","metered?":{"digest":"digest","from":"time","to":"time"},
-"qualifiedAssociation":{"agent":"iri","hadPlan":"iri","type":["=","Association"]},"result":["*",{"lower":"decimal",
-"quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L",
-"kgSbe","MJ"],"upper":"decimal","value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],
-"used":["*",{"name":"","record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},
-"proof?":{"@context":["*","iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"",
-"verificationMethod":"iri"},"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=",
-"methodology_failed","new_methodology","hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise",
-"degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
+"relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"digest","requestedModel?":"","responseDigest?":"digest",
+"route":["=","chat.completions","completions","embeddings","responses","messages"],
+"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time","tokenInterval?":{"inputLower":0,"inputUpper":0,
+"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamAnswerId?":"",
+"upstreamMs?":0,"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=",
+"upstream","counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus",
+"enterprise"],"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri",
+"inclusionPromise?":{"log":"","maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri",
+"measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],"derivation":"iri","id":"iri",
+"metered?":{"digest":"digest","from":"time","to":"time"},"qualifiedAssociation":{"agent":"iri","hadPlan":"iri",
+"type":["=","Association"]},"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe",
+"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal",
+"value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],"used":["*",{"name":"",
+"record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},"proof?":{"@context":["*",
+"iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"","verificationMethod":"iri"},
+"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=","methodology_failed","new_methodology",
+"hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise","degraded"],
+"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
 "RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time","wasRevisionOf?revision":{"digest":"digest",
 "id":"iri","leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$",
 "digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
@@ -753,7 +754,7 @@ class Anchor:
 # --- a receipt by itself ----------------------------------------------------------------------------------------------
 
 # The forms of receipts, by the context that tells them apart.
-RECEIPT_FORMATS = {'docket-receipt-2Tln0lDmFtJF1lvfYVYBEcV6Xz63CvuA8maTcICzmnc.jsonld': '1'}
+RECEIPT_FORMATS = {'docket-receipt-YYgQT0lK4p33bCVna907WS_erXPQxZ3MlC-Dp9NZiH8.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
 # Characters of names that a catalogue can give.
@@ -796,6 +797,7 @@ def check_agreement(receipt, whole, place):
     if 'answerId' in subject:
         made = ANSWER_IDS.get(subject['route'], '?') + ulid(subject['id'])
         holds(subject['answerId'] == made, 'answerId, which is not made from its request')
+    holds(subject.get('requestedModel') != subject['model'], 'requestedModel, which is no other name')
     if 'previous' in subject:
         address, folder = subject['previous'], receipt['id'].rpartition('/')[0] + '/rcpt_'
         fits = subject['route'] == 'responses' and re.fullmatch(re.escape(folder) + '[0-7][0-9A-HJKMNP-TV-Z]{25}', address)
@@ -1083,7 +1085,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = '7bb612ced380f0addb9e8d5e5d58156cda146f97b33d78e82386cc70eeb5f8ec'
+SHAPES_SHA256 = '1a64554794f5963f10594633f0069b12ace68cb1a8e22fc3826624038eb28901'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'

@@ -964,6 +964,10 @@ describe('a receipt that a holder of the key can sign, and the service never iss
     ['tokens', (r) => void (r.credentialSubject.outputTokens += 1)],
     ['its route', (r) => void (r.credentialSubject.route = 'completions')],
     ['when it began', (r) => void (r.credentialSubject.startedAt = '2020-01-01T00:00:00.000Z')],
+    [
+      'the name of its model',
+      (r) => void (r.credentialSubject.requestedModel = r.credentialSubject.model),
+    ],
     ['what it goes on from', (r) => void (r.credentialSubject.previous = r.id)],
     ['its quality of data', (r) => void (r.measurement.dataQuality = 'T1')],
   ])('is BAD where it says two things of %s, also without its record', async (_, edit) => {

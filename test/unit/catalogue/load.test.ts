@@ -50,6 +50,16 @@ describe('a good catalogue', () => {
     expect([most('    max_tools: 128'), most('')]).toEqual([128, undefined]);
   });
 
+  it('has the other names by which a model may be asked for, where the file names any', () => {
+    const names = (line: string) =>
+      parse(changed('    context_window: 8192', `    context_window: 8192\n${line}`)).catalogue
+        .models[0]?.aliases;
+    expect([names('    aliases: [gpt-4o, a/b]'), names('')]).toEqual([
+      ['gpt-4o', 'a/b'],
+      undefined,
+    ]);
+  });
+
   it('says whether an upstream takes the role `developer`, where the file does', () => {
     const taken = (line: string) =>
       parse(changed('    regions: [eu-west, eu-north]', `    regions: [eu-west]\n${line}`))

@@ -64,6 +64,14 @@ describe('a bad catalogue', () => {
       'catalogue.yaml:5: regions[1].code: eu-west is used twice',
     ],
     [
+      'an alias that is the name of a model',
+      changed(
+        '    context_window: 8192',
+        '    context_window: 8192\n    aliases: [other, acme/llama]',
+      ),
+      'catalogue.yaml:16: models[0].aliases[1]: acme/llama is the name of a model already',
+    ],
+    [
       'a zone that the factor set lacks',
       changed('zone: SWE', 'zone: ATL'),
       'catalogue.yaml:6: regions[1].zone: the factor set has no grid zone ATL',

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Model } from '#shared/catalogue/catalogue.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import { modelsFor, resolveRoute } from '#shared/catalogue/routing.ts';
+import { modelsFor, resolveRoute, type RouteAccount } from '#shared/catalogue/routing.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
 import { codes, faultOf, healthy, index, resolve, states } from './offer.ts';
@@ -25,6 +26,43 @@ describe('the model', () => {
         param: 'model',
         status: 400,
       });
+    },
+  );
+
+  it(
+    'is found by its aliases, which are in no list, and only by who may use it',
+    { tags: ['requests.alias'] },
+    () => {
+      const named = (over: Partial<Model> = {}) =>
+        indexCatalogue(
+          catalogue(
+            [region('eu')],
+            [endpoint('a', ['eu'])],
+            [model('own', ['a'], { aliases: ['gpt-4o', 'a/b'], ...over }), model('other', ['a'])],
+          ),
+        );
+      const account = {
+        orgId: 'org_A',
+        plan: 'enterprise',
+        allowedRegions: null,
+        allowedModels: null,
+      } as const;
+      const ask = (name: string, of = named(), who: RouteAccount = account) =>
+        resolveRoute(of, { model: name, kind: 'chat' }, who, healthy).model.id;
+      expect(['own', 'gpt-4o', 'a/b', 'other'].map((name) => ask(name))).toEqual([
+        'own',
+        'own',
+        'own',
+        'other',
+      ]);
+      expect(modelsFor(named(), account).map((routes) => routes.model.id)).toEqual([
+        'own',
+        'other',
+      ]);
+      expect(() => ask('gpt-4o', named({ organisations: ['org_B'] }))).toThrow(Fault);
+      expect(() => ask('gpt-4o', named(), { ...account, allowedModels: ['other'] })).toThrow(
+        'leave out the model own',
+      );
     },
   );
 

@@ -197,6 +197,12 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
     },
     signedAt: SIGNED_AT,
   },
+  'by an alias': {
+    issuer,
+    record: { ...record, requestedModel: 'gpt-4o-mini' },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
   'going on': {
     issuer,
     record: { ...record, route: 'responses', previous: 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVB' },
@@ -284,6 +290,9 @@ const anyRecord = fc.record<InferenceRecord>({
   requestDigest: anyDigest,
   responseDigest: anyDigest,
   outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
+  requestedModel: fc
+    .string({ unit: anyCharacter, maxLength: 1_200 })
+    .map((name) => `alias ${name}`),
   upstreamModel: fc.string({ unit: anyCharacter, maxLength: 1_200 }),
   upstreamAnswerId: anyText,
   queuedMs: anyCount,

@@ -1,3 +1,4 @@
+import { IGNORED_TOOLS } from '#shared/dialects/response-tools.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { mayRound, parseExactly } from '#shared/kernel/exact-json.ts';
@@ -15,6 +16,8 @@ export interface MessageWriterOptions {
   model: string;
   /** The client wants nothing of what the model thinks. */
   omitsThoughts: boolean;
+  /** The types of the tools that its request had and the chat has not. */
+  ignoredTools?: string | undefined;
   /** Takes each event of a stream as JSON text; without it nothing is streamed. */
   emit?: (payload: string) => void;
 }
@@ -182,7 +185,7 @@ export class MessageWriter implements AnswerWriter {
   }
 
   #message(content: JsonObject[], stopReason: string | null, usage: JsonObject): JsonObject {
-    const { requestId, model } = this.#options;
+    const { requestId, model, ignoredTools } = this.#options;
     return {
       id: answerIdOf('messages', requestId),
       type: 'message',
@@ -192,6 +195,7 @@ export class MessageWriter implements AnswerWriter {
       stop_reason: stopReason,
       stop_sequence: this.#stopSequence(stopReason),
       usage,
+      ...(ignoredTools === undefined ? {} : { metadata: { [IGNORED_TOOLS]: ignoredTools } }),
     };
   }
 

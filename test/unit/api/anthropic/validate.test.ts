@@ -20,6 +20,20 @@ function refused(more: object, counts = false): [code: string, param: string | n
 }
 
 describe('a request for a message', () => {
+  it('names the tools that are left out of its chat, each type once', () => {
+    const tool = (type: string) => ({ type, name: type.slice(0, 4) });
+    const own = { name: 'f', input_schema: { type: 'object' } };
+    const { chat, ignored } = validateMessage(
+      bodyOf({
+        ...BODY,
+        tools: [tool('web_search_20250305'), own, tool('bash_20250124'), tool('bash_20250124')],
+      }),
+    );
+    expect(ignored).toEqual(['web_search_20250305', 'bash_20250124']);
+    expect(chat.tools).toHaveLength(1);
+    expect(validateMessage(bodyOf({ ...BODY, tools: [own] })).ignored).toEqual([]);
+  });
+
   it('passes the input of a call on as it was written, also where a number of JavaScript would round it', () => {
     const input =
       '{"id":1234567890123456789,"share":1.0,"far":1e400,"deep":[{"n":-9007199254740993}]}';

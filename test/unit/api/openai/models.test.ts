@@ -37,12 +37,22 @@ describe('modelObject', () => {
       context_window: 4096,
       modalities: ['text'],
       kinds: ['chat'],
+      aliases: [],
+      architecture: { input_modalities: ['text'], output_modalities: ['text'] },
       max_n: 8,
       regions: ['eu'],
       tiers: ['audit', 'audit_plus'],
       footprint: { source: 'factor_set', confidence: 'published' },
     });
     expect(Value.Check(ModelObject, object)).toBe(true);
+  });
+
+  it('a model that only embeds says so in the words by which pickers leave it out of their chats', () => {
+    const object = modelObject(routesOf({ kinds: ['embedding'], aliases: ['e'] }), account);
+    expect(object).toMatchObject({
+      aliases: ['e'],
+      architecture: { output_modalities: ['embeddings'] },
+    });
   });
 
   it('a dedicated region is shown only to its organisation, and one that is gone to none', () => {

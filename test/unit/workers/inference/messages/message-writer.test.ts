@@ -229,6 +229,16 @@ describe('a message', () => {
     expect(putTogether(events)).toMatchObject([{ text: 'Ja.' }]);
   });
 
+  it('names the tools that its request had and its chat had not, whole and from the first event on', () => {
+    const options = { ignoredTools: 'web_search_20250305' };
+    const metadata = { ignored_tools: 'web_search_20250305' };
+    expect(messageOf({ content: 'Ja.' }, undefined, options)).toMatchObject({ metadata });
+    expect(eventsOf([{ content: 'Ja.' }], undefined, options)[0]).toMatchObject({
+      message: { metadata },
+    });
+    expect(messageOf({ content: 'Ja.' })).not.toHaveProperty('metadata');
+  });
+
   it('has the numbers of an input as they were written, also where a number of JavaScript would round them', () => {
     const written = '{"id":1234567890123456789,"share":1.0,"deep":[-9007199254740993]}';
     const message = messageOf({
