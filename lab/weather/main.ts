@@ -85,15 +85,20 @@ function descendantsOf(pid: number): number[] {
   return found;
 }
 
-function parentOf(pid: string): number | null {
+const parentOf = (pid: string): number | null => Number(statOf(pid)?.[1] ?? Number.NaN) || null;
+
+/** State, parent and what follows them; undefined of a process that has ended meanwhile. */
+function statOf(pid: string): string[] | undefined {
   try {
     const stat = readFileSync(join('/proc', pid, 'stat'), 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
-    // It has ended meanwhile.
-    return null;
+    return undefined;
   }
 }
+
+/** A test has stopped it, and would find it awake. */
+const isStopped = (pid: number): boolean => statOf(String(pid))?.[0] === 'T';
 
 /** Stops random processes of the run for moments, until the run is over; returns how many it has stopped. */
 async function stopSome(vitest: ChildProcess, random: Random): Promise<number> {
@@ -103,7 +108,7 @@ async function stopSome(vitest: ChildProcess, random: Random): Promise<number> {
     const pids = descendantsOf(vitest.pid!);
     if (pids.length === 0) continue;
     const pid = random.of(pids);
-    if (!signal(pid, 'SIGSTOP')) continue;
+    if (isStopped(pid) || !signal(pid, 'SIGSTOP')) continue;
     stops += 1;
     await delay(random.between(0, STOP_MS_MAX));
     signal(pid, 'SIGCONT');
