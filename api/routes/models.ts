@@ -28,7 +28,7 @@ const MODEL: ModelObject = {
   context_window: 131_072,
   modalities: ['text'],
   kinds: ['chat', 'completion'],
-  aliases: ['gpt-4o-mini'],
+  aliases: ['sandbox-small'],
   architecture: { input_modalities: ['text'], output_modalities: ['text'] },
   max_n: 8,
   regions: ['eu-west', 'eu-north', 'us-east'],

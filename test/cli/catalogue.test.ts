@@ -20,7 +20,7 @@ describe('docket catalogue check', () => {
     const { code, stdout, stderr } = await runDocket(['catalogue', 'check']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(
-      /^model +aliases +kinds +context_window +regions +footprint\nllama-3\.1-8b +gpt-4o-mini +chat, completion +131072 /,
+      /^model +aliases +kinds +context_window +regions +footprint\nllama-3\.1-8b +sandbox-small +chat, completion +131072 /,
     );
   });
 

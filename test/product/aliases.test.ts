@@ -8,7 +8,7 @@ import { expectSigned, type Receipt } from '#test/support/receipts.ts';
 import type { Product } from '#test/support/system.ts';
 
 /** A name that programs have built in, and the model that the catalogue has for it. */
-const [ALIAS, MODEL] = ['gpt-4o-mini', 'llama-3.1-8b'];
+const [ALIAS, MODEL] = ['sandbox-small', 'llama-3.1-8b'];
 
 let system: Product;
 beforeAll(async () => {

@@ -63,7 +63,12 @@ const modelsLike = (modelOf: (id: string) => object) => [
     id: MODELS.large,
     endpoints: [{ name: 'large', model: 'large' }],
   },
-  { ...modelOf('llama-3.1-8b'), id: MODELS.told, endpoints: [{ name: 'told', model: 'm' }] },
+  {
+    ...modelOf('llama-3.1-8b'),
+    id: MODELS.told,
+    aliases: [],
+    endpoints: [{ name: 'told', model: 'm' }],
+  },
   {
     id: MODELS.chat,
     kinds: ['chat'],
