@@ -57,9 +57,10 @@ describe('the housekeeping process', () => {
     await accounts.declare(id, declaration(), OPERATOR);
     await queues.add('screening', { orgId: id });
     await until(async () => (await accounts.get(id)).state === 'approved');
+    // To both contacts: that the account was opened, and that it is approved.
     await until(async () => {
       const names = await readdir(join(dataDir, 'mail')).catch(() => []);
-      return names.filter((name) => name.endsWith('.eml')).length === 2;
+      return names.filter((name) => name.endsWith('.eml')).length === 4;
     });
 
     await until(async () => {
