@@ -1,9 +1,10 @@
 import { Compile } from 'typebox/compile';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import { mayRound, parseExactly } from '#shared/kernel/exact-json.ts';
+import { mayRound } from '#shared/kernel/exact-json.ts';
 import { findFlaw } from '#shared/kernel/flaw.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
-import { chatOfMessage, isRunByCaller } from '#shared/dialects/chat-of-message.ts';
+import { elements, memberText } from '#shared/kernel/json-text.ts';
+import { chatOfMessage, type InputOf, isRunByCaller } from '#shared/dialects/chat-of-message.ts';
 import { caseCheckOf, likenessOf } from '#api/openai/letter-case.ts';
 import type { ChatRequest } from '#api/openai/requests.ts';
 import type { JsonBody } from '#api/openai/parse-json.ts';
@@ -37,24 +38,34 @@ export function validateMessage({ value: body, text }: JsonBody, counts = false)
   }
   checkTools(body);
   checkAnswers(body);
-  const chat = chatOfMessage(mayRound(text) ? withInputs(body, text) : body);
+  const chat = mayRound(text) ? chatOfMessage(body, inputsIn(body, text)) : chatOfMessage(body);
   return { body, chat: validateChat(chat), ignored: ignoredIn(body) };
 }
 
-/** The request with the inputs of its calls as they were written: they go on as text, and may hold ids of 19 digits. */
-function withInputs(body: CountRequest, text: string): JsonObject {
-  const written = parseExactly(text) as JsonObject;
-  const messages = listOf(body.messages).map((turn, at) => {
-    const { content } = listOf(written['messages'])[at] as JsonObject;
-    const blocks = listOf((turn as JsonObject)['content']).map((block, place) =>
-      isObject(block) && block['type'] === 'tool_use'
-        ? { ...block, input: (listOf(content)[place] as JsonObject)['input'] }
-        : block,
-    );
-    return blocks.length === 0 ? turn : { ...(turn as JsonObject), content: blocks };
-  });
-  return { ...body, messages };
+/**
+ * The input of each call as it was written: it goes on as text, and may hold ids of 19 digits, which a number of JavaScript
+ * would round. Only their own text is looked at, where the request has any that may be rounded.
+ */
+function inputsIn(body: CountRequest, text: string): InputOf {
+  const texts = new Map<JsonObject, string>();
+  const all = memberText(text, 'messages')!;
+  const places = elements(all);
+  for (const [at, turn] of (body.messages as JsonObject[]).entries()) {
+    const blocks = listOf(turn['content']).filter(isObject);
+    if (!blocks.some(isCall)) continue;
+    const { start, end } = places[at]!;
+    const content = memberText(all.slice(start, end), 'content')!;
+    for (const [place, span] of elements(content).entries()) {
+      const block = blocks[place]!;
+      if (!isCall(block)) continue;
+      const input = memberText(content.slice(span.start, span.end), 'input')!;
+      if (mayRound(input)) texts.set(block, input);
+    }
+  }
+  return (block) => texts.get(block) ?? JSON.stringify(block['input']);
 }
+
+const isCall = ({ type }: JsonObject): boolean => type === 'tool_use';
 
 /** Tools that the caller runs need more than those that are left out. */
 function checkTools(body: CountRequest): void {
@@ -64,9 +75,15 @@ function checkTools(body: CountRequest): void {
   }
 }
 
+/** As Anthropic names its tools. Only such a name goes on beside the request: any other may be words of the prompt. */
+const VERSIONED = /^[a-z_]{1,32}_20\d{6}$/;
+const UNVERSIONED = 'other';
+
 function ignoredIn({ tools }: CountRequest): string[] {
-  const ignored = (tools ?? []).filter((tool) => !isRunByCaller(tool));
-  return [...new Set(ignored.map(({ type }) => String(type)))];
+  const types = (tools ?? [])
+    .filter((tool) => !isRunByCaller(tool))
+    .map(({ type }) => String(type));
+  return [...new Set(types.map((type) => (VERSIONED.test(type) ? type : UNVERSIONED)))];
 }
 
 /** One request has one answer. */

@@ -27,7 +27,7 @@ export const ModelObject = Type.Object(
     }),
     architecture: Type.Object(
       {
-        input_modalities: Type.Array(Type.String()),
+        input_modalities: Type.Optional(Type.Array(Type.String())),
         output_modalities: Type.Array(Type.Enum(['text', 'embeddings'])),
       },
       { description: 'By this, pickers of chat models know those that only embed.' },
@@ -74,7 +74,7 @@ export function modelObject(
     kinds: [...model.kinds],
     aliases: [...(model.aliases ?? [])],
     architecture: {
-      input_modalities: [...(model.modalities ?? ['text'])],
+      ...(model.modalities === undefined ? {} : { input_modalities: [...model.modalities] }),
       output_modalities: [...new Set(model.kinds.map(outputOf))],
     },
     max_n: model.maxN,

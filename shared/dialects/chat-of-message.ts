@@ -34,15 +34,21 @@ const NOT_PASSED_ON = [
 /** A member of the name `__proto__` would become what the chat inherits from. */
 const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON, '__proto__']);
 
+/** The input of a block that calls a tool, as JSON text. */
+export type InputOf = (block: JsonObject) => string;
+
+const written: InputOf = ({ input }) => JSON.stringify(input);
+
 /**
  * A request for a message of Anthropic's interface as a request for a chat completion, which every upstream speaks. The api
  * has validated it: what could not be translated was refused there. Of blocks and tools only known members are taken over,
  * so that what is screened is what is sent.
+ * @param inputOf the input of a call as JSON text; it is written from its value when absent
  */
-export function chatOfMessage(body: JsonObject): JsonObject {
+export function chatOfMessage(body: JsonObject, inputOf: InputOf = written): JsonObject {
   const chat: JsonObject = {};
   for (const name in body) if (!OWN.has(name) && body[name] !== null) chat[name] = body[name];
-  chat['messages'] = messagesOf(body);
+  chat['messages'] = messagesOf(body, inputOf);
   const stops = listOf(body['stop_sequences']);
   if (stops.length > 0) chat['stop'] = stops;
   const config = (body['output_config'] ?? {}) as JsonObject;
@@ -62,12 +68,12 @@ export function isRunByCaller({ type }: JsonObject): boolean {
   return type == null || type === 'custom';
 }
 
-function messagesOf({ system, messages }: JsonObject): JsonObject[] {
+function messagesOf({ system, messages }: JsonObject, inputOf: InputOf): JsonObject[] {
   const out: JsonObject[] = [];
   if (system != null) addSystem(system, out);
   for (const message of listOf(messages).filter(isObject)) {
     const { role, content } = message;
-    if (role === 'assistant') out.push(assistantOf(content));
+    if (role === 'assistant') out.push(assistantOf(content, inputOf));
     else if (role === 'system') addSystem(content, out);
     else addUser(content, out);
   }
@@ -97,10 +103,12 @@ function toolMessageOf({ tool_use_id: id, content }: JsonObject): JsonObject {
 }
 
 /** What the assistant said is one text, as it was when a chat server said it. */
-function assistantOf(content: unknown): JsonObject {
+function assistantOf(content: unknown, inputOf: InputOf): JsonObject {
   if (typeof content === 'string') return { role: 'assistant', content };
   const blocks = listOf(content).filter(isObject);
-  const calls = blocks.filter(({ type }) => type === 'tool_use').map(callOf);
+  const calls = blocks
+    .filter(({ type }) => type === 'tool_use')
+    .map((block) => callOf(block, inputOf));
   const text = textsOf(blocks).join('');
   const thoughts = blocks.flatMap(({ type, thinking }) => (type === 'thinking' ? [thinking] : []));
   const thought = thoughts.join('');
@@ -112,8 +120,9 @@ function assistantOf(content: unknown): JsonObject {
   };
 }
 
-function callOf({ id, name, input }: JsonObject): JsonObject {
-  return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+function callOf(block: JsonObject, inputOf: InputOf): JsonObject {
+  const { id, name } = block;
+  return { id, type: 'function', function: { name, arguments: inputOf(block) } };
 }
 
 /** Texts alone as one: templates of open models take parts seldom better than a text. */

@@ -87,7 +87,7 @@ export function namedIgnored(ignored: readonly string[]): string {
   let named = '';
   for (const type of ignored) {
     const next = named === '' ? type : `${named},${type}`;
-    if (next.length > METADATA_VALUE_CHARS_MAX) break;
+    if (next.length > METADATA_VALUE_CHARS_MAX) continue;
     named = next;
   }
   return named;

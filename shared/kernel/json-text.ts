@@ -51,6 +51,19 @@ export function members(text: string, from = 0): Member[] {
   return found;
 }
 
+/** Where each element of the array stands that begins at or after `from`, in order. */
+export function elements(text: string, from = 0): { start: number; end: number }[] {
+  const found: { start: number; end: number }[] = [];
+  let at = skipSpace(text, skipSpace(text, from) + 1);
+  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const end = endOfValue(text, at);
+    found.push({ start: at, end });
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
 /** The text of a top-level value, or undefined when there is none. Of duplicates it is the last, as `JSON.parse` reads it. */
 export function memberText(text: string, key: string): string | undefined {
   const member = members(text).findLast((candidate) => candidate.key === key);

@@ -36,6 +36,9 @@ export function disagreement(
     const fits = CATALOGUE_NAMES[name].test(subject[name]);
     if (!fits) return `${name}, which has characters that no catalogue allows`;
   }
+  const { requestedModel = 'none' } = subject;
+  if (!CATALOGUE_NAMES.model.test(requestedModel))
+    return 'requestedModel, which has characters that no catalogue allows';
   const isRevision = wasRevisionOf !== undefined;
   if (isRevision && measurement === undefined) return 'measurement, which every revision has';
   // A request's own receipt has the request's ULID.

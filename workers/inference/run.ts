@@ -13,7 +13,7 @@ import { setMember } from '#shared/kernel/json-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { type Asked, asked, upstreamBody, withEncodingAsked } from './bodies.ts';
+import { asked, upstreamBody, withEncodingAsked } from './bodies.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
@@ -77,8 +77,8 @@ export class Run {
   readonly #deps: RunDeps;
   readonly #entry: InferenceEntry;
   readonly #body: string;
-  /** What the last endpoint was asked. */
-  #asked: Asked | undefined;
+  /** The endpoint that was asked last. */
+  #endpoint: Pick<Endpoint, 'responses' | 'reasoningContent'> = {};
   readonly #settlement: Settlement;
   readonly #digest: SaltedDigest;
   readonly #hold: ReturnType<AnswerRoom['open']>;
@@ -401,7 +401,8 @@ export class Run {
     this.#hold.release();
     this.#metered = endpoint.meter === undefined ? undefined : endpoint.name;
     const { id, stream, traceparent, deadlineAt } = this.#entry;
-    const { route, body } = (this.#asked = asked(this.#entry.route, this.#body, endpoint));
+    this.#endpoint = endpoint;
+    const { route, body } = asked(this.#entry.route, this.#body, endpoint);
     const request: UpstreamRequest = {
       requestId: id,
       route,
@@ -493,7 +494,7 @@ export class Run {
 
   #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
     const { model, route } = this.#entry;
-    const read = this.#asked ?? asked(route, this.#body, {});
+    const read = asked(route, this.#body, this.#endpoint);
     return this.#deps.countUsage(model, read, generated, reported);
   }
 

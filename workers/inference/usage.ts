@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules } from '#shared/catalogue/stated-energy.ts';
 import {
+  type Dialect,
   type Route,
   type TokenInterval,
   type UnknownUsage,
@@ -182,8 +183,8 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
       isOneShare(reported.outputTokens, counted.outputTokens, generated.map(lengthOf)) ||
       isOneShare(reported.inputTokens, counted.inputTokens, prompts.map(lengthOfPrompt));
     if (!isOfOne) return reported;
-    if (hasMedia(body) || holdsUncounted(body)) return { source: 'unknown', reason: 'not_counted' };
-    const thoughts = thoughtsIn(body);
+    if (holdsUncounted(asked.route, body)) return { source: 'unknown', reason: 'not_counted' };
+    const thoughts = thoughtsIn(asked.route, body);
     const again = await tokens.countPrompts([thoughts], family);
     const interval: TokenInterval = {
       inputLower: input.lower,
@@ -199,17 +200,49 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
   };
 }
 
-/** What the assistant of a chat thought: some templates write it out again, and others do so of the last turn or of none. */
-function thoughtsIn({ messages }: JsonObject): Prompt {
-  const texts = listOf(messages).flatMap((message) =>
-    isObject(message) ? [reasoningIn(message)].filter((text) => text !== '') : [],
-  );
+/** What an assistant thought: some templates write it out again, and others do so of the last turn or of none. */
+function thoughtsIn(route: Dialect, { messages, input }: JsonObject): Prompt {
+  const turns = (
+    route === 'responses' ? listOf(input).filter(isThought) : listOf(messages)
+  ) as JsonObject[];
+  const texts = turns
+    .filter(isObject)
+    .flatMap(thoughtOf)
+    .filter((text) => text !== '');
   return { texts, tokens: 0, messages: 0 };
 }
 
-/** Whether a request for a response holds what its server runs, or what its model may read again. */
-function holdsUncounted({ input }: JsonObject): boolean {
-  return listOf(input).some((item) => isObject(item) && !isCounted(item));
+const isThought = (item: unknown): item is JsonObject =>
+  isObject(item) && item['type'] === 'reasoning';
+
+function thoughtOf(turn: JsonObject): string[] {
+  if (!isThought(turn)) return [reasoningIn(turn)];
+  return ['content', 'summary'].flatMap((name) =>
+    listOf(turn[name])
+      .filter(isObject)
+      .map((part) => textIn({ content: part['text'] }, 'content')),
+  );
+}
+
+/** Whether a prompt holds what no text tells: media, what a server ran, and thoughts that only it can read. */
+function holdsUncounted(route: Dialect, { messages, input }: JsonObject): boolean {
+  if (route !== 'responses') return hasMedia({ messages });
+  return (
+    hasMedia({ input }) ||
+    listOf(input).some(
+      (item) =>
+        isObject(item) && (isThought(item) ? item['encrypted_content'] != null : !isCounted(item)),
+    )
+  );
+}
+
+/**
+ * Whether what was asked is not known to be counted alike wherever it is sent: it holds thoughts, or what only servers of
+ * responses take.
+ */
+export function dependsOnEndpoint({ route, body }: Asked): boolean {
+  const parsed = JSON.parse(body) as JsonObject;
+  return holdsUncounted(route, parsed) || thoughtsIn(route, parsed).texts.length > 0;
 }
 
 /** What is known where the answer is not: the prompt, if it was counted with the model's own vocabulary. */

@@ -1,5 +1,5 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import type { UnknownUsage } from '#shared/kernel/inference.ts';
+import { dialectOf, type UnknownUsage } from '#shared/kernel/inference.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
@@ -18,7 +18,7 @@ import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-forma
 import { asked } from './bodies.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
-import { unknownUsage } from './usage.ts';
+import { dependsOnEndpoint, unknownUsage } from './usage.ts';
 import { Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
@@ -150,7 +150,7 @@ export class InferenceWorker {
     { payloads, tokens, digest, model, calls, upstreamAnswerId, queuedMs }: Relayed,
   ): Promise<Spent> {
     const prompt =
-      typeof body === 'string'
+      typeof body === 'string' && !dependsOnEndpoint({ route: dialectOf(entry.route), body })
         ? await this.#deps.countUsage(entry.model, asked(entry.route, body, {}), [])
         : NOT_COUNTED;
     const spent: Spent = {

@@ -792,6 +792,8 @@ def check_agreement(receipt, whole, place):
     ulid = lambda address: address.rpartition('/')[2].partition('_')[2]
     for name, form in CATALOGUE_NAMES.items():
         holds(re.fullmatch(form, subject[name]), f'{name}, which has characters that no catalogue allows')
+    holds(re.fullmatch(CATALOGUE_NAMES['model'], subject.get('requestedModel', 'none')),
+          'requestedModel, which has characters that no catalogue allows')
     holds(revised is None or stated is not None, 'measurement, which every revision has')
     holds(revised is not None or ulid(receipt['id']) == ulid(subject['id']), 'id')
     if 'answerId' in subject:

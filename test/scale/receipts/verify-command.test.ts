@@ -968,6 +968,7 @@ describe('a receipt that a holder of the key can sign, and the service never iss
       'the name of its model',
       (r) => void (r.credentialSubject.requestedModel = r.credentialSubject.model),
     ],
+    ['the characters of a name', (r) => void (r.credentialSubject.requestedModel = 'gpt\u202e-4o')],
     ['what it goes on from', (r) => void (r.credentialSubject.previous = r.id)],
     ['its quality of data', (r) => void (r.measurement.dataQuality = 'T1')],
   ])('is BAD where it says two things of %s, also without its record', async (_, edit) => {

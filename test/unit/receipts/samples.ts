@@ -290,9 +290,7 @@ const anyRecord = fc.record<InferenceRecord>({
   requestDigest: anyDigest,
   responseDigest: anyDigest,
   outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
-  requestedModel: fc
-    .string({ unit: anyCharacter, maxLength: 1_200 })
-    .map((name) => `alias ${name}`),
+  requestedModel: anyUlid.map((name) => `alias-${name}`),
   upstreamModel: fc.string({ unit: anyCharacter, maxLength: 1_200 }),
   upstreamAnswerId: anyText,
   queuedMs: anyCount,

@@ -262,9 +262,18 @@ function inputOf(text: string): JsonObject {
   if (text.trim() === '') return {};
   try {
     const input: unknown = JSON.parse(text);
-    if (isObject(input)) return mayRound(text) ? (parseExactly(text) as JsonObject) : input;
+    if (isObject(input)) return mayRound(text) ? (exactly(text) ?? input) : input;
   } catch {
     // Said by its name.
   }
   return { [INVALID]: text };
+}
+
+/** Undefined of what is nested so deep that it cannot be looked at number by number. */
+function exactly(text: string): JsonObject | undefined {
+  try {
+    return parseExactly(text) as JsonObject;
+  } catch {
+    return undefined;
+  }
 }

@@ -26,10 +26,17 @@ describe('a request for a message', () => {
     const { chat, ignored } = validateMessage(
       bodyOf({
         ...BODY,
-        tools: [tool('web_search_20250305'), own, tool('bash_20250124'), tool('bash_20250124')],
+        tools: [
+          tool('web_search_20250305'),
+          own,
+          tool('bash_20250124'),
+          tool('bash_20250124'),
+          tool('words of a prompt, \n'),
+        ],
       }),
     );
-    expect(ignored).toEqual(['web_search_20250305', 'bash_20250124']);
+    // Nothing that a caller may have written goes on in clear.
+    expect(ignored).toEqual(['web_search_20250305', 'bash_20250124', 'other']);
     expect(chat.tools).toHaveLength(1);
     expect(validateMessage(bodyOf({ ...BODY, tools: [own] })).ignored).toEqual([]);
   });

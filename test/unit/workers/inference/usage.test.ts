@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { type Asked, asked as askedOf } from '#workers/inference/bodies.ts';
-import { readUsage, toldUsage, usageCounter } from '#workers/inference/usage.ts';
+import { dependsOnEndpoint, readUsage, toldUsage, usageCounter } from '#workers/inference/usage.ts';
 
 const counter = createTokenCounter();
 const tokensOf = async (text: string, family: string): Promise<number> =>
@@ -186,7 +186,7 @@ describe('tokens that the worker counts itself', () => {
     });
   });
 
-  it('are not known of items that a server of responses runs or thinks on by; of a chat they may be more by what was thought', async () => {
+  it('are not known of what a server of responses ran or thought in secret, and may be more by what was thought where that is sent', async () => {
     const question = { role: 'user', content: 'How fast?' };
     const thought = {
       type: 'reasoning',
@@ -197,7 +197,8 @@ describe('tokens that the worker counts itself', () => {
     const answer = { role: 'assistant', content: 'Once in ten seconds.' };
     const counted = (input: unknown[], endpoint: Parameters<typeof askedOf>[2]) =>
       count(MODEL, askedOf('responses', JSON.stringify({ model: MODEL, input }), endpoint), ['x']);
-    for (const item of [thought, search])
+    const sealed = { ...thought, encrypted_content: 'AAAA' };
+    for (const item of [sealed, search])
       expect(await counted([question, item, answer], { responses: true })).toEqual({
         source: 'unknown',
         reason: 'not_counted',
@@ -205,10 +206,29 @@ describe('tokens that the worker counts itself', () => {
     const without = await counted([question, answer], {});
     expect(await counted([question, search, answer], {})).toEqual(without);
     expect(await counted([question, thought, answer], {})).toEqual(without);
+    const upper = (usage: object) => (usage as Usage).tokenInterval!.inputUpper;
+    const native = await counted([question, thought, answer], { responses: true });
+    expect(upper(native)).toBeGreaterThan(upper(without) + 20);
     const again = await counted([question, thought, answer], { reasoningContent: true });
     expect({ ...again, tokenInterval: null }).toEqual({ ...without, tokenInterval: null });
-    const upper = (usage: object) => (usage as Usage).tokenInterval!.inputUpper;
     expect(upper(again)).toBe(upper(without) + 35);
+  });
+
+  it('are those of a chat also where its caller puts an input of another interface beside its messages', async () => {
+    const messages = [{ role: 'user', content: 'How fast?' }];
+    const alone = await count(MODEL, chat({ messages }), ['x']);
+    expect(await count(MODEL, chat({ messages, input: [{}] }), ['x'])).toEqual(alone);
+  });
+
+  it('depend on the endpoint where thoughts or what a server ran is among what was asked', () => {
+    const of = (route: Asked['route'], body: object) =>
+      dependsOnEndpoint({ route, body: JSON.stringify(body) });
+    const thinks = { role: 'assistant', content: 'x', reasoning_content: 'y' };
+    expect(of('chat.completions', { messages: [thinks] })).toBe(true);
+    expect(of('chat.completions', { messages: [{ role: 'user', content: 'x' }] })).toBe(false);
+    expect(of('responses', { input: [{ type: 'web_search_call' }] })).toBe(true);
+    expect(of('responses', { input: 'x' })).toBe(false);
+    expect(of('completions', { prompt: 'x' })).toBe(false);
   });
 
   const said = 'The lamp turns once in ten seconds, and the keeper sleeps.';
