@@ -18,7 +18,7 @@ beforeAll(async () => {
   await fetch(`${system.root}/verify/docket-verify.js`);
   const context = await browser.newContext({ baseURL: system.root });
   page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(60_000);
   page.on('request', (request) => asked.push(request.url()));
   page.on('console', (message) => {
     if (/Content.Security/.test(message.text())) violations.push(message.text());

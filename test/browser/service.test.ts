@@ -159,7 +159,7 @@ it(
     );
     const context = await browser.newContext({ ...STILL, baseURL: root, javaScriptEnabled: false });
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(60_000);
     await signInWith(page, operator);
     await page.getByRole('link', { name: 'Look up' }).click();
     await page.getByLabel('Id of a request').fill(plaintext.slice(0, 8));
@@ -219,7 +219,7 @@ it(
     const open = async (javaScriptEnabled: boolean) => {
       const context = await browser.newContext({ ...STILL, baseURL: root, javaScriptEnabled });
       const page = await context.newPage();
-      page.setDefaultTimeout(20_000);
+      page.setDefaultTimeout(60_000);
       await signInWith(page, operator);
       await page.goto(`/dashboard/service/accounts/${id}`);
       await page.getByText('Record the contract…').click();

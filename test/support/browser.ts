@@ -31,7 +31,8 @@ export function openPages(browser: Browser, baseURL: string): OpenPages {
   const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
     const context = await browser.newContext({ ...STILL, baseURL, ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    // Only a page that hangs takes so long, on any machine.
+    page.setDefaultTimeout(60_000);
     page.on('console', (message) => {
       if (message.type() === 'error' && /Content.Security/.test(message.text())) {
         problems.push(`${page.url()}: ${message.text()}`);
