@@ -106,6 +106,11 @@ it.concurrent.each([
     ['--only', 'openia'],
     /^There is no client openia\. There are openai, [^\n]+\n$/,
   ],
+  [
+    'lab/programs/main.ts',
+    ['--only', 'codexx'],
+    /^There is no program codexx\. There are @anthropic-ai\/claude-code, [^\n]+\n$/,
+  ],
   ['lab/upstreams/main.ts', ['--ony=vllm'], /^Unknown option '--ony'\.\n\nnpm run upstreams -- /],
   ['dev/check.ts', ['--chnaged'], /^Unknown option '--chnaged'\.\n\nnpm run check /],
   ['dev/check.ts', ['statics'], /^Unexpected argument 'statics'\.\n\nnpm run check /],

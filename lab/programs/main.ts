@@ -1,0 +1,275 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { verifyReceipt } from '#cli/verify/library.ts';
+import { Instance } from '#lab/storms/instance.ts';
+import { chosen, readArguments } from '#lab/support/arguments.ts';
+import { untilStopped } from '#lab/support/until-stopped.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
+import { Cache, inUserCache, NotToBeHad } from '#lab/upstreams/cache.ts';
+import { type Found, pageOf } from './page.ts';
+import { type Program, PROGRAMS, type Setting } from './programs.ts';
+import { Recorder } from './recorder.ts';
+import { ask, contentOf, installed, newHome, type Turn } from './run-program.ts';
+import { SAID, ScriptedModel, TASKS, WRITTEN } from './scripted-model.ts';
+
+const USAGE = `npm run programs -- [--only NAME]… [--write] [--record] [--cache DIRECTORY] [--verbose]
+
+Starts the product before a model that answers by script, and gives prompts to the programs that people put before a model, as
+they come from npm and PyPI, without a terminal: a first request, three steps with a file written, a silence of fifty seconds, an
+answer that breaks off, a limit that is reached, and whether each step has its receipt. Exit code 1 when something does not work,
+130 when stopped. What this machine cannot get is skipped by name. Programs:
+${PROGRAMS.map(({ name, version }) => `  ${name} ${version}`).join('\n')}
+
+--write    write docs/programs.md; all programs must have run
+--cache    where they are installed, once; default: docket/programs in the user's cache directory
+--record   write what each program asked into test/fixtures/programs, its texts cut short
+--verbose  what each program wrote
+`;
+
+const { values } = readArguments(USAGE, {
+  options: {
+    only: { type: 'string', multiple: true },
+    write: { type: 'boolean', default: false },
+    verbose: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    cache: { type: 'string' },
+  },
+});
+const wanted = chosen('program', PROGRAMS, values.only);
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const { signal, stopped } = untilStopped();
+const cache = new Cache(values.cache ?? inUserCache('programs'), say, signal);
+const MODEL = 'scripted';
+/** Later requests of a program are as its first, with more before them. */
+const RECORDED_MAX = 3;
+/** So long a program may take to say that no more is to be had. */
+const LIMIT_MS = 60_000;
+const ROOT = join(import.meta.dirname, '../..');
+/** A key may be known for so long, with the limits that it had. */
+const LIMITS_KNOWN_MS = 60_000;
+
+const model = new ScriptedModel();
+const scratch = await mkdtemp(join(tmpdir(), 'docket-programs-'));
+const catalogue = join(scratch, 'catalogue.yaml');
+await writeFile(catalogue, catalogueOf(await model.listen()));
+const found: Found[] = [];
+const skipped: string[] = [];
+const instance = await Instance.start({ env: { REPLICAS: 'api=1', CATALOGUE: catalogue } });
+const recorder = new Recorder(new URL(instance.info.base_url).origin);
+try {
+  await Promise.race([runAll(), stopped]);
+} catch (error) {
+  if (!signal.aborted) throw error;
+  say('stopped');
+} finally {
+  recorder.close();
+  await instance.remove();
+  model.close();
+  await rm(scratch, { recursive: true, force: true });
+}
+if (signal.aborted) process.exit(130);
+const failed = found.filter(({ verdict }) => verdict === 'fails');
+say(
+  `${new Set(found.map(({ program }) => program)).size} programs, ${found.length} steps, ${failed.length} do not work`,
+);
+if (skipped.length > 0) say(`skipped: ${skipped.join('; ')}`);
+if (failed.length > 0) {
+  say(`do not work: ${failed.map(({ program, step }) => `${program}: ${step}`).join('; ')}`);
+  process.exitCode = 1;
+}
+if (values.write) {
+  if (skipped.length > 0 || wanted.length < PROGRAMS.length)
+    throw new Error('the table is of all programs, and some have not run');
+  const page = join(ROOT, 'docs/programs.md');
+  await writeFile(page, pageOf(found));
+  await promisify(execFile)('oxfmt', [page]);
+}
+
+function catalogueOf(url: string): string {
+  return `version: 1
+regions:
+  - { code: here, zone: FRA, operator: { name: lab, pue: 1.2, wue: 0.5 } }
+endpoints:
+  - { name: scripted, adapter: openai-compatible, base_url: '${url}', regions: [here], timeout_ms: 120000 }
+models:
+  - id: ${MODEL}
+    kinds: [chat]
+    context_window: 200000
+    endpoints: [{ name: scripted, model: ${MODEL} }]
+    footprint: { active_b: 8, total_b: 8 }
+`;
+}
+
+interface Ready {
+  program: Program;
+  setting: Setting;
+  keyId: string;
+}
+
+async function runAll(): Promise<void> {
+  const ready: Ready[] = [];
+  const origin = await recorder.listen();
+  for (const program of wanted) {
+    try {
+      const bin = await installed(program, { cache, say, signal });
+      const { home, work } = await newHome();
+      const { id: keyId, key: apiKey } = await newKey(program.name);
+      const setting = {
+        baseUrl: `${origin}/v1`,
+        root: origin,
+        apiKey,
+        model: MODEL,
+        home,
+        work,
+        bin,
+      };
+      ready.push({ program, setting, keyId });
+    } catch (error) {
+      if (!(error instanceof NotToBeHad)) throw error;
+      skipped.push(`${program.name}: ${error.message}`);
+    }
+  }
+  try {
+    for (const one of ready) await stepsOf(one);
+    await setLimit(1);
+    for (const one of ready) await overLimit(one);
+  } finally {
+    for (const { setting } of ready) await rm(setting.home, { recursive: true, force: true });
+  }
+}
+
+/** The steps that take place while its key may ask what it wants. */
+async function stepsOf({ program, setting, keyId }: Ready): Promise<void> {
+  say(`${program.name} ${program.version}`);
+  const before = model.calls;
+  const turn = async (task: string, words = ''): Promise<Turn> =>
+    ask(program, setting, `${task} ${words || 'Tell me of the lighthouse.'}`, { signal });
+  note(program, 'first request', has(await turn(TASKS.tell), SAID));
+  if (program.hasTools) {
+    const file = join(setting.work, 'lighthouse.txt');
+    const told = await turn(TASKS.write, `Write what the keeper does into ${file}, then read it.`);
+    const isWritten = (await contentOf(file))?.includes(WRITTEN) === true;
+    note(program, 'three steps', isWritten ? has(told, SAID) : { works: false, told });
+  }
+  note(program, 'silence of 50 s', has(await turn(TASKS.wait), SAID));
+  const broken = await turn(TASKS.break, `${program.name}: tell me of the lighthouse.`);
+  note(program, 'broken answer', has(broken, SAID, /connection to the upstream provider failed/));
+  if (values.record) await record(program);
+  note(program, 'receipts', await receiptsFit(keyId, model.calls - before));
+}
+
+async function record({ name }: Program): Promise<void> {
+  const folder = join(ROOT, 'test/fixtures/programs');
+  await mkdir(folder, { recursive: true });
+  const file = join(folder, `${name.replace(/^.*\//, '')}.json`);
+  await writeFile(file, JSON.stringify(recorder.take().slice(0, RECORDED_MAX)));
+  await promisify(execFile)('oxfmt', [file]);
+}
+
+interface Judged {
+  works: boolean;
+  how?: string;
+  told?: Turn;
+}
+
+/** Whether the answer stands in what the program wrote; or else, where that is enough, why not. */
+function has(told: Turn, answer: string, reason?: RegExp): Judged {
+  if (told.output.includes(answer)) return { works: true };
+  if (reason?.test(told.output) === true) return { works: true, how: 'says so', told };
+  return { works: false, told };
+}
+
+async function overLimit({ program, setting }: Ready): Promise<void> {
+  // Some wait as long as they are told, which is until midnight.
+  const told = await ask(program, setting, `${TASKS.tell} Once more.`, {
+    signal,
+    turnMs: LIMIT_MS,
+  });
+  const says = /daily request budget/i.test(told.output);
+  const waits = !says && told.code === null;
+  note(program, 'over its limit', {
+    works: says,
+    told,
+    ...(waits ? { how: 'waits, without saying why' } : {}),
+  });
+}
+
+function note({ name }: Program, step: string, { works, how, told }: Judged): void {
+  const verdict = works ? 'works' : 'fails';
+  found.push({ program: name, step, verdict, ...(how === undefined ? {} : { how }) });
+  say(`  ${step}: ${verdict}${how === undefined ? '' : ` (${how})`}`);
+  if (told !== undefined && (!works || values.verbose))
+    say(`${told.code} ${told.output.slice(-2_000)}`.replaceAll(/^/gm, '    '));
+}
+
+async function newKey(name: string): Promise<{ id: string; key: string }> {
+  const body = JSON.stringify({
+    name: name.slice(0, 60),
+    scopes: ['inference:write', 'inference:read', 'service:read'],
+  });
+  const answer = await asked('/keys', { method: 'POST', body });
+  return answer as { id: string; key: string };
+}
+
+async function asked(path: string, init: RequestInit = {}): Promise<unknown> {
+  const { base_url: baseUrl, api_key: apiKey } = instance.info;
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const response = await fetch(`${baseUrl}${path}`, { ...init, headers });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, 500)}`);
+  return JSON.parse(text);
+}
+
+/** Whether each call of the model has its receipt, which verifies and states what the model said of its tokens. */
+async function receiptsFit(keyId: string, calls: number): Promise<Judged> {
+  const root = instance.info.base_url.replace(/\/v1$/, '');
+  const didJson = await (await fetch(`${root}/.well-known/did.json`)).text();
+  const { data } = (await asked(`/receipts?key=${keyId}&limit=100`)) as { data: object[] };
+  const problems: string[] =
+    calls > 0 && data.length === calls ? [] : [`${data.length} receipts of ${calls} calls`];
+  for (const receipt of data) {
+    const trust = { didJson, source: 'the service', isChosen: true };
+    const { verdict, text } = await verifyReceipt(JSON.stringify(receipt), { trust });
+    if (verdict !== 'good') problems.push(text.split('\n')[0]!);
+  }
+  const output = problems.join('; ');
+  return output === '' ? { works: true } : { works: false, told: { code: 0, output } };
+}
+
+/** Sets how many requests the organisation may make a day, and waits until no process knows another number. */
+async function setLimit(perDay: number): Promise<void> {
+  const args = ['accounts', 'set-limits', instance.info.org_id, '--day', String(perDay)];
+  const who = [
+    '--actor',
+    'operator:lab',
+    '--reason',
+    'a limit that is reached',
+    '--rps',
+    '1000',
+    '--streams',
+    '100',
+  ];
+  await promisify(execFile)(process.execPath, [join(ROOT, 'cli/docket.ts'), ...args, ...who], {
+    cwd: ROOT,
+    env: {
+      ...childEnvironment(),
+      DATABASE_URL: instance.info.database_url,
+      REDIS_URL: instance.info.redis_url,
+    },
+  });
+  const until = Date.now() + LIMITS_KNOWN_MS;
+  for (;;) {
+    const { base_url: baseUrl, api_key: apiKey } = instance.info;
+    const response = await fetch(`${baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hi' }] }),
+    });
+    await response.text();
+    if (response.status === 429) return;
+    if (Date.now() > until) throw new Error(`the limit is not known: ${response.status}`);
+  }
+}

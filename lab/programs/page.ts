@@ -1,0 +1,41 @@
+import { PROGRAMS } from './programs.ts';
+
+/** What one step of a program came to. */
+export interface Found {
+  program: string;
+  step: string;
+  verdict: 'works' | 'fails';
+  /** Where it is another way than by the answer. */
+  how?: string;
+}
+
+const MARKS = { works: '✓', fails: '✗' } as const;
+
+const INTRODUCTION = `# Programs
+
+What the programs that people put before a model do with Docket, as \`npm run programs -- --write\` found it: it starts the product before a model that answers by script, installs each program at the version given here, and gives it prompts without a terminal, as a person of whom it knows nothing. Set are the address, the key and the model, each as the program's own documentation has it ([programs.ts](../lab/programs/programs.ts) says how), and nothing else but what keeps it from reporting home. Client libraries are on [another page](clients.md).
+
+- *three steps*: the model has it write a file with its own tools, read it again, and say that it has done so; the file is there.
+- *silence of 50 s*: the model thinks so long before its first word, and the answer comes.
+- *broken answer*: its connection is cut in the middle, once. The program asks again and has the answer, or says what happened (*says so*).
+- *receipts*: each call of the model has left one receipt of the program's key, and all verify.
+- *over its limit*: the day's budget is used up. The program shows why. Those that wait longer than a minute are told by \`Retry-After\` when the budget is whole again, which is midnight, and take no notice of \`x-should-retry: false\`.
+
+None of them shows a receipt: \`npx docket last\` lists the newest of a key, with time, model and tokens, and the dashboard has them on its first page and under *Receipts*.
+`;
+
+/** The page with the table of all programs. */
+export function pageOf(found: readonly Found[]): string {
+  const steps = [...new Set(found.map(({ step }) => step))];
+  const rows = PROGRAMS.map(({ name, version, route }) => {
+    const cells = steps.map((step) => {
+      const one = found.find(({ program, step: of }) => program === name && of === step);
+      if (one === undefined) return '–';
+      return [MARKS[one.verdict], one.how ?? ''].join(' ').trim();
+    });
+    return [name, version, route, ...cells];
+  });
+  const head = ['program', 'version', 'interface', ...steps];
+  const table = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`);
+  return `${INTRODUCTION}\n${table.join('\n')}\n\n–: it runs no tools.\n`;
+}

@@ -1,0 +1,200 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Environment } from '#shared/config/config.ts';
+
+/** Where a program asks, with what, and where it works. */
+export interface Setting {
+  /** With `/v1`. */
+  baseUrl: string;
+  /** Without. */
+  root: string;
+  apiKey: string;
+  model: string;
+  /** What it may write into. */
+  work: string;
+  /** A folder of its own for what it knows. */
+  home: string;
+  /** Where npm or pip has put its command. */
+  bin: string;
+}
+
+interface Command {
+  file: string;
+  args: readonly string[];
+  env: Environment;
+}
+
+/** A program that people put before a model, and how its user says where that is: address, key and model, nothing else. */
+export interface Program {
+  name: string;
+  source: 'npm' | 'pip';
+  version: string;
+  /** Packages beside it that its own documentation asks for. */
+  beside?: readonly string[];
+  /** Which interface it speaks. */
+  route: 'chat' | 'messages' | 'responses';
+  /** Whether it runs tools, and so can write a file. */
+  hasTools: boolean;
+  /** Writes what it is configured by, and says how one prompt is given to it. */
+  command: (setting: Setting, prompt: string) => Promise<Command>;
+}
+
+export const PROGRAMS: readonly Program[] = [
+  {
+    name: '@anthropic-ai/claude-code',
+    source: 'npm',
+    version: '2.1.332',
+    route: 'messages',
+    hasTools: true,
+    command: async ({ root, apiKey, model, bin }, prompt) => ({
+      file: join(bin, 'claude'),
+      args: ['-p', prompt, '--allowedTools', 'Write', 'Read', 'Bash'],
+      env: {
+        ANTHROPIC_BASE_URL: root,
+        ANTHROPIC_API_KEY: apiKey,
+        ANTHROPIC_MODEL: model,
+        ANTHROPIC_SMALL_FAST_MODEL: model,
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      },
+    }),
+  },
+  {
+    name: '@openai/codex',
+    source: 'npm',
+    version: '0.171.0',
+    route: 'responses',
+    hasTools: true,
+    command: async ({ baseUrl, apiKey, model, home, work, bin }, prompt) => {
+      const folder = join(home, '.codex');
+      await mkdir(folder, { recursive: true });
+      const config = `model = "${model}"
+model_provider = "docket"
+
+[model_providers.docket]
+name = "Docket"
+base_url = "${baseUrl}"
+env_key = "DOCKET_API_KEY"
+wire_api = "responses"
+
+[analytics]
+enabled = false
+`;
+      await writeFile(join(folder, 'config.toml'), config);
+      return {
+        file: join(bin, 'codex'),
+        args: [
+          'exec',
+          '--skip-git-repo-check',
+          '--dangerously-bypass-approvals-and-sandbox',
+          '-C',
+          work,
+          prompt,
+        ],
+        env: { DOCKET_API_KEY: apiKey },
+      };
+    },
+  },
+  {
+    name: '@qwen-code/qwen-code',
+    source: 'npm',
+    version: '0.24.4',
+    route: 'chat',
+    hasTools: true,
+    command: async ({ baseUrl, apiKey, model, bin }, prompt) => ({
+      file: join(bin, 'qwen'),
+      args: ['-p', prompt, '--yolo', '--auth-type', 'openai'],
+      env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model },
+    }),
+  },
+  {
+    name: 'opencode-ai',
+    source: 'npm',
+    version: '1.18.33',
+    route: 'chat',
+    hasTools: true,
+    command: async ({ baseUrl, apiKey, model, work, home, bin }, prompt) => {
+      const options = { baseURL: baseUrl, apiKey };
+      const docket = {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'Docket',
+        options,
+        models: { [model]: { limit: { context: 100_000, output: 1_000 } } },
+      };
+      await writeFile(join(work, 'opencode.json'), JSON.stringify({ provider: { docket } }));
+      return {
+        file: join(bin, 'opencode'),
+        args: ['run', '--model', `docket/${model}`, prompt],
+        env: {
+          OPENCODE_CONFIG_CONTENT: JSON.stringify({ autoupdate: false, share: 'disabled' }),
+          OPENCODE_DISABLE_MODELS_FETCH: '1',
+          XDG_DATA_HOME: join(home, 'data'),
+        },
+      };
+    },
+  },
+  {
+    name: '@continuedev/cli',
+    source: 'npm',
+    version: '1.5.47',
+    route: 'chat',
+    hasTools: true,
+    command: async ({ baseUrl, apiKey, model, home, bin }, prompt) => {
+      const file = join(home, 'config.yaml');
+      const config = `name: Docket
+version: 0.0.1
+schema: v1
+models:
+  - name: ${model}
+    provider: openai
+    model: ${model}
+    apiBase: ${baseUrl}
+    apiKey: ${apiKey}
+    roles: [chat]
+    capabilities: [tool_use]
+`;
+      await writeFile(file, config);
+      return {
+        file: join(bin, 'cn'),
+        args: ['-p', prompt, '--config', file, '--auto'],
+        env: { CONTINUE_TELEMETRY_ENABLED: '0' },
+      };
+    },
+  },
+  {
+    name: 'aider-chat',
+    source: 'pip',
+    version: '0.86.2',
+    route: 'chat',
+    hasTools: false,
+    command: async ({ baseUrl, apiKey, model, bin }, prompt) => ({
+      file: join(bin, 'aider'),
+      args: [
+        `--model=openai/${model}`,
+        `--openai-api-base=${baseUrl}`,
+        `--openai-api-key=${apiKey}`,
+        `--message=${prompt}`,
+        '--yes-always',
+        '--no-git',
+        '--no-check-update',
+        '--no-show-model-warnings',
+        '--analytics-disable',
+        '--no-pretty',
+      ],
+      env: {},
+    }),
+  },
+  {
+    name: 'shell-gpt',
+    source: 'pip',
+    version: '1.5.1',
+    // It imports what newer versions of another package no longer bring.
+    beside: ['click==8.4.2'],
+    route: 'chat',
+    hasTools: false,
+    command: async ({ baseUrl, apiKey, model, bin }, prompt) => ({
+      file: join(bin, 'sgpt'),
+      args: ['--no-cache', '--no-md', prompt],
+      env: { API_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, DEFAULT_MODEL: model },
+    }),
+  },
+];

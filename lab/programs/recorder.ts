@@ -1,0 +1,87 @@
+import { createServer, request as ask, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+
+/** A request as its program sent it, but for what is long or of one run. */
+export interface Recorded {
+  /** With its query. */
+  path: string;
+  body: JsonObject;
+}
+
+/** Texts that are longer are cut: of a prompt its beginning says enough, and the rest is its author's. */
+const TEXT_CHARS_MAX = 40;
+/** Folders of a run, and ids that each run makes anew. */
+const OF_ONE_RUN: readonly (readonly [RegExp, string])[] = [
+  [/\/tmp\/docket-program-\w+/g, '/home/me'],
+  [
+    /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g,
+    '01999999-0000-7000-8000-000000000000',
+  ],
+  [/[0-9a-f]{64}/g, '0'.repeat(64)],
+];
+
+/** Stands before the product and passes everything on, noting what programs ask. */
+export class Recorder {
+  readonly #server: Server;
+  #recorded: Recorded[] = [];
+
+  /** @param target the origin of the product */
+  constructor(target: string) {
+    this.#server = createServer((from, to) => {
+      const chunks: Buffer[] = [];
+      from.on('data', (chunk: Buffer) => chunks.push(chunk));
+      from.on('end', () => this.#note(from, Buffer.concat(chunks).toString()));
+      const on = ask(new URL(from.url!, target), { method: from.method, headers: from.headers });
+      on.on('response', (answer) => {
+        to.writeHead(answer.statusCode!, answer.rawHeaders);
+        answer.pipe(to);
+      });
+      on.on('error', () => to.destroy());
+      from.pipe(on);
+    });
+  }
+
+  /** Listens; resolves with its origin. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  /** What was asked since it was last asked for, without what was asked before in the same words. */
+  take(): Recorded[] {
+    const taken = this.#recorded;
+    this.#recorded = [];
+    const seen = new Set<string>();
+    return taken.filter((one) => {
+      const text = JSON.stringify(one);
+      return !seen.has(text) && seen.add(text);
+    });
+  }
+
+  #note({ method, url }: IncomingMessage, text: string): void {
+    if (method !== 'POST') return;
+    try {
+      this.#recorded.push({ path: url!, body: shortened(JSON.parse(text)) as JsonObject });
+    } catch {
+      // It is no JSON, and so nothing that the product would take.
+    }
+  }
+}
+
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') return shortText(value);
+  if (Array.isArray(value)) return value.map(shortened);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
+}
+
+function shortText(text: string): string {
+  const general = OF_ONE_RUN.reduce((sum, [what, by]) => sum.replaceAll(what, by), text);
+  return general.length > TEXT_CHARS_MAX ? `${general.slice(0, TEXT_CHARS_MAX)}…` : general;
+}

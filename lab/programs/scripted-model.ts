@@ -1,0 +1,207 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+
+/** What a prompt has in it, by which the model knows what it is to do. */
+export const TASKS = {
+  tell: 'TASK-TELL',
+  write: 'TASK-WRITE',
+  wait: 'TASK-WAIT',
+  break: 'TASK-BREAK',
+} as const;
+/** Ends each answer that came to its end. */
+export const SAID = 'The lamp turns every ten seconds.';
+/** What it writes into the file that it is asked for. */
+export const WRITTEN = 'The keeper sleeps.';
+/** Longer than programs wait that count events, and shorter than any deadline of the gateway. */
+const SILENT_MS = 50_000;
+/** Breaks an answer so often, and then gives it whole: programs that try again have it. */
+const BREAKS = 1;
+const BODY_BYTES_MAX = 16 * 1024 * 1024;
+
+type Tool = { name: string; properties: JsonObject };
+/** What the model does next: it says something, or calls a tool. */
+type Step = { say: string } | { call: string; args: JsonObject };
+
+/**
+ * A model by script, behind the interface of chat completions: it calls the tools of whichever program asks, by what their
+ * schemas say, so that a file is written and read, and says that it has done so.
+ */
+export class ScriptedModel {
+  readonly #server: Server;
+  readonly #broken = new Map<string, number>();
+  /** Requests that it has begun to answer. */
+  calls = 0;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch(() => response.destroy());
+    });
+  }
+
+  /** Listens; resolves with the base URL. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = JSON.parse(await textOf(request)) as JsonObject;
+    this.calls += 1;
+    const prompt = promptOf(body);
+    if (prompt.includes(TASKS.wait)) await delay(SILENT_MS);
+    const step = stepOf(body, prompt);
+    const breaks = prompt.includes(TASKS.break) && this.#isToBreak(prompt);
+    if (body['stream'] === true) return stream(response, body, step, breaks);
+    if (breaks) return void response.destroy();
+    const { message, reason } = messageOf(step);
+    const choices = [{ index: 0, message, finish_reason: reason }];
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(
+      JSON.stringify({ ...headOf(body), object: 'chat.completion', choices, usage: USAGE }),
+    );
+  }
+
+  #isToBreak(prompt: string): boolean {
+    // Of which program, says the word behind it.
+    const [task = ''] = new RegExp(`${TASKS.break} \\S+`).exec(prompt) ?? [];
+    const broken = this.#broken.get(task) ?? 0;
+    this.#broken.set(task, broken + 1);
+    return broken < BREAKS;
+  }
+}
+
+const USAGE = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+
+const headOf = ({ model }: JsonObject): JsonObject => ({
+  id: 'chatcmpl-scripted',
+  created: 1_764_000_000,
+  model,
+});
+
+function messageOf(step: Step): { message: JsonObject; reason: string } {
+  if ('say' in step) return { message: { role: 'assistant', content: step.say }, reason: 'stop' };
+  const call = { name: step.call, arguments: JSON.stringify(step.args) };
+  return {
+    message: {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: `call_${Date.now()}`, type: 'function', function: call }],
+    },
+    reason: 'tool_calls',
+  };
+}
+
+/** Word by word; a break is in the middle, without an end. */
+function stream(
+  response: ServerResponse,
+  body: JsonObject,
+  step: Step,
+  breaks: boolean,
+): undefined {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const send = (more: JsonObject): boolean =>
+    response.write(
+      `data: ${JSON.stringify({ ...headOf(body), object: 'chat.completion.chunk', ...more })}\n\n`,
+    );
+  const chunk = (delta: JsonObject, reason: string | null = null): boolean =>
+    send({ choices: [{ index: 0, delta, finish_reason: reason }] });
+  const { message, reason } = messageOf(step);
+  chunk({ role: 'assistant', content: '' });
+  if ('say' in step) {
+    const words = step.say.split(/(?<= )/);
+    for (const word of breaks ? words.slice(0, words.length / 2) : words) chunk({ content: word });
+  } else {
+    chunk({
+      tool_calls: listOf(message['tool_calls']).map((call) => ({ index: 0, ...(call as object) })),
+    });
+  }
+  if (breaks) {
+    // What was written is to arrive before the connection is gone.
+    setTimeout(() => response.destroy(), 50);
+    return;
+  }
+  chunk({}, reason);
+  send({ choices: [], usage: USAGE });
+  response.end('data: [DONE]\n\n');
+}
+
+/** All that users have said in the conversation. */
+function promptOf({ messages }: JsonObject): string {
+  return listOf(messages)
+    .filter(isObject)
+    .filter(({ role }) => role === 'user')
+    .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)))
+    .join('\n');
+}
+
+function stepOf(body: JsonObject, prompt: string): Step {
+  const tools = toolsOf(body);
+  const path = /\/[\w./-]+\/lighthouse\.txt/.exec(prompt)?.[0];
+  if (!prompt.includes(TASKS.write) || tools.length === 0 || path === undefined)
+    return { say: SAID };
+  const done = listOf(body['messages'])
+    .filter(isObject)
+    .filter(({ role }) => role === 'tool').length;
+  const steps = [() => writing(tools, path), () => reading(tools, path)];
+  return steps[done]?.() ?? { say: `${SAID} It is written.` };
+}
+
+function toolsOf({ tools }: JsonObject): Tool[] {
+  return listOf(tools).flatMap((tool) => {
+    const { name, parameters } = ((tool as JsonObject)['function'] ?? {}) as JsonObject;
+    if (typeof name !== 'string' || !isObject(parameters)) return [];
+    return [{ name, properties: (parameters['properties'] ?? {}) as JsonObject }];
+  });
+}
+
+const PATH = /^(file_?path|path|filename|target_file|absolute_path)$/i;
+const CONTENT = /^(content|contents|text|file_text)$/i;
+const COMMAND = /^(command|cmd)$/i;
+
+const named = (tool: Tool, name: RegExp): string | undefined =>
+  Object.keys(tool.properties).find((property) => name.test(property));
+
+function writing(tools: readonly Tool[], path: string): Step {
+  for (const tool of tools) {
+    const [at, content] = [named(tool, PATH), named(tool, CONTENT)];
+    if (at !== undefined && content !== undefined)
+      return { call: tool.name, args: { [at]: path, [content]: `${WRITTEN}\n` } };
+  }
+  return commanding(tools, `printf '%s\\n' '${WRITTEN}' > ${path}`);
+}
+
+function reading(tools: readonly Tool[], path: string): Step {
+  const reads = tools.find((tool) => /read|view/i.test(tool.name) && named(tool, PATH));
+  if (reads !== undefined) return { call: reads.name, args: { [named(reads, PATH)!]: path } };
+  return commanding(tools, `cat ${path}`);
+}
+
+function commanding(tools: readonly Tool[], command: string): Step {
+  const shell = tools.find((tool) => named(tool, COMMAND));
+  if (shell === undefined) return { say: `There is no tool to run: ${command}` };
+  const name = named(shell, COMMAND)!;
+  const isList = (shell.properties[name] as JsonObject)['type'] === 'array';
+  const described = 'description' in shell.properties ? { description: 'A lighthouse' } : {};
+  return {
+    call: shell.name,
+    args: { [name]: isList ? ['bash', '-lc', command] : command, ...described },
+  };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) throw new Error('the request is too large');
+  }
+  return Buffer.concat(chunks).toString() || '{}';
+}
