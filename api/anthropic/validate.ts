@@ -38,7 +38,8 @@ export function validateMessage({ value: body, text }: JsonBody, counts = false)
   }
   checkTools(body);
   checkAnswers(body);
-  const chat = mayRound(text) ? chatOfMessage(body, inputsIn(body, text)) : chatOfMessage(body);
+  const mayChange = body.messages.some(hasCalls) && mayRound(text);
+  const chat = chatOfMessage(body, mayChange ? inputsIn(body, text) : undefined);
   return { body, chat: validateChat(chat), ignored: ignoredIn(body) };
 }
 
@@ -51,8 +52,8 @@ function inputsIn(body: CountRequest, text: string): InputOf {
   const all = memberText(text, 'messages')!;
   const places = elements(all);
   for (const [at, turn] of (body.messages as JsonObject[]).entries()) {
-    const blocks = listOf(turn['content']).filter(isObject);
-    if (!blocks.some(isCall)) continue;
+    if (!hasCalls(turn)) continue;
+    const blocks = turn['content'] as JsonObject[];
     const { start, end } = places[at]!;
     const content = memberText(all.slice(start, end), 'content')!;
     for (const [place, span] of elements(content).entries()) {
@@ -64,6 +65,9 @@ function inputsIn(body: CountRequest, text: string): InputOf {
   }
   return (block) => texts.get(block) ?? JSON.stringify(block['input']);
 }
+
+const hasCalls = ({ content }: JsonObject): boolean =>
+  listOf(content).filter(isObject).some(isCall);
 
 const isCall = ({ type }: JsonObject): boolean => type === 'tool_use';
 

@@ -30,7 +30,10 @@ export const ModelObject = Type.Object(
         input_modalities: Type.Optional(Type.Array(Type.String())),
         output_modalities: Type.Array(Type.Enum(['text', 'embeddings'])),
       },
-      { description: 'By this, pickers of chat models know those that only embed.' },
+      {
+        description:
+          'In the words of OpenRouter’s list: a model that only embeds puts out no text.',
+      },
     ),
     max_n: Type.Integer({ description: 'Choices that one request may ask for.' }),
     regions: Type.Array(Type.String(), {

@@ -13,7 +13,7 @@ import { type Found, pageOf } from './page.ts';
 import { type Program, PROGRAMS, type Setting } from './programs.ts';
 import { Recorder } from './recorder.ts';
 import { ask, contentOf, installed, newHome, type Turn } from './run-program.ts';
-import { SAID, ScriptedModel, TASKS, WRITTEN } from './scripted-model.ts';
+import { SAID, ScriptedModel, TASKS, TOKENS, WRITTEN } from './scripted-model.ts';
 
 const USAGE = `npm run programs -- [--only NAME]… [--write] [--record] [--cache DIRECTORY] [--verbose]
 
@@ -54,7 +54,7 @@ const LIMITS_KNOWN_MS = 60_000;
 const model = new ScriptedModel();
 const scratch = await mkdtemp(join(tmpdir(), 'docket-programs-'));
 const catalogue = join(scratch, 'catalogue.yaml');
-await writeFile(catalogue, catalogueOf(await model.listen()));
+await writeFile(catalogue, catalogueOf(`${await model.listen()}/v1`));
 const found: Found[] = [];
 const skipped: string[] = [];
 const instance = await Instance.start({ env: { REPLICAS: 'api=1', CATALOGUE: catalogue } });
@@ -164,7 +164,7 @@ async function stepsOf({ program, setting, keyId }: Ready): Promise<void> {
 async function record({ name }: Program): Promise<void> {
   const folder = join(ROOT, 'test/fixtures/programs');
   await mkdir(folder, { recursive: true });
-  const file = join(folder, `${name.replace(/^.*\//, '')}.json`);
+  const file = join(folder, `${name.replace('@', '').replace('/', '-')}.json`);
   await writeFile(file, JSON.stringify(recorder.take().slice(0, RECORDED_MAX)));
   await promisify(execFile)('oxfmt', [file]);
 }
@@ -223,17 +223,30 @@ async function asked(path: string, init: RequestInit = {}): Promise<unknown> {
   return JSON.parse(text);
 }
 
-/** Whether each call of the model has its receipt, which verifies and states what the model said of its tokens. */
+/** What a receipt states of a request. */
+interface Stated {
+  outcome: string;
+  inputTokens?: number;
+  outputTokens?: number;
+}
+
+/** Whether each call of the model has its receipt, which verifies and states the tokens of a whole answer. */
 async function receiptsFit(keyId: string, calls: number): Promise<Judged> {
   const root = instance.info.base_url.replace(/\/v1$/, '');
   const didJson = await (await fetch(`${root}/.well-known/did.json`)).text();
-  const { data } = (await asked(`/receipts?key=${keyId}&limit=100`)) as { data: object[] };
+  const { data } = (await asked(`/receipts?key=${keyId}&limit=100`)) as {
+    data: { credentialSubject: Stated }[];
+  };
   const problems: string[] =
     calls > 0 && data.length === calls ? [] : [`${data.length} receipts of ${calls} calls`];
   for (const receipt of data) {
     const trust = { didJson, source: 'the service', isChosen: true };
     const { verdict, text } = await verifyReceipt(JSON.stringify(receipt), { trust });
     if (verdict !== 'good') problems.push(text.split('\n')[0]!);
+    const { outcome, inputTokens, outputTokens } = receipt.credentialSubject;
+    const isSaid = inputTokens === TOKENS.input && outputTokens === TOKENS.output;
+    if (outcome === 'complete' && !isSaid)
+      problems.push(`${inputTokens} and ${outputTokens} tokens`);
   }
   const output = problems.join('; ');
   return output === '' ? { works: true } : { works: false, told: { code: 0, output } };
@@ -241,18 +254,9 @@ async function receiptsFit(keyId: string, calls: number): Promise<Judged> {
 
 /** Sets how many requests the organisation may make a day, and waits until no process knows another number. */
 async function setLimit(perDay: number): Promise<void> {
-  const args = ['accounts', 'set-limits', instance.info.org_id, '--day', String(perDay)];
-  const who = [
-    '--actor',
-    'operator:lab',
-    '--reason',
-    'a limit that is reached',
-    '--rps',
-    '1000',
-    '--streams',
-    '100',
-  ];
-  await promisify(execFile)(process.execPath, [join(ROOT, 'cli/docket.ts'), ...args, ...who], {
+  const command = ['accounts', 'set-limits', instance.info.org_id, '--day', String(perDay)];
+  const who = ['--actor', 'operator:lab', '--reason', 'a limit that is reached'];
+  await promisify(execFile)(process.execPath, [join(ROOT, 'cli/docket.ts'), ...command, ...who], {
     cwd: ROOT,
     env: {
       ...childEnvironment(),

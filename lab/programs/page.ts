@@ -13,13 +13,13 @@ const MARKS = { works: '✓', fails: '✗' } as const;
 
 const INTRODUCTION = `# Programs
 
-What the programs that people put before a model do with Docket, as \`npm run programs -- --write\` found it: it starts the product before a model that answers by script, installs each program at the version given here, and gives it prompts without a terminal, as a person of whom it knows nothing. Set are the address, the key and the model, each as the program's own documentation has it ([programs.ts](../lab/programs/programs.ts) says how), and nothing else but what keeps it from reporting home. Client libraries are on [another page](clients.md).
+What the programs that people put before a model do with Docket, as \`npm run programs -- --write\` found it: it starts the product before a model that answers by script, installs each program at the version given here, and gives it prompts without a terminal, as a person of whom it knows nothing. Set are the address, the key and the model, each as the program's own documentation has it ([programs.ts](../lab/programs/programs.ts) says how), and nothing else but what lets it use its tools without asking a person, and keeps it from reporting home. Client libraries are on [another page](clients.md).
 
 - *three steps*: the model has it write a file with its own tools, read it again, and say that it has done so; the file is there.
 - *silence of 50 s*: the model thinks so long before its first word, and the answer comes.
 - *broken answer*: its connection is cut in the middle, once. The program asks again and has the answer, or says what happened (*says so*).
-- *receipts*: each call of the model has left one receipt of the program's key, and all verify.
-- *over its limit*: the day's budget is used up. The program shows why. Those that wait longer than a minute are told by \`Retry-After\` when the budget is whole again, which is midnight, and take no notice of \`x-should-retry: false\`.
+- *receipts*: each call of the model has left one receipt of the program's key; all verify, and those of whole answers state the model's tokens.
+- *over its limit*: the day's budget is used up. The program shows why within a minute. \`Retry-After\` says midnight, when the budget is whole again, and \`x-should-retry: false\` stands beside it.
 
 None of them shows a receipt: \`npx docket last\` lists the newest of a key, with time, model and tokens, and the dashboard has them on its first page and under *Receipts*.
 `;

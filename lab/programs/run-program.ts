@@ -76,16 +76,12 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-/** A home and a place to work, which are gone with what is returned. */
-export async function newHome(): Promise<{
-  home: string;
-  work: string;
-  remove: () => Promise<void>;
-}> {
+/** A home, and a place to work in it. */
+export async function newHome(): Promise<{ home: string; work: string }> {
   const home = await mkdtemp(join(tmpdir(), 'docket-program-'));
   const work = join(home, 'work');
   await mkdir(work);
-  return { home, work, remove: () => rm(home, { recursive: true, force: true }) };
+  return { home, work };
 }
 
 /**

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { NotingUpstream } from '#test/support/noting-upstream.ts';
 
 /** What a prompt has in it, by which the model knows what it is to do. */
 export const TASKS = {
@@ -14,11 +14,12 @@ export const TASKS = {
 export const SAID = 'The lamp turns every ten seconds.';
 /** What it writes into the file that it is asked for. */
 export const WRITTEN = 'The keeper sleeps.';
+/** What it says that each of its answers took. */
+export const TOKENS = { input: 100, output: 10 } as const;
 /** Longer than programs wait that count events, and shorter than any deadline of the gateway. */
 const SILENT_MS = 50_000;
 /** Breaks an answer so often, and then gives it whole: programs that try again have it. */
 const BREAKS = 1;
-const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 type Tool = { name: string; properties: JsonObject };
 /** What the model does next: it says something, or calls a tool. */
@@ -28,31 +29,16 @@ type Step = { say: string } | { call: string; args: JsonObject };
  * A model by script, behind the interface of chat completions: it calls the tools of whichever program asks, by what their
  * schemas say, so that a file is written and read, and says that it has done so.
  */
-export class ScriptedModel {
-  readonly #server: Server;
+export class ScriptedModel extends NotingUpstream {
   readonly #broken = new Map<string, number>();
   /** Requests that it has begun to answer. */
   calls = 0;
 
-  constructor() {
-    this.#server = createServer((request, response) => {
-      this.#answer(request, response).catch(() => response.destroy());
-    });
+  protected override answerTo(body: JsonObject, response: ServerResponse): void {
+    this.#answer(body, response).catch(() => response.destroy());
   }
 
-  /** Listens; resolves with the base URL. */
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = JSON.parse(await textOf(request)) as JsonObject;
+  async #answer(body: JsonObject, response: ServerResponse): Promise<void> {
     this.calls += 1;
     const prompt = promptOf(body);
     if (prompt.includes(TASKS.wait)) await delay(SILENT_MS);
@@ -77,7 +63,11 @@ export class ScriptedModel {
   }
 }
 
-const USAGE = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+const USAGE = {
+  prompt_tokens: TOKENS.input,
+  completion_tokens: TOKENS.output,
+  total_tokens: TOKENS.input + TOKENS.output,
+};
 
 const headOf = ({ model }: JsonObject): JsonObject => ({
   id: 'chatcmpl-scripted',
@@ -193,15 +183,4 @@ function commanding(tools: readonly Tool[], command: string): Step {
     call: shell.name,
     args: { [name]: isList ? ['bash', '-lc', command] : command, ...described },
   };
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) throw new Error('the request is too large');
-  }
-  return Buffer.concat(chunks).toString() || '{}';
 }

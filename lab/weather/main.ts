@@ -85,7 +85,10 @@ function descendantsOf(pid: number): number[] {
   return found;
 }
 
-const parentOf = (pid: string): number | null => Number(statOf(pid)?.[1] ?? Number.NaN) || null;
+function parentOf(pid: string): number | null {
+  const parent = statOf(pid)?.[1];
+  return parent === undefined ? null : Number(parent);
+}
 
 /** State, parent and what follows them; undefined of a process that has ended meanwhile. */
 function statOf(pid: string): string[] | undefined {

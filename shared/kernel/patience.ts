@@ -5,5 +5,5 @@
  */
 export const PATIENCE = 1;
 
-/** How much less work than its constant says a guess at a password is. One, always, in the same way. */
-export const GUESSES_FOR_ONE = 1;
+/** By what the work of a guess at a password is divided. One, always, in the same way. */
+export const PASSWORD_WORK_DIVISOR = 1;

@@ -1,8 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { GUESSES_FOR_ONE } from '#patience';
+import { PASSWORD_WORK_DIVISOR } from '#patience';
 
 /** Of scrypt (RFC 7914): 32 MB, and about 60 ms for each guess. */
-const [N, r, p] = [16_384 / GUESSES_FOR_ONE, 16, 1];
+const [N, r, p] = [16_384 / PASSWORD_WORK_DIVISOR, 16, 1];
 const KEY_BYTES = 64;
 const SALT_BYTES = 16;
 

@@ -13,8 +13,8 @@ for (const path of ['package.json', 'shared/kernel/patience.ts'])
   cpSync(join(ROOT, path), join(shipped, path), { recursive: true });
 
 function patienceIn(cwd: string, ...options: string[]): string {
-  const program = `import { GUESSES_FOR_ONE, PATIENCE } from '#patience';
-    console.log(GUESSES_FOR_ONE, PATIENCE);`;
+  const program = `import { PASSWORD_WORK_DIVISOR, PATIENCE } from '#patience';
+    console.log(PASSWORD_WORK_DIVISOR, PATIENCE);`;
   const args = [...options, '--input-type=module', '--eval', program];
   // A run with stores beside these tests has told its own processes already.
   const env = { ...childEnvironment(), NODE_OPTIONS: '' };

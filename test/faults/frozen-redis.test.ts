@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 describe('Redis frozen under load', () => {
   it(
-    'what was refused while Redis was frozen never runs, and what was answered has one receipt',
+    'what was refused while Redis was frozen does not run to its end afterwards, and what ran has one receipt',
     { tags: ['survives.frozen-redis'] },
     async () => {
       const seen: { id: string; status: number; receiptId: string | null }[] = [];

@@ -70,11 +70,11 @@ describe('SIGHUP', () => {
   );
 });
 
-/** Programs begin by the same function, so that one of them tells of all. */
-const oneOf = (programs: readonly string[]): string[] => sample(programs, () => 'program');
+/** Programs begin by the same function, so that some of them tell of all. */
+const someOf = (programs: readonly string[]): string[] => sample(programs, () => 'program');
 
 describe('a start that a person has to make possible', () => {
-  it.each(oneOf(['inference', 'receipts']))(
+  it.each(someOf(['inference', 'receipts']))(
     '%s names the line of a bad catalogue in one line, and exits with 78',
     async (role) => {
       const catalogue = join(directory, 'bad.yaml');
@@ -86,7 +86,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(oneOf([...ROLES.map(mainOf), 'migrations/main.ts']))(
+  it.each(someOf([...ROLES.map(mainOf), 'migrations/main.ts']))(
     '%s says in one line that no person would read what support is asked, and exits with 78',
     async (file) => {
       const { code, lines } = await runMain(file, { SUPPORT_EMAIL: '' });
@@ -98,7 +98,7 @@ describe('a start that a person has to make possible', () => {
   );
 
   // Not the inference worker: it never asks PostgreSQL for anything.
-  it.each(oneOf(['api/main.ts', 'workers/ledger/main.ts', 'migrations/main.ts']))(
+  it.each(someOf(['api/main.ts', 'workers/ledger/main.ts', 'migrations/main.ts']))(
     '%s says in one line that the database does not exist, and exits with 78',
     async (file) => {
       const missing = new URL(database.url);
@@ -111,7 +111,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(oneOf(['api', 'inference', 'receipts']))(
+  it.each(someOf(['api', 'inference', 'receipts']))(
     '%s says in one line that SHARDS is another in a process that runs, and exits with 78',
     { tags: ['survives.other-shards'] },
     async (role) => {
@@ -127,7 +127,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(oneOf(['inference', 'receipts', 'api']))(
+  it.each(someOf(['inference', 'receipts', 'api']))(
     '%s says in one line that it has no lane key, and exits with 78',
     async (role) => {
       const { code, lines } = await runMain(mainOf(role), {
@@ -140,7 +140,7 @@ describe('a start that a person has to make possible', () => {
     },
   );
 
-  it.each(oneOf(['ledger', 'api', 'inference']))(
+  it.each(someOf(['ledger', 'api', 'inference']))(
     '%s says in one line that Redis would lose what it is given, and exits with 78',
     async (role) => {
       const { code, lines } = await runMain(mainOf(role), { REDIS_URL: forgetful.url });

@@ -4,5 +4,5 @@
  */
 export const PATIENCE = 8;
 
-/** Persons sign in a thousand times in a run, and each of these guesses would take 60 ms. */
-export const GUESSES_FOR_ONE = 16;
+/** Persons sign in a thousand times in a run, and each time would take 60 ms of a processor. */
+export const PASSWORD_WORK_DIVISOR = 16;

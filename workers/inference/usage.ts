@@ -12,7 +12,7 @@ import {
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import { isCounted, type Prompt, promptsOf } from '#shared/screening/prompt.ts';
 import { hasMedia } from '#shared/screening/texts.ts';
-import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 import type { Asked } from './bodies.ts';
 import { calledBy, reasoningIn, textIn } from './responses/output.ts';
 
@@ -202,26 +202,19 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
 
 /** What an assistant thought: some templates write it out again, and others do so of the last turn or of none. */
 function thoughtsIn(route: Dialect, { messages, input }: JsonObject): Prompt {
-  const turns = (
-    route === 'responses' ? listOf(input).filter(isThought) : listOf(messages)
-  ) as JsonObject[];
-  const texts = turns
-    .filter(isObject)
-    .flatMap(thoughtOf)
-    .filter((text) => text !== '');
-  return { texts, tokens: 0, messages: 0 };
+  const all =
+    route === 'responses'
+      ? listOf(input).filter(isThought).flatMap(textsOfThought)
+      : listOf(messages).filter(isObject).map(reasoningIn);
+  return { texts: all.filter((text) => text !== ''), tokens: 0, messages: 0 };
 }
 
 const isThought = (item: unknown): item is JsonObject =>
   isObject(item) && item['type'] === 'reasoning';
 
-function thoughtOf(turn: JsonObject): string[] {
-  if (!isThought(turn)) return [reasoningIn(turn)];
-  return ['content', 'summary'].flatMap((name) =>
-    listOf(turn[name])
-      .filter(isObject)
-      .map((part) => textIn({ content: part['text'] }, 'content')),
-  );
+function textsOfThought({ content, summary }: JsonObject): string[] {
+  const parts = [...listOf(content), ...listOf(summary)].filter(isObject);
+  return parts.map(({ text }) => textOf(text) ?? '');
 }
 
 /** Whether a prompt holds what no text tells: media, what a server ran, and thoughts that only it can read. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   appendMember,
   dropMembers,
+  elements,
   members,
   memberText,
   setMember,
@@ -153,6 +154,18 @@ describe('appendMember', () => {
         const edited = appendMember(text, name, value);
         expect(parse(edited)).toEqual({ ...parse(text), [name]: JSON.parse(value) as unknown });
         expect(members(edited).at(-1)?.key).toBe(name);
+      }),
+    );
+  });
+});
+
+describe('elements', () => {
+  it('finds where each element of an array stands, with any white space around them', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue({ maxDepth: 3 })), space, (values, between) => {
+        const texts = values.map((value) => JSON.stringify(value));
+        const text = `${between}[${between}${texts.join(`${between},${between}`)}${between}]`;
+        expect(elements(text).map(({ start, end }) => text.slice(start, end))).toEqual(texts);
       }),
     );
   });
