@@ -102,7 +102,7 @@ export class CredentialCache {
   }
 
   /** Whose key a token is and what it may, where it is in memory and works now, and its account too. */
-  ownerOf(token: string): Pick<Credential, 'orgId' | 'scopes'> | undefined {
+  ownerOf(token: string): Pick<Credential, 'keyId' | 'orgId' | 'scopes'> | undefined {
     const credential = this.#entries.peek(hashKey(token))?.credential;
     if (credential === undefined) return undefined;
     const { keyState: state, expiresAt, accountState } = credential;

@@ -38,7 +38,7 @@ declare module 'fastify' {
   }
 }
 
-export type KeyOwner = Pick<Credential, 'orgId' | 'scopes'>;
+export type KeyOwner = Pick<Credential, 'keyId' | 'orgId' | 'scopes'>;
 
 export interface AuthenticateOptions {
   credentials: {

@@ -1,20 +1,29 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** Looks at a request, and says whether it has taken it: answered it, or will, or has closed its connection. */
-export type Taker = (request: IncomingMessage, response: ServerResponse) => boolean;
+/**
+ * Looks at a request, and says whether it has taken it: answered it, or will, or has closed its connection, or will call
+ * `goOn`, with which Fastify gets it.
+ */
+export type Taker = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  goOn: () => void,
+) => boolean;
 
 /**
  * Has `take` look at each request before Fastify does, which parses its query whole, however long, before any hook.
  * Fastify never hears of what is taken. Of several takers the one that was added last looks first.
  */
 export function takeBeforeRouting({ server }: Pick<FastifyInstance, 'server'>, take: Taker): void {
-  const handlers = server.listeners('request') as ((...exchange: Parameters<Taker>) => void)[];
+  const handlers = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
-  server.on('request', function (this: Server, request, response) {
-    if (take(request, response)) return;
-    for (const handler of handlers) handler.call(this, request, response);
+  server.on('request', (request, response) => {
+    const goOn = (): void => {
+      for (const handler of handlers) handler.call(server, request, response);
+    };
+    if (!take(request, response, goOn)) goOn();
   });
 }
 

@@ -8,8 +8,9 @@ import { callerNetwork } from './caller-network.ts';
 import { proxyTest } from './connections.ts';
 import type { MadeAnswer } from './error-envelope.ts';
 import type { HeldRefusals } from './held-refusals.ts';
-import { type Addresses, whenHeld } from './rates.ts';
+import type { Addresses, Refusal } from './rates.ts';
 import type { RequestsOfCallers } from './requests-of-callers.ts';
+import { Turns } from './turns.ts';
 
 export interface EarlyRefusalsOptions {
   addresses: Pick<Addresses, 'waitOf'>;
@@ -33,8 +34,8 @@ export interface EarlyRefusalsOptions {
 const RETRY_MS = 1_000;
 
 /**
- * Refuses what an address asks that is over its rate, and what a caller asks of which too many requests are not answered,
- * before Fastify does anything for it.
+ * Refuses, before Fastify does anything for it, what an address asks that is over its rate, and what a caller asks of which
+ * too many requests are not answered or too many refusals wait. What a caller asks at once is routed in turns.
  */
 export function refuseBeforeRouting(
   app: Pick<FastifyInstance, 'server' | 'addHook'>,
@@ -53,12 +54,12 @@ export function refuseBeforeRouting(
   const isProxy = proxyTest(trustedProxies);
   const revokes = routeTest(app, ({ bucket }) => bucket === 'revocations');
   const takesApiKeyHeader = routeTest(app, (config) => config.takesApiKeyHeader === true);
-  takeBeforeRouting(app, (request, response) => {
+  const turns = new Turns();
+  takeBeforeRouting(app, (request, response, goOn) => {
     if (isFree(request)) return false;
     const address = proxyAddr(request, isTrusted);
     const network = callerNetwork(address);
     const owner = ownerOf(request, takesApiKeyHeader(request));
-    const orgId = owner?.orgId;
     const give = (caller: string, faultOf: (heldMs: number) => Fault): true => {
       held.give(caller, { request, response }, (heldMs) => {
         drain(request, response);
@@ -67,18 +68,26 @@ export function refuseBeforeRouting(
       });
       return true;
     };
-    if (orgId === undefined && addresses.waitOf(address) > 0)
+    if (owner === undefined && addresses.waitOf(address) > 0)
       return give(network, () => tooMany(addresses.waitOf(address)));
     // A stolen key that has all there is of its organisation does not hold its own revocation up.
     if (owner?.scopes.includes('admin:keys') === true && revokes(request)) return false;
+    const caller = owner?.orgId ?? network;
+    const refuseOverrun = (): boolean =>
+      owner !== undefined && held.isOverrun(owner) && give(caller, tooManySince);
+    if (refuseOverrun()) return true;
     const ofNetwork = { network: isProxy(address, 0) ? undefined : network };
-    const bound = requests.take(response, orgId === undefined ? ofNetwork : { orgId });
-    if (bound === undefined) return false;
-    const fault =
-      bound === 'caller'
-        ? tooMany(RETRY_MS)
-        : new Fault('dispatch_unavailable', { retryAfterMs: RETRY_MS });
-    return give(orgId ?? network, whenHeld(fault));
+    const bound = requests.take(response, owner ?? ofNetwork);
+    if (bound !== undefined) return give(caller, bound === 'all' ? noRoomSince : tooManySince);
+    const route = (): void => {
+      if (owner !== undefined) held.routes(request, owner);
+      goOn();
+    };
+    const begin = (): void => {
+      if (!request.socket.destroyed && !refuseOverrun()) route();
+    };
+    if (turns.take(caller, begin)) route();
+    return true;
   });
   // What still waits when the time to drain is over is answered.
   app.addHook('preClose', (done) => {
@@ -89,6 +98,15 @@ export function refuseBeforeRouting(
 
 function tooMany(retryAfterMs: number): Fault {
   return new Fault('requests_per_second_exceeded', { retryAfterMs });
+}
+
+/** These are made when they are told: an error costs more than all that comes before it. */
+const tooManySince: Refusal = (heldMs) => tooMany(leftOf(heldMs));
+const noRoomSince: Refusal = (heldMs) =>
+  new Fault('dispatch_unavailable', { retryAfterMs: leftOf(heldMs) });
+
+function leftOf(heldMs: number): number {
+  return Math.max(1, Math.ceil(RETRY_MS - heldMs));
 }
 
 /** Tells requests of such routes, by those that are added from now on. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Rate } from '#shared/kernel/plan.ts';
+import type { Credential } from '#shared/keys/credential.ts';
 import { cutOff } from './before-routing.ts';
 import { proxyTest } from './connections.ts';
 import { MemoryRates } from './memory-rates.ts';
@@ -20,6 +21,12 @@ const PAUSED_PER_SECOND = 1_024;
  * proxies give up after thirty and more. Only a program on the machine itself that sends ahead comes to more.
  */
 const PAUSED_MAX = 16_384;
+/**
+ * Of so many routed requests of a key refusals wait at most: as many as wait in turn. Routing one costs ten times what refusing
+ * it before does. One key of an organisation comes to no more than a quarter of what they have together.
+ */
+const ROUTED_OF_KEY = 256;
+const ROUTED_OF_ORGANISATION = 4 * ROUTED_OF_KEY;
 
 export interface HeldRefusalsOptions {
   /** Their connections are those of many callers, and stay open. */
@@ -35,6 +42,13 @@ export interface HeldRefusalsOptions {
 function afterTime(ms: number, act: () => void): () => void {
   const timer = setTimeout(act, ms);
   return () => clearTimeout(timer);
+}
+
+type Owner = Pick<Credential, 'keyId' | 'orgId'>;
+
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
 }
 
 /**
@@ -53,6 +67,10 @@ export class HeldRefusals {
   readonly #rates: MemoryRates;
   readonly #shares = new Shares(HELD_MAX);
   readonly #held = new Set<() => void>();
+  /** Whose key those show that are routed. */
+  readonly #ownerOf = new WeakMap<IncomingMessage, Owner>();
+  /** Refusals of such requests that wait, by key and by organisation. */
+  readonly #routed = new Map<string, number>();
   #paused = 0;
 
   constructor({
@@ -72,12 +90,8 @@ export class HeldRefusals {
    * Has a refused request answered when it is its caller's turn, by what is told how long it was held; it may be that its
    * connection is closed instead.
    */
-  give(
-    caller: string,
-    { request, response }: { request: IncomingMessage; response: ServerResponse },
-    answer: (heldMs: number) => void,
-  ): void {
-    const { socket } = request;
+  give(caller: string, exchange: Exchange, answer: (heldMs: number) => void): void {
+    const { socket } = exchange.request;
     const since = this.#now();
     const goOn = (): void => {
       if (!socket.destroyed) answer(this.#now() - since);
@@ -88,12 +102,23 @@ export class HeldRefusals {
       goOn();
     } else if (waitMs <= HELD_MS_MAX && this.#shares.take(caller) === undefined) {
       this.#rates.spend(caller, 1);
-      this.#hold(response, waitMs, goOn, () => this.#shares.giveBack(caller));
+      this.#hold(exchange, waitMs, goOn, () => this.#shares.giveBack(caller));
     } else if (!this.#isProxy(socket.remoteAddress ?? '', 0)) {
       this.#onRefused('refusals');
       cutOff(socket);
-    } else if (this.#paused < PAUSED_MAX) this.#pause(response, goOn);
+    } else if (this.#paused < PAUSED_MAX) this.#pause(exchange, goOn);
     else goOn();
+  }
+
+  /** To be called with a request that is routed and shows a good key: its refusal counts as one of that key, should it wait. */
+  routes(request: IncomingMessage, owner: Owner): void {
+    this.#ownerOf.set(request, owner);
+  }
+
+  /** Whether so many refusals of a key, or of its organisation, wait that what it asks is refused before it is routed. */
+  isOverrun({ keyId, orgId }: Owner): boolean {
+    const waitOf = (name: string): number => this.#routed.get(name) ?? 0;
+    return waitOf(keyId) >= ROUTED_OF_KEY || waitOf(orgId) >= ROUTED_OF_ORGANISATION;
   }
 
   /** Answers all that wait. */
@@ -101,15 +126,31 @@ export class HeldRefusals {
     for (const letGo of this.#held) letGo();
   }
 
-  #pause(response: ServerResponse, goOn: () => void): void {
+  #countRouted(owner: Owner | undefined, more: number): void {
+    if (owner === undefined) return;
+    for (const name of [owner.keyId, owner.orgId]) {
+      const count = (this.#routed.get(name) ?? 0) + more;
+      if (count === 0) this.#routed.delete(name);
+      else this.#routed.set(name, count);
+    }
+  }
+
+  #pause(exchange: Exchange, goOn: () => void): void {
     this.#paused += 1;
     const waitMs = Math.max(PAUSE_MS, Math.ceil((this.#paused * 1_000) / PAUSED_PER_SECOND));
-    this.#hold(response, waitMs, goOn, () => {
+    this.#hold(exchange, waitMs, goOn, () => {
       this.#paused -= 1;
     });
   }
 
-  #hold(response: ServerResponse, waitMs: number, goOn: () => void, giveBack: () => void): void {
+  #hold(
+    { request, response }: Exchange,
+    waitMs: number,
+    goOn: () => void,
+    giveBack: () => void,
+  ): void {
+    const owner = this.#ownerOf.get(request);
+    this.#countRouted(owner, 1);
     const letGo = (): void => {
       forget();
       goOn();
@@ -119,6 +160,7 @@ export class HeldRefusals {
       cancel();
       this.#held.delete(letGo);
       giveBack();
+      this.#countRouted(owner, -1);
       response.off('close', forget);
     };
     response.once('close', forget);

@@ -15,7 +15,7 @@ declare module 'fastify' {
  * those that wait an organisation has a burst of most plans; the first is answered in milliseconds, the last in seconds.
  */
 const ANSWERED = {
-  atOnce: { organisation: 4, revocations: 2 },
+  atOnce: { organisation: 2, revocations: 2 },
   atOnceOfAll: Infinity,
   waitingOfOne: 1_024,
   waitingOfAll: 8_192,

@@ -55,8 +55,10 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     isFree: () => false,
     ownerOf: ({ headers }, takesApiKeyHeader) => {
       const key = headers.authorization ?? (takesApiKeyHeader ? headers['x-api-key'] : undefined);
-      if (key === 'Bearer good') return { orgId: 'org_1', scopes: ['admin:keys'] };
-      return key === 'Bearer other' ? { orgId: 'org_1', scopes: ['inference:write'] } : undefined;
+      if (key === 'Bearer good') return { keyId: 'key_1', orgId: 'org_1', scopes: ['admin:keys'] };
+      return key === 'Bearer other'
+        ? { keyId: 'key_2', orgId: 'org_1', scopes: ['inference:write'] }
+        : undefined;
     },
     requests: new RequestsOfCallers(requestsMax),
     refuse: (_request, { status, retryAfterMs }) => {
@@ -82,6 +84,14 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
   app.post('/keys/:key/revoke', { config: { bucket: 'revocations' } }, async ({ url }) => {
     server.routed.push(url);
     return 'yes';
+  });
+  app.get('/over', ({ url, raw: request }, reply) => {
+    server.routed.push(url);
+    heldRefusals.give('org_1', { request, response: reply.raw }, () => {
+      server.answered += 1;
+      void reply.code(429).send('no');
+    });
+    return reply;
   });
   app.get('/unanswered', ({ url }) => {
     server.routed.push(url);
@@ -214,10 +224,11 @@ describe('requests of an address that is over its rate', () => {
       const strangers = await ask300(server.port);
       await until(() => server.closed === 300 - 32 - 256);
       const owners = await ask300(server.port, 'Authorization: Bearer good\r\n');
-      await until(() => server.closed === 2 * (300 - 32 - 256));
-      expect([server.answered, server.held.size]).toEqual([2 * 32, 2 * 256]);
+      // What is beyond is refused before routing, in the turn of its organisation.
+      await until(() => server.answered === 2 * 32 + 12);
+      expect([server.closed, server.held.size]).toEqual([12, 2 * 256]);
       server.passes(1_000);
-      await until(() => server.answered === 2 * 64);
+      await until(() => server.answered === 2 * 64 + 12);
       expect(server.routed).toEqual([]);
       hangUp([...strangers, ...owners]);
     },
@@ -329,6 +340,29 @@ describe('requests of which too many are not answered', () => {
       await until(() => flood.some(({ text }) => text.includes('503')));
       expect(server.routed).toHaveLength(100);
       hangUp(flood);
+    },
+  );
+});
+
+describe('requests of a key of which many refusals wait', () => {
+  const OTHER = 'Authorization: Bearer other\r\n';
+
+  it(
+    'are refused before they are routed, until fewer wait; those of another key of its organisation are routed',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(PROXY);
+      const flood = await Promise.all(
+        Array.from({ length: 50 }, () => ask(server.port, OTHER, 8, '/over')),
+      );
+      await until(() => server.answered + server.held.size === 400);
+      expect(server.routed).toHaveLength(32 + 256);
+      const good = await ask(server.port, 'Authorization: Bearer good\r\n', 1, '/keyed');
+      await until(() => good.text.includes('200 OK'));
+      server.passes(2_000);
+      const again = await ask(server.port, OTHER, 1, '/keyed');
+      await until(() => again.text.includes('200 OK'));
+      hangUp([...flood, good, again]);
     },
   );
 });

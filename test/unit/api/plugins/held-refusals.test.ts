@@ -111,3 +111,37 @@ it(
     expect(due.at(-1)).toBe(1_000);
   },
 );
+
+it(
+  'a key of which 256 refusals wait is overrun, one of its organisation when four have as many, and each no more when they are told',
+  { tags: ['limits.addresses'] },
+  () => {
+    const held = new HeldRefusals({
+      trustedProxies: [],
+      onRefused: () => {},
+      now: () => 0,
+      later: () => () => {},
+    });
+    const ownerOf = (at: number) => ({ keyId: `key_${at}`, orgId: 'org_1' });
+    const give = (at: number, times: number): EventEmitter[] =>
+      Array.from({ length: times }, () => {
+        const response = new EventEmitter() as ServerResponse;
+        const request = { socket: { destroyed: false, remoteAddress: '::1' } } as IncomingMessage;
+        held.routes(request, ownerOf(at));
+        held.give('org_1', { request, response }, () => {});
+        return response;
+      });
+    const overrun = () => [0, 1, 9].map((at) => held.isOverrun(ownerOf(at)));
+    const first = give(0, 32 + 255);
+    expect(overrun()).toEqual([false, false, false]);
+    first.push(...give(0, 1));
+    expect(overrun()).toEqual([true, false, false]);
+    for (const at of [1, 2, 3]) give(at, 256);
+    expect(overrun()).toEqual([true, true, true]);
+    expect(held.isOverrun({ keyId: 'key_9', orgId: 'org_2' })).toBe(false);
+    first.at(-1)!.emit('close');
+    expect(overrun()).toEqual([false, true, false]);
+    held.letGo();
+    expect(overrun()).toEqual([false, false, false]);
+  },
+);
