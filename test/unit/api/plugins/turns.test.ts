@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Turns } from '#api/plugins/turns.ts';
 
@@ -19,16 +19,16 @@ it(
     const names = (caller: string, from: number, to: number): string[] =>
       Array.from({ length: to - from }, (_, at) => `${caller}${from + at}`);
     expect(begun).toEqual([...names('a', 0, 8), 'b0', 'b1']);
-    await nextTurn();
+    await turn();
     // What comes meanwhile waits behind what came before it.
     ask('a', 1);
     expect(begun.slice(10)).toEqual(names('a', 8, 16));
-    await nextTurn();
+    await turn();
     expect(begun.slice(18)).toEqual([...names('a', 16, 20), 'a0']);
-    await nextTurn();
+    await turn();
     ask('a', 9);
     expect(begun.slice(23)).toEqual(names('a', 0, 8));
-    await nextTurn();
+    await turn();
     expect(begun).toHaveLength(10 + 8 + 5 + 9);
   },
 );
