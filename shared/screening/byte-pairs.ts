@@ -26,17 +26,16 @@ export const NOTHING: PartCount = { tokens: 0, lower: 0, upper: 0, bytes: 0, ste
  * two have one. Bytes are written as the characters of their codes (latin1).
  */
 export class BytePairs {
-  readonly #texts: readonly string[];
+  readonly #texts: string[] = [];
   readonly #ranks = new Map<string, number>();
   /** By the last three bytes of tokens, how long those may be that end so, longest first. */
   #lengths: Map<string, readonly number[]> | undefined;
   /** The two tokens that a token is merged from; null for single bytes, and for those that are never merged. */
   readonly #halves = new Map<number, readonly [number, number] | null>();
 
-  /** `texts` has the bytes of each token at its rank. */
-  constructor(texts: readonly string[]) {
-    this.#texts = texts;
-    for (const [rank, text] of texts.entries()) this.#ranks.set(text, rank);
+  /** Adds the token of the next rank, by its bytes. */
+  add(text: string): void {
+    this.#ranks.set(text, this.#texts.push(text) - 1);
   }
 
   has(word: string): boolean {

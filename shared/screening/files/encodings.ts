@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { inTurns } from '#shared/kernel/turns.ts';
 import { BytePairs, NOTHING, type PartCount } from '../byte-pairs.ts';
 import { wordsOf } from '../words.ts';
 
@@ -23,6 +24,9 @@ const VOCABULARIES: Readonly<Record<string, string>> = {
   cl100k_base: 'cl100k_base',
 };
 
+/** Added between turns of other work, in about a millisecond. */
+const TOKENS_PER_TURN = 4_096;
+
 /** Special tokens have the ids after a vocabulary's texts: o200k_harmony has the most of them, 1,090. */
 const SPECIAL_IDS_MAX = 2_048;
 
@@ -44,18 +48,41 @@ export function vocabularyOf(family: string | undefined): { name: string; isOwn:
   return { name: VOCABULARIES[isOwn ? family : NEAREST_FAMILY]!, isOwn };
 }
 
-/** The encoding of a known family, loaded once per process. */
+/** The encoding of a known family, loaded once per process: at once, where it is needed within a turn. */
 export function loadEncoding(family: string): Encoding {
   const name = VOCABULARIES[family]!;
-  let encoding = loaded.get(name);
-  if (encoding === undefined) {
-    const ranks = (require(`gpt-tokenizer/bpeRanks/${name}`) as { default: Ranks }).default;
-    const splits = require('gpt-tokenizer/encodingParams/constants') as Splits;
-    const split =
-      name === 'cl100k_base' ? splits.CL100K_TOKEN_SPLIT_REGEX : splits.O200K_TOKEN_SPLIT_REGEX;
-    encoding = encodingFrom(ranks, inUnicode(split));
-    loaded.set(name, encoding);
+  const encoding = loaded.get(name);
+  if (encoding !== undefined) return encoding;
+  const loading = loadFrom(name);
+  for (;;) {
+    const { done, value } = loading.next();
+    if (done === true) return value;
   }
+}
+
+/** The same, loaded in turns: what a process does meanwhile waits for a part of it. */
+export function encodingOf(family: string): Encoding | Promise<Encoding> {
+  const name = VOCABULARIES[family]!;
+  return loaded.get(name) ?? inTurns(loadFrom(name));
+}
+
+function* loadFrom(name: string): Generator<void, Encoding, void> {
+  const ranks = (require(`gpt-tokenizer/bpeRanks/${name}`) as { default: Ranks }).default;
+  const splits = require('gpt-tokenizer/encodingParams/constants') as Splits;
+  const split =
+    name === 'cl100k_base' ? splits.CL100K_TOKEN_SPLIT_REGEX : splits.O200K_TOKEN_SPLIT_REGEX;
+  const pairs = new BytePairs();
+  for (const [rank, entry] of ranks.entries()) {
+    pairs.add(typeof entry === 'string' ? bytesOf(entry) : String.fromCharCode(...entry));
+    if (rank % TOKENS_PER_TURN === 0) yield;
+  }
+  const words = inUnicode(split);
+  // Another may have been loaded meanwhile.
+  const encoding: Encoding = loaded.get(name) ?? {
+    count: (texts) => countWith(pairs, words, texts),
+    decode: (tokens, charsMax) => textOf(tokens, charsMax, ranks),
+  };
+  loaded.set(name, encoding);
   return encoding;
 }
 
@@ -68,22 +95,10 @@ function inUnicode({ source, flags }: RegExp): RegExp {
   return new RegExp(text.replaceAll(String.raw`\S`, String.raw`\P{White_Space}`), flags);
 }
 
-/** Not by the library's own count: that merges words in quadratic time and in one go, and keeps them. */
-function encodingFrom(ranks: Ranks, split: RegExp): Encoding {
-  const pairs = new BytePairs(
-    ranks.map((entry) =>
-      typeof entry === 'string' ? bytesOf(entry) : String.fromCharCode(...entry),
-    ),
-  );
-  return {
-    count: (texts) => countWith(pairs, split, texts),
-    decode: (tokens, charsMax) => textOf(tokens, charsMax, ranks),
-  };
-}
-
 /** Less than a turn of other work is short. */
 const STEPS_PER_REPORT = 1_024;
 
+/** Not by the library's own count: that merges words in quadratic time and in one go, and keeps them. */
 function* countWith(
   pairs: BytePairs,
   split: RegExp,

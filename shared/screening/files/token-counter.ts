@@ -3,6 +3,7 @@ import { type Budget, fittingBudget, type Prompt } from '../prompt.ts';
 import type { DecodeTokens } from '../texts.ts';
 import {
   type Encoding,
+  encodingOf,
   isKnownFamily,
   loadEncoding,
   NEAREST_FAMILY,
@@ -45,7 +46,7 @@ export type TokenCounter = ReturnType<typeof createTokenCounter>;
 
 /**
  * Counts what models read and write, by the public vocabularies of OpenAI. Each is loaded when it is first needed, which
- * takes 0.1 s once and 25 MB: most processes never need one.
+ * takes 0.1 s once, in turns, and 25 MB: most processes never need one.
  * @param stepsMax work after which the rest of one request's texts is estimated
  */
 export function createTokenCounter(stepsMax = COUNTING_STEPS_MAX) {
@@ -97,16 +98,17 @@ function promptFits(
   if (bytes <= room) return true;
   if (bytes > room * TOKEN_BYTES_MAX) return false;
   if (!isKnownFamily(tokenizer) || budget.steps <= 0) return true;
-  return fitsByCount(prompt.texts, loadEncoding(tokenizer), room, budget);
+  return fitsByCount(prompt.texts, encodingOf(tokenizer), room, budget);
 }
 
 /** Reads until the room or the budget is used up, and no further than could ever fit. */
 async function fitsByCount(
   texts: readonly string[],
-  encoding: Encoding,
+  loading: Encoding | Promise<Encoding>,
   room: number,
   budget: Budget,
 ): Promise<boolean> {
+  const encoding = await loading;
   const given = budget.steps;
   let turnAt = STEPS_PER_TURN;
   for (const { lower, bytes, steps } of encoding.count(texts)) {
@@ -127,7 +129,7 @@ async function countTexts(
 ): Promise<TokenCount> {
   // A prompt of token ids alone needs no vocabulary.
   if (texts.length === 0) return NOTHING;
-  const encoding = loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY);
+  const encoding = await encodingOf(isKnownFamily(family) ? family : NEAREST_FAMILY);
   // A text that came in pieces is put together by the first look at its bytes.
   if (texts.reduce((sum, { length }) => sum + length, 0) >= SHORT_BYTES) await nextTurn();
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);

@@ -299,6 +299,25 @@ describe('promptFits', () => {
     );
   });
 
+  it('loads a vocabulary in turns, of which other work gets some forty', async () => {
+    vi.resetModules();
+    const { createTokenCounter: unloaded } =
+      await import('#shared/screening/files/token-counter.ts');
+    const counted = unloaded().countPrompts(
+      promptsOf('completions', { prompt: 'hello world' }),
+      'o200k_base',
+    );
+    let turns = 0;
+    let isDone = false;
+    void counted.then(() => (isDone = true));
+    while (!isDone) {
+      turns += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await counted).toMatchObject({ tokens: 2 });
+    expect(turns).toBeGreaterThan(40);
+  });
+
   it('stops reading a huge prompt as soon as it is too long, and gives other work its turns', async () => {
     const window = { contextWindow: 60_000, tokenizer: 'o200k_base' };
     // The vocabulary is read from its file first, in as many turns as that takes.
