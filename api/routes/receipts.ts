@@ -33,7 +33,9 @@ const Params = pathId('Id of the receipt', RECEIPT_ID);
 const Query = Type.Object({
   ...Listing.properties,
   after: Type.Optional(Type.String({ maxLength: 512 })),
-  model: Type.Optional(Type.String({ maxLength: 300 })),
+  model: Type.Optional(
+    Type.String({ maxLength: 300, description: 'Id of the model, or an alias that it has now' }),
+  ),
   region: Type.Optional(Type.String({ maxLength: 64 })),
   tier: Type.Optional(Type.Enum([...PLANS, 'degraded'])),
   key: Type.Optional(
@@ -232,6 +234,9 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
     async (request, reply) => {
       const { from, to, after, ...filters } = request.query;
       if (filters.key === SELF) filters.key = request.credential.keyId;
+      // Receipts have the model's own name.
+      if (filters.model !== undefined)
+        filters.model = options.index().byName.get(filters.model)?.model.id ?? filters.model;
       await refuseUnknown(options, request.credential, filters);
       const page = await ledger.listReceipts({
         orgId: request.credential.orgId,

@@ -6,6 +6,7 @@ import { post } from '#test/support/http.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { expectSigned, type Receipt } from '#test/support/receipts.ts';
 import type { Product } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 /** A name that programs have built in, and the model that the catalogue has for it. */
 const [ALIAS, MODEL] = ['sandbox-small', 'llama-3.1-8b'];
@@ -68,5 +69,26 @@ describe('a model that is asked for by an alias', () => {
     const again = await post(system, '/chat/completions', body, headers);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(await again.text()).toBe(await first.text());
+  });
+
+  it('leads to its receipts by either name, and by none that no model has', async () => {
+    const answer = await post(
+      system,
+      '/chat/completions',
+      JSON.stringify(chatBody({ model: ALIAS })),
+    );
+    const { receipt } = (await answer.json()) as { receipt: Receipt };
+    const headers = { authorization: `Bearer ${system.key}` };
+    const newestOf = async (name: string) => {
+      const listed = await fetch(`${system.baseUrl}/receipts?limit=1&model=${name}`, { headers });
+      const { data, error } = (await listed.json()) as {
+        data?: Receipt[];
+        error?: { code: string };
+      };
+      return error?.code ?? data?.[0]?.id;
+    };
+    await until(async () => (await newestOf(MODEL)) === receipt.id, 'the receipt is listed');
+    expect(await newestOf(ALIAS)).toBe(receipt.id);
+    expect(await newestOf('sandbox-smaller')).toBe('invalid_model');
   });
 });
