@@ -35,6 +35,9 @@ export async function up(options: { root?: URL } = {}): Promise<void> {
   }
 }
 
+/** How often is looked whether the shell of npm is there that `npx docket up` and `npm start` run in. */
+const LOOK_MS = 500;
+
 /**
  * Obeys signals; resolves with the first request to stop. SIGHUP means two things: that the terminal is gone, and everything
  * stops; or, from another sender, that the catalogue is to be read again.
@@ -61,6 +64,13 @@ function signalled(launcher: Launcher, output: Output): Promise<void> {
       if (terminals.every((fd) => isatty(fd))) launcher.reload();
       else stop('the terminal is closed');
     });
+    // npm passes signals on to its shell, which ends by them and tells nobody.
+    const shell = process.ppid;
+    if (readEnvironment()['npm_command'] !== undefined) {
+      setInterval(() => {
+        if (!told && process.ppid !== shell) stop('npm has ended');
+      }, LOOK_MS).unref();
+    }
     // The reader of our output is gone: nothing can be said any more, but everything is to be stopped.
     process.stdout.on('error', () => {
       if (!told) stop('the output is closed');

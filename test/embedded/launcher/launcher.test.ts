@@ -287,6 +287,17 @@ describe('signals to docket up', { timeout: 3 * START_MS }, () => {
     await expect(readFile(join(first, 'postgres/data/postmaster.pid'))).rejects.toThrow();
   });
 
+  it('stops when the shell is gone in which npm runs it', async () => {
+    const own = join(dataDir, 'of-npm');
+    const launcher = startLauncher(own, {}, { npm: true });
+    await launcher.said(/starting PostgreSQL/);
+    launcher.kill('SIGTERM');
+    // Its output is closed when the last has ended that writes to it.
+    expect(await launcher.exited).toBe(null);
+    expect(launcher.output()).toContain('npm has ended: stopping');
+    await expect(readFile(join(own, 'postgres/data/postmaster.pid'))).rejects.toThrow();
+  });
+
   it('kills what is left at the second signal', async () => {
     const launcher = startLauncher(dataDir);
     await launcher.said(/curl http/);

@@ -32,13 +32,15 @@ export interface StartOptions {
   realRoles?: boolean;
   /** Runs on a terminal of its own; `kill` is for that terminal then. */
   terminal?: boolean;
+  /** Runs in a shell, as npm runs it; `kill` is for that shell then. */
+  npm?: boolean;
 }
 
 /** Starts the launcher in a process of its own, with the fixture's roles and a real PostgreSQL and Redis. */
 export function startLauncher(
   dataDir: string,
   env: Record<string, string> = {},
-  { realRoles = false, terminal = false }: StartOptions = {},
+  { realRoles = false, terminal = false, npm = false }: StartOptions = {},
 ): StartedLauncher {
   const program = realRoles
     ? [join(import.meta.dirname, '../../../cli/docket.ts'), 'up']
@@ -46,7 +48,10 @@ export function startLauncher(
   // The fixture has no program in which roles share a process.
   const own = realRoles ? {} : { BACKGROUND_ROLES: 'none' };
   const command = [process.execPath, ...program];
-  const [file, ...args] = terminal ? ['script', '-qfec', command.join(' '), '/dev/null'] : command;
+  const line = command.join(' ');
+  const onTerminal = ['script', '-qfec', line, '/dev/null'];
+  const inShell = ['sh', '-c', `${line}; exit $?`];
+  const [file, ...args] = terminal ? onTerminal : npm ? inShell : command;
   const child: ChildProcess = spawn(file!, args, {
     // As it is shipped, where tests begin most processes with a preload.
     env: {
@@ -55,6 +60,7 @@ export function startLauncher(
       PORT: '0',
       DOCKET_DATA_DIR: dataDir,
       ...own,
+      ...(npm ? { npm_command: 'exec' } : {}),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
