@@ -64,7 +64,7 @@ function signalled(launcher: Launcher, output: Output): Promise<void> {
       if (terminals.every((fd) => isatty(fd))) launcher.reload();
       else stop('the terminal is closed');
     });
-    // npm passes signals on to its shell, which ends by them and tells nobody.
+    // npm passes signals on to its shell, which ends by them and passes none on.
     const shell = process.ppid;
     if (readEnvironment()['npm_command'] !== undefined) {
       setInterval(() => {
