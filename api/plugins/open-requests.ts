@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { cutOff, takeBeforeRouting } from './before-routing.ts';
@@ -8,22 +9,40 @@ const OPEN_MAX = 8;
 /**
  * Bounds the requests of one connection that are not answered, by closing it at the one too many: what was asked on it is
  * made in one turn of the event loop, and held until its answers are read, so without a bound a packet would be thousands
- * of requests.
+ * of requests. Each of them hears when their connection closes, whatever closed it.
  */
 export function boundOpenRequests(
   app: Pick<FastifyInstance, 'server'>,
   onRefused: (bound: 'requests') => void,
 ): void {
-  const openOf = new WeakMap<Socket, number>();
+  const openOn = new WeakMap<Socket, Set<ServerResponse>>();
   takeBeforeRouting(app, ({ socket }, response) => {
-    const open = openOf.get(socket) ?? 0;
-    if (open >= OPEN_MAX) {
+    let open = openOn.get(socket);
+    if (open === undefined) {
+      const all = new Set<ServerResponse>();
+      openOn.set(socket, all);
+      open = all;
+      // When node has told all that it tells.
+      socket.once('close', () => setImmediate(() => closeAll(all)));
+    }
+    if (open.size >= OPEN_MAX) {
       if (!socket.destroyed) onRefused('requests');
       cutOff(socket);
       return true;
     }
-    openOf.set(socket, open + 1);
-    response.once('close', () => openOf.set(socket, openOf.get(socket)! - 1));
+    open.add(response);
+    response.once('close', () => open.delete(response));
     return false;
   });
+}
+
+/**
+ * At a CONNECT, which is taken by none here, node destroys the connection and has forgotten by then whose answers wait behind
+ * others. What was counted for them would be counted for ever.
+ */
+function closeAll(open: ReadonlySet<ServerResponse>): void {
+  for (const response of open) {
+    response.destroyed = true;
+    response.emit('close');
+  }
 }

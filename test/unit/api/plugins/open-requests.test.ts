@@ -96,29 +96,36 @@ describe('requests that are sent ahead of the answers', () => {
   );
 });
 
-it(
-  'every request of a connection hears that it closes, also one whose answer waits for the one before it',
+it.each([
+  ['its client leaves', '', true],
+  ['a CONNECT comes, which no route takes', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', false],
+  ['what comes is no HTTP', 'NONSENSE\r\n\r\n', false],
+])(
+  'every request of a connection hears once that it closes, also one whose answer waits for the one before it: %s',
   { tags: ['limits.connections'] },
-  async () => {
+  async (_why, more, leaves) => {
     const app = Fastify();
     boundOpenRequests(app, () => {});
     const { promise: allClosed, resolve } = Promise.withResolvers<void>();
-    const open = new Set<string>();
+    const closed: string[] = [];
+    let asked = 0;
     let client: Socket;
     app.server.on('request', ({ url }, response) => {
-      open.add(url!);
-      response.once('close', () => {
-        open.delete(url!);
-        if (open.size === 0) resolve();
+      asked += 1;
+      response.on('close', () => {
+        closed.push(url!);
+        if (closed.length === 8) resolve();
       });
-      if (open.size === 3) client.destroy();
+      if (asked === 8 && leaves) client.destroy();
     });
     app.get('/*', () => new Promise(() => {}));
     await app.listen({ port: 0, host: '127.0.0.1' });
     atFileEnd(() => app.close());
     const { port } = app.server.address() as AddressInfo;
-    client = connect(port, '127.0.0.1', () => client.write(asking(3).join('')));
+    client = connect(port, '127.0.0.1', () => client.write(asking(8).join('') + more));
+    client.on('error', () => {}).resume();
 
     await expect(allClosed).resolves.toBeUndefined();
+    expect(closed.toSorted()).toEqual(asking(8).map((_, at) => `/${at}`));
   },
 );
