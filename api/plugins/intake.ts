@@ -90,6 +90,8 @@ export const intake: FastifyPluginCallback<IntakeOptions> = (
     // A route that reads no body holds nothing, and the few that revoke a key are not held up by what is on its way with it.
     if (request.is404 || request.credential === null || !hasBody(request)) return next();
     if (request.routeOptions.config.bucket === 'revocations') return next();
+    // A client that left while its key was looked up would be heard of no more.
+    if (reply.raw.destroyed) return next();
     const body = bodyOf(request);
     const fault = gate.refusal(request.credential, body.bytes);
     if (fault !== undefined) {

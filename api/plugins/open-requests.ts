@@ -9,7 +9,7 @@ const OPEN_MAX = 8;
 /**
  * Bounds the requests of one connection that are not answered, by closing it at the one too many: what was asked on it is
  * made in one turn of the event loop, and held until its answers are read, so without a bound a packet would be thousands
- * of requests. Each of them hears when their connection closes, whatever closed it.
+ * of requests. Each of them hears when their connection closes, at a CONNECT too.
  */
 export function boundOpenRequests(
   app: Pick<FastifyInstance, 'server'>,

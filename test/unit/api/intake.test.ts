@@ -99,6 +99,53 @@ it(
 );
 
 it(
+  'a client that left while its key was looked up has no place among bodies on their way',
+  { tags: ['limits.intake'] },
+  async () => {
+    const app = Fastify({ bodyLimit: MIB });
+    onTestFinished(() => app.close());
+    app.decorateRequest('credential', null as unknown as Credential);
+    const lookedUp = Promise.withResolvers<void>();
+    const [allAsk, allLeft] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let [asking, left] = [0, 0];
+    app.addHook('onRequest', async (request, { raw }) => {
+      request.credential = caller('a');
+      if (request.headers['x-key'] === 'known') return;
+      raw.once('close', () => {
+        left += 1;
+        if (left === 8) allLeft.resolve();
+      });
+      asking += 1;
+      if (asking === 8) allAsk.resolve();
+      await lookedUp.promise;
+    });
+    await app.register(intake, {
+      bodyBytesMax: MIB,
+      held: { give: (_caller, _exchange, answer) => answer(0) },
+    });
+    app.post('/', { schema: { rawBody: {} } }, () => 'taken');
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as AddressInfo;
+    const clients = Array.from({ length: 8 }, () => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${MIB}`;
+      socket.write(`${head}\r\n\r\n{`);
+      return socket;
+    });
+    await allAsk.promise;
+    for (const client of clients) client.destroy();
+    await allLeft.promise;
+    lookedUp.resolve();
+    const answer = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-key': 'known' },
+      body: '{}',
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, 'taken']);
+  },
+);
+
+it(
   'the request of a body that gives its place is told that it was too slow, and its connection is closed',
   { tags: ['limits.intake'] },
   async () => {
