@@ -8,8 +8,15 @@ const DURATIONS = JSON.parse(readFileSync(join(ROOT, 'test/durations.json'), 'ut
   Record<string, number>
 >;
 
+/** Processes that take on files, and as many of them as have the longest. */
+const PROCESSES = 4;
+const OF_LONGEST = PROCESSES / 2;
+/** What a file takes that is not listed. */
+const SHORT_S = 0.3;
+
 /**
- * Begins with the longest files of each group, so that none of them is alone at its end; then as Vitest would. The files of
+ * Has half of the processes begin with the longest files of each project, so that none of them is alone at its end, and the
+ * others with the shortest: long ones wait for processes that they start, and short ones take the cores meanwhile. The files of
  * a project stay together: a process takes on files of its own project alone. The project with the longest file is the first.
  */
 export class LongestFirst extends BaseSequencer {
@@ -17,11 +24,30 @@ export class LongestFirst extends BaseSequencer {
     // oxlint-disable-next-line unicorn/no-array-sort -- it is Vitest's, and returns another array
     const sorted = await super.sort(files);
     const groupOf = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
-    const secondsOf = ({ moduleId }: TestSpecification): number =>
-      DURATIONS[relative(ROOT, moduleId)] ?? 0;
     const longest = sorted.toSorted((a, b) => secondsOf(b) - secondsOf(a));
-    const projects = [...new Set(longest.map(({ project }) => project.name))];
-    const projectOf = ({ project }: TestSpecification): number => projects.indexOf(project.name);
-    return longest.toSorted((a, b) => groupOf(a) - groupOf(b) || projectOf(a) - projectOf(b));
+    const projects = [...Map.groupBy(longest, ({ project }) => project.name).values()];
+    return projects
+      .toSorted(([a], [b]) => groupOf(a!) - groupOf(b!))
+      .flatMap((ofProject) => fromBothEnds(ofProject));
   }
+}
+
+function secondsOf({ moduleId }: TestSpecification): number {
+  return DURATIONS[relative(ROOT, moduleId)] ?? SHORT_S;
+}
+
+/** The order in which files begin when each process takes the next from its end of the list; from one where a few are most of all. */
+function fromBothEnds(longest: readonly TestSpecification[]): TestSpecification[] {
+  const left = [...longest];
+  const ofEach = left.reduce((sum, file) => sum + secondsOf(file), 0) / PROCESSES;
+  if (secondsOf(left[0]!) > ofEach / 2) return left;
+  const freeAt = Array<number>(PROCESSES).fill(0);
+  const order: TestSpecification[] = [];
+  while (left.length > 0) {
+    const at = freeAt.indexOf(Math.min(...freeAt));
+    const next = at < OF_LONGEST ? left.shift()! : left.pop()!;
+    freeAt[at]! += secondsOf(next);
+    order.push(next);
+  }
+  return order;
 }
