@@ -67,6 +67,7 @@ interface Asked {
   tier?: string | null | undefined;
   n?: number | null | undefined;
   bestOf?: number | null | undefined;
+  prompts?: number;
   tools?: RouteRequest['tools'];
   /** The kinds of media in its messages. */
   media?: Medium[] | undefined;
@@ -165,6 +166,11 @@ export function goOn(
   return { asked: askedOf(body, media), body };
 }
 
+/** An array of token ids is one prompt. */
+function promptCount(prompt: unknown): number {
+  return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1;
+}
+
 function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): Asked {
   return {
     model: parsed.model,
@@ -172,6 +178,7 @@ function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): As
     tier: parsed.tier,
     n: 'n' in parsed ? parsed.n : null,
     bestOf: 'best_of' in parsed ? parsed.best_of : null,
+    prompts: 'prompt' in parsed ? promptCount(parsed.prompt) : 1,
     tools: toolsOf(route, parsed),
     media,
     embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,

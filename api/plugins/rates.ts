@@ -12,7 +12,7 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
 /**
  * Acts that leave something behind: an entry in the audit log, an e-mail, an export. A hundred services can be given new
- * keys at once; more come one a second. Revocations have as much for themselves: who has stolen a key must not be able to
+ * keys at once; more come one a second. Revocations have as much for themselves, each key its own: who has stolen one must not be able to
  * hold them up.
  */
 export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
@@ -163,9 +163,11 @@ export class Organisations {
   ): Promise<Refusal | undefined> {
     const { credential } = request;
     const rate = kind === 'reads' ? credential.limits : CHANGES;
-    const state = await this.#buckets.take(credential, kind, rate).catch(this.#unknown);
+    // By key: with a stolen one, which may revoke, no other is held up that would revoke it.
+    const bucket = kind === 'revocations' ? `${kind}:${credential.keyId}` : kind;
+    const state = await this.#buckets.take(credential, bucket, rate).catch(this.#unknown);
     // While Redis cannot be asked each process counts by itself: a flood that keeps it from answering passes no limit.
-    if (state === undefined) return refusal(this.#takeAlone(`${kind} ${credential.orgId}`, rate));
+    if (state === undefined) return refusal(this.#takeAlone(`${bucket} ${credential.orgId}`, rate));
     // Of inference its answer says other limits, when it is sent.
     const said = classOf(request) === 'inference' ? undefined : state;
     const refused = refusal(state.waitMs, said);

@@ -15,6 +15,14 @@ export const ACCOUNT_STATES = [
 ] as const;
 export type AccountState = (typeof ACCOUNT_STATES)[number];
 
+/** Before it is approved an organisation can be a stranger's, and writes to no address that is not a member's. */
+export const WRITING_STATES: ReadonlySet<AccountState> = new Set([
+  'approved',
+  'contracted',
+  'active',
+  'suspended',
+]);
+
 /** Someone to write to. */
 export interface Contact {
   name: string;

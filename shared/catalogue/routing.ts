@@ -34,6 +34,8 @@ export interface RouteRequest {
   n?: number | null | undefined;
   /** The number that is generated to give the best of them. */
   bestOf?: number | null | undefined;
+  /** For how many prompts each; for one when absent. */
+  prompts?: number | undefined;
   /** How many tools it brings, and in which field. */
   tools?: { field: 'tools' | 'functions'; count: number } | undefined;
   /** Of an embeddings request: how many embeddings it asks for, and with how many values each. */
@@ -202,8 +204,18 @@ function chooseTier(routes: ModelRoutes, wanted: string | null | undefined, plan
   return tier;
 }
 
-function checkChoices({ id, maxN }: Model, { n, bestOf }: RouteRequest): void {
-  if (Math.max(n ?? 1, bestOf ?? 1) <= maxN) return;
+/** As many texts as a request with the most prompts is for. */
+const GENERATIONS_MAX = 128;
+
+function checkChoices({ id, maxN }: Model, { n, bestOf, prompts = 1 }: RouteRequest): void {
+  const each = Math.max(n ?? 1, bestOf ?? 1);
+  if (each <= maxN) {
+    if (each * prompts <= GENERATIONS_MAX || each === 1) return;
+    throw invalidParam(
+      (n ?? 1) === each ? 'n' : 'best_of',
+      `${each} for each of ${prompts} prompts are ${each * prompts} texts, and one request is for ${GENERATIONS_MAX} at most.`,
+    );
+  }
   const choices = maxN === 1 ? '1 choice' : `${maxN} choices`;
   const param = (n ?? 1) > maxN ? 'n' : 'best_of';
   throw new Fault('invalid_n', { values: { model: id, choices }, param });

@@ -107,6 +107,7 @@ export function passkeyRoutes(
       );
     }
     await deps.passkeys.add(request.visit.person, form.text('name'), made, actorOf(request));
+    await (await deps.signIn()).doubtOthers(request.visit);
   });
   act('/account/passkeys/remove', 'no-passkey', async (request) => {
     const form = await confirmedForm(deps, request);

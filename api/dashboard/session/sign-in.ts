@@ -181,6 +181,9 @@ export function openSignIn(options: SignInOptions) {
       return { cookies: [sessionCookie.set(token)] };
     },
 
+    /** To be called when a person has something new to show: what their other sessions have shown does no longer. */
+    doubtOthers: (signedIn: SignedIn): Promise<void> => sessions.doubtOthers(signedIn),
+
     /** Notes that the person of this open session has just shown that it is they. */
     confirm: (sessionId: string, proof: Proof): Promise<void> =>
       sessions.confirm(sessionId, proof === 'password' ? proof : 'more than a password'),
@@ -222,8 +225,9 @@ export function openSignIn(options: SignInOptions) {
     async confirmSecondFactor(code: string, visitor: Visitor): Promise<Kept | null> {
       const signedIn = await session(visitor);
       if (signedIn === null) return null;
-      const isOn = await secondFactor.take(signedIn.person.id, code, 'begun');
-      return isOn ? renewed(signedIn) : null;
+      if (!(await secondFactor.take(signedIn.person.id, code, 'begun'))) return null;
+      await sessions.doubtOthers(signedIn);
+      return renewed(signedIn);
     },
 
     async endSecondFactor(password: string, visitor: Visitor): Promise<Kept | null> {

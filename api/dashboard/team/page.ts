@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import { WRITING_STATES } from '#shared/accounts/account.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { Invitation } from '#shared/persons/postgres/team.ts';
 import {
@@ -141,8 +142,17 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
   </section>`;
 }
 
+/** What stands in place of the form until then. */
+export const INVITES_LATER = 'People can be invited once the application is approved.';
+
 function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {
-  const { orgId, role: mine } = frame.membership!;
+  const { orgId, orgState, role: mine } = frame.membership!;
+  if (!WRITING_STATES.has(orgState)) {
+    return html`<section class="stack">
+      <h2>Invite someone</h2>
+      <p>${INVITES_LATER}</p>
+    </section>`;
+  }
   return html`<section class="stack">
     <h2>Invite someone</h2>
     <form class="form" method="post" action="/dashboard/${orgId}/team/invite">

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { WRITING_STATES } from '#shared/accounts/account.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { teamInvitationLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
@@ -16,7 +17,7 @@ import {
   sessionForm,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
-import { invitationsPage, teamPage, type TeamParts } from './page.ts';
+import { INVITES_LATER, invitationsPage, teamPage, type TeamParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -63,6 +64,9 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     });
   };
   act('/team/invite', 'invited', async (by, form) => {
+    if (!WRITING_STATES.has(by.orgState)) {
+      throw new PageError(409, 'Not approved yet', `Nothing was sent. ${INVITES_LATER}`);
+    }
     const email = form.text('email');
     const isTooMuch =
       (await deps.takeAttempt(`invitations by ${by.actor.id}`, INVITED_BY)) > 0 ||
@@ -102,8 +106,8 @@ export function invitationRoutes(app: FastifyInstance, deps: DashboardDeps): voi
 }
 
 function actOf(request: FastifyRequest) {
-  const { orgId, orgName, role } = request.membership;
-  return { orgId, orgName, actor: actorOf(request), by: role };
+  const { orgId, orgName, orgState, role } = request.membership;
+  return { orgId, orgName, orgState, actor: actorOf(request), by: role };
 }
 
 /** What is none gives the least. */

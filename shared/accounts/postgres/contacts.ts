@@ -2,18 +2,11 @@ import { hash } from 'node:crypto';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import type { Account, AccountState } from '../account.ts';
+import { type Account, WRITING_STATES } from '../account.ts';
 import { draftOfContactAsked } from '../letters.ts';
 import { queueLetter } from './mail.ts';
 import { memberAddresses } from './readers.ts';
 
-/** Before it is approved an organisation can be a stranger's, and writes to no address that is not a member's. */
-const ASKING_STATES: ReadonlySet<AccountState> = new Set([
-  'approved',
-  'contracted',
-  'active',
-  'suspended',
-]);
 const TOKEN_BYTES = 32;
 
 type OfContacts = Pick<Account, 'id' | 'billing' | 'technical'>;
@@ -51,7 +44,7 @@ export async function askContacts(
   surroundings: Surroundings,
   account: Account,
 ): Promise<void> {
-  if (!ASKING_STATES.has(account.state)) return;
+  if (!WRITING_STATES.has(account.state)) return;
   const addresses = addressesOf(account);
   const known = await queriesOn(client)
     .selectFrom('contact_address')

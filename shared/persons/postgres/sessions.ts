@@ -106,6 +106,16 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
         .execute();
     },
 
+    /** What the other sessions of a person have shown is no longer the strongest that there is: they are asked anew. */
+    async doubtOthers({ person, session }: SignedIn): Promise<void> {
+      await db
+        .updateTable('persons.session')
+        .set({ confirmed_at: null })
+        .where('person_id', '=', person.id)
+        .where('id', '<>', session.id)
+        .execute();
+    },
+
     async end(id: string): Promise<void> {
       await db.deleteFrom('persons.session').where('id', '=', id).execute();
     },

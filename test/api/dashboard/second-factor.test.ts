@@ -79,6 +79,29 @@ beforeEach(async () => {
 
 describe('a second factor', () => {
   it(
+    'asks other sessions of its person anew, which have shown less than there is then',
+    { tags: ['dashboard.second-factor', 'dashboard.step-up'] },
+    async () => {
+      const other = stranger();
+      await other.signIn(person);
+      const issue = () =>
+        other.send(`/dashboard/${org}/keys/new`, `/dashboard/${org}/keys`, {
+          name: 'a key',
+          expires: '',
+          scope: 'inference:read',
+        });
+      expect((await issue()).statusCode).toBe(303);
+      await setUp();
+      const asked = await issue();
+      expect([asked.statusCode, asked.payload.includes('Confirm that it is you')]).toEqual([
+        403,
+        true,
+      ]);
+      expect(await isIn(other)).toBe(true);
+    },
+  );
+
+  it(
     'is not begun by a session that ended while its password was compared',
     { tags: ['dashboard.second-factor', 'dashboard.session'] },
     async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type OrganisationRole, type Person } from '#shared/persons/roles.ts';
-import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { activeAccount, createRegistries, newAccount, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
   formTokenOf,
@@ -85,6 +85,32 @@ describe('the team', () => {
       ]);
       const again = await act(owner, 'invite', { email, role: 'owner' });
       expect([again.statusCode, (await rolesNow())[id]]).toEqual([400, 'admin']);
+    },
+  );
+
+  it(
+    'invites once its organisation is approved: until then it writes to members alone, and says so',
+    { tags: ['dashboard.team', 'dashboard.letters'] },
+    async () => {
+      ours = (await registries.accounts.create(newAccount(), OPERATOR)).id;
+      const stranger = await someone('owner');
+      const { payload } = await stranger.visitor.get(team());
+      expect([
+        payload.includes('once the application is approved'),
+        payload.includes('/invite'),
+      ]).toEqual([true, false]);
+      const form = formTokenOf((await stranger.visitor.get('/dashboard/account')).payload);
+      const email = 'elsewhere@person.example';
+      const refused = await stranger.visitor.post(`${team()}/invite`, {
+        form,
+        email,
+        role: 'member',
+      });
+      expect([refused.statusCode, refused.payload.includes('Nothing was sent')]).toEqual([
+        409,
+        true,
+      ]);
+      expect(await lettersTo(email)).toEqual([]);
     },
   );
 

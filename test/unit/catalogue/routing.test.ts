@@ -85,6 +85,22 @@ describe('the model', () => {
     },
   );
 
+  it(
+    'takes the choices of all its prompts together as the work of one request, up to 128 texts',
+    { tags: ['requests.n'] },
+    () => {
+      expect(resolve({ model: 'both', n: 2, prompts: 64 }).model.id).toBe('both');
+      expect(resolve({ model: 'both', n: 1, prompts: 128 }).model.id).toBe('both');
+      expect(faultOf({ model: 'both', n: 2, prompts: 65 })).toMatchObject({
+        code: 'invalid_n',
+        param: 'n',
+        message: '2 for each of 65 prompts are 130 texts, and one request is for 128 at most.',
+      });
+      const best = { model: 'both', n: 1, bestOf: 2, prompts: 128 };
+      expect(faultOf(best)).toMatchObject({ code: 'invalid_best_of', param: 'best_of' });
+    },
+  );
+
   it('takes as many tools as its catalogue entry says, and any number where that says nothing', () => {
     const tools = (count: number, field: 'tools' | 'functions' = 'tools') => ({
       model: 'eu-only',
