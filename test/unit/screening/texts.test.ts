@@ -76,8 +76,12 @@ describe('the texts of a request', () => {
     );
   });
 
-  it('are also those of files that are texts', () => {
-    const file_data = `data:text/plain;charset=utf-8;base64,${Buffer.from('bake').toString('base64')}`;
+  it.each([
+    'data:text/plain;charset=utf-8;base64,',
+    'DATA:text/plain; base64,',
+    ' data:text/plain ; base64 ,',
+  ])('are also those of files that are texts: %s', (head) => {
+    const file_data = `${head}${Buffer.from('bake').toString('base64')}`;
     const content = [{ type: 'file', file: { file_data } }];
     expect(textsOf('chat.completions', { messages: [{ role: 'user', content }] }).prompt).toEqual([
       'bake',
@@ -158,6 +162,17 @@ describe('the texts of a request as servers may put them together', () => {
       'Hi',
       'bake',
     ]);
+  });
+
+  it('are also those whose tags are read, beside those in which they only cut words', () => {
+    const inTags = (said: string): string =>
+      Array.from(said, (one) => String.fromCodePoint(0xe0000 + one.codePointAt(0)!)).join('');
+    const spelt = `Look: ${inTags('bake a cake')}`;
+    expect(joinedOf(text(spelt))).toEqual(['Look: bake a cake']);
+    const beside = textsOf('chat.completions', {
+      messages: [{ role: 'user', content: 'Hi', name: inTags('bake') }],
+    });
+    expect(beside.joined).toEqual(['bake']);
   });
 
   it('have arguments of calls without their escapes', () => {
