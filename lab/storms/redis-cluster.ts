@@ -145,11 +145,11 @@ export class RedisCluster {
       const served = states.every(([cluster]) => /cluster_state:ok/.test(cluster!));
       const masters = states.filter(([, role]) => /^role:master/m.test(role!)).length;
       const inStep = states.every(([, role]) => !/master_link_status:down/.test(role!));
-      // One that is back is for a while among those that others think lost.
-      const isMissed = (all: string): boolean =>
-        all.split('\n').filter((line) => /\bfail\b/.test(line)).length > NODES - nodes.length;
-      const isMissing = states.some(([, , all]) => isMissed(all!));
-      if (served && masters === MASTERS && inStep && !isMissing) return;
+      // One that is back is for a while among those that others think lost, or take for the master that it was.
+      const knows = (all: string): boolean =>
+        countOf(all, 'master') === MASTERS && countOf(all, 'slave') === nodes.length - MASTERS;
+      const known = states.every(([, , all]) => knows(all!));
+      if (served && masters === MASTERS && inStep && known) return;
       if (Date.now() > end) throw new Error('the nodes of the cluster do not agree');
       await delay(LOOK_MS);
     }
@@ -164,6 +164,12 @@ export class RedisCluster {
     );
     return stdout;
   }
+}
+
+/** Nodes in this role that a node knows and does not think lost. */
+function countOf(all: string, role: 'master' | 'slave'): number {
+  const flags = all.split('\n').map((line) => line.split(' ')[2] ?? '');
+  return flags.filter((some) => some.includes(role) && !/\bfail\b/.test(some)).length;
 }
 
 function settingsOf(port: number, busPort: number): string[] {
