@@ -1,6 +1,6 @@
-import { createServer, request as ask, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { LocalServer } from '#test/support/local-server.ts';
 
 /** A request as its program sent it, but for what is long or of one run. */
 export interface Recorded {
@@ -22,35 +22,28 @@ const OF_ONE_RUN: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Stands before the product and passes everything on, noting what programs ask. */
-export class Recorder {
-  readonly #server: Server;
+export class Recorder extends LocalServer {
+  readonly #target: string;
   #recorded: Recorded[] = [];
 
   /** @param target the origin of the product */
   constructor(target: string) {
-    this.#server = createServer((from, to) => {
-      const chunks: Buffer[] = [];
-      from.on('data', (chunk: Buffer) => chunks.push(chunk));
-      from.on('end', () => this.#note(from, Buffer.concat(chunks).toString()));
-      const on = ask(new URL(from.url!, target), { method: from.method, headers: from.headers });
-      on.on('response', (answer) => {
-        to.writeHead(answer.statusCode!, answer.rawHeaders);
-        answer.pipe(to);
-      });
-      on.on('error', () => to.destroy());
-      from.pipe(on);
+    super();
+    this.#target = target;
+  }
+
+  protected override serve(from: IncomingMessage, to: ServerResponse): void {
+    const chunks: Buffer[] = [];
+    from.on('data', (chunk: Buffer) => chunks.push(chunk));
+    from.on('end', () => this.#note(from, Buffer.concat(chunks).toString()));
+    const { method, headers } = from;
+    const on = ask(new URL(from.url!, this.#target), { method, headers });
+    on.on('response', (answer) => {
+      to.writeHead(answer.statusCode!, answer.rawHeaders);
+      answer.pipe(to);
     });
-  }
-
-  /** Listens; resolves with its origin. */
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
+    on.on('error', () => to.destroy());
+    from.pipe(on);
   }
 
   /** What was asked since it was last asked for, without what was asked before in the same words. */

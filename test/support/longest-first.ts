@@ -8,9 +8,6 @@ const DURATIONS = JSON.parse(readFileSync(join(ROOT, 'test/durations.json'), 'ut
   Record<string, number>
 >;
 
-/** Processes that take on files, and as many of them as have the longest. */
-const PROCESSES = 4;
-const OF_LONGEST = PROCESSES / 2;
 /** What a file takes that is not listed. */
 const SHORT_S = 0.3;
 
@@ -39,13 +36,14 @@ function secondsOf({ moduleId }: TestSpecification): number {
 /** The order in which files begin when each process takes the next from its end of the list; from one where a few are most of all. */
 function fromBothEnds(longest: readonly TestSpecification[]): TestSpecification[] {
   const left = [...longest];
-  const ofEach = left.reduce((sum, file) => sum + secondsOf(file), 0) / PROCESSES;
+  const processes = longest[0]!.project.config.maxWorkers;
+  const ofEach = left.reduce((sum, file) => sum + secondsOf(file), 0) / processes;
   if (secondsOf(left[0]!) > ofEach / 2) return left;
-  const freeAt = Array<number>(PROCESSES).fill(0);
+  const freeAt = Array<number>(processes).fill(0);
   const order: TestSpecification[] = [];
   while (left.length > 0) {
     const at = freeAt.indexOf(Math.min(...freeAt));
-    const next = at < OF_LONGEST ? left.shift()! : left.pop()!;
+    const next = at < processes / 2 ? left.shift()! : left.pop()!;
     freeAt[at]! += secondsOf(next);
     order.push(next);
   }

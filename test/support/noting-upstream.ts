@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LocalServer } from './local-server.ts';
 
 /** What an upstream was asked. */
 export interface NotedRequest {
@@ -9,22 +9,19 @@ export interface NotedRequest {
 }
 
 /** A model server that notes what it is asked, and who leaves before the answer is whole. */
-export abstract class NotingUpstream {
+export abstract class NotingUpstream extends LocalServer {
   readonly requests: NotedRequest[] = [];
   /** Calls whose caller closed the connection before the answer was whole. */
   aborted = 0;
   /** What it answers to who asks for its models. */
   list = { status: 200, text: '{"data":[]}' };
-  readonly #server: Server;
 
-  constructor() {
-    this.#server = createServer((request, response) => {
-      void read(request).then((body) => {
-        this.requests.push({ path: request.url ?? '', headers: request.headers, body });
-        if (request.method === 'GET') return this.#listTo(response);
-        response.on('close', () => (this.aborted += response.writableFinished ? 0 : 1));
-        return this.answerTo(body, response);
-      });
+  protected override serve(request: IncomingMessage, response: ServerResponse): void {
+    void read(request).then((body) => {
+      this.requests.push({ path: request.url ?? '', headers: request.headers, body });
+      if (request.method === 'GET') return this.#listTo(response);
+      response.on('close', () => (this.aborted += response.writableFinished ? 0 : 1));
+      return this.answerTo(body, response);
     });
   }
 
@@ -36,17 +33,6 @@ export abstract class NotingUpstream {
 
   /** Writes the answer to a POST. */
   protected abstract answerTo(body: NotedRequest['body'], response: ServerResponse): void;
-
-  /** Returns the origin. */
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
 
   get last(): NotedRequest {
     return this.requests.at(-1)!;

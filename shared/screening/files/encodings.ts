@@ -33,6 +33,8 @@ const SPECIAL_IDS_MAX = 2_048;
 // A vocabulary takes 25 MB and 0.1 s, and most processes never need one: not an import, which would load it at the start.
 const require = createRequire(import.meta.url);
 const loaded = new Map<string, Encoding>();
+/** Those that are being loaded in turns: many may ask for one at once, when a connection with many streams breaks. */
+const loading = new Map<string, Promise<Encoding>>();
 
 /** True when the family's tokens are counted exactly. */
 export function isKnownFamily(family: string | undefined): family is string {
@@ -53,9 +55,9 @@ export function loadEncoding(family: string): Encoding {
   const name = VOCABULARIES[family]!;
   const encoding = loaded.get(name);
   if (encoding !== undefined) return encoding;
-  const loading = loadFrom(name);
+  const parts = loadFrom(name);
   for (;;) {
-    const { done, value } = loading.next();
+    const { done, value } = parts.next();
     if (done === true) return value;
   }
 }
@@ -63,7 +65,14 @@ export function loadEncoding(family: string): Encoding {
 /** The same, loaded in turns: what a process does meanwhile waits for a part of it. */
 export function encodingOf(family: string): Encoding | Promise<Encoding> {
   const name = VOCABULARIES[family]!;
-  return loaded.get(name) ?? inTurns(loadFrom(name));
+  const encoding = loaded.get(name);
+  if (encoding !== undefined) return encoding;
+  let coming = loading.get(name);
+  if (coming === undefined) {
+    coming = inTurns(loadFrom(name)).finally(() => loading.delete(name));
+    loading.set(name, coming);
+  }
+  return coming;
 }
 
 function* loadFrom(name: string): Generator<void, Encoding, void> {
@@ -77,7 +86,7 @@ function* loadFrom(name: string): Generator<void, Encoding, void> {
     if (rank % TOKENS_PER_TURN === 0) yield;
   }
   const words = inUnicode(split);
-  // Another may have been loaded meanwhile.
+  // It may have been loaded at once meanwhile.
   const encoding: Encoding = loaded.get(name) ?? {
     count: (texts) => countWith(pairs, words, texts),
     decode: (tokens, charsMax) => textOf(tokens, charsMax, ranks),

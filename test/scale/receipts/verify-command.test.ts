@@ -26,6 +26,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { runs } from '#test/support/depth.ts';
 import { signedReceipt } from '#test/support/signed-receipt.ts';
 import { INPUTS, issuer, newIssuer, SIGNED_AT } from '#test/unit/receipts/samples.ts';
+import { turnsDuring } from '#test/support/turns-during.ts';
 
 const { signer, did } = newIssuer();
 const TRUST = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
@@ -592,15 +593,10 @@ describe('the answer and the request beside a receipt', () => {
       list: Array.from({ length: 20_000 }, (_, i) => i),
     });
     const told: number[] = [];
-    let turns = 0;
-    const whole = new AbortController();
-    const others = (async () => {
-      for (; !whole.signal.aborted; turns += 1) await new Promise((go) => setImmediate(go));
-    })();
     const onProgress = (done: number, total: number): void => void told.push(done / total);
-    await verifyReceipt(digests(sent), { trust: TRUST, answer, onProgress });
-    whole.abort();
-    await others;
+    const { turns } = await turnsDuring(() =>
+      verifyReceipt(digests(sent), { trust: TRUST, answer, onProgress }),
+    );
     // By slices of 65,536 characters, as it is and then in all spellings at once.
     const slices = Math.floor(answer.length / 65_536);
     expect(turns).toBeGreaterThanOrEqual(2 * (slices - 1));

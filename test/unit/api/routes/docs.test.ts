@@ -4,6 +4,7 @@ import { describeApi } from '#api/docs/document.ts';
 import { collectOperations } from '#api/docs/operation.ts';
 import { docsPage } from '#api/docs/page/page.ts';
 import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
+import { turnsDuring } from '#test/support/turns-during.ts';
 
 const DESCRIPTION = {
   publicUrl: 'https://gateway.example',
@@ -46,17 +47,8 @@ it('documentation is made in turns, between which other requests are answered', 
   }
   await app.ready();
   expect(operations).toHaveLength(20);
-  let turns = 0;
-  let next: NodeJS.Immediate;
-  const count = (): void => {
-    turns += 1;
-    next = setImmediate(count);
-  };
-  next = setImmediate(count);
-  const document = await describeApi(operations, DESCRIPTION);
-  expect(turns).toBeGreaterThanOrEqual(operations.length);
-  turns = 0;
-  await docsPage(document, false);
-  clearImmediate(next);
-  expect(turns).toBeGreaterThanOrEqual(operations.length);
+  const described = await turnsDuring(() => describeApi(operations, DESCRIPTION));
+  expect(described.turns).toBeGreaterThanOrEqual(operations.length);
+  const drawn = await turnsDuring(() => docsPage(described.result, false));
+  expect(drawn.turns).toBeGreaterThanOrEqual(operations.length);
 });

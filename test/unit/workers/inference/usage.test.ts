@@ -4,6 +4,7 @@ import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { type Asked, asked as askedOf } from '#workers/inference/bodies.ts';
 import { dependsOnEndpoint, readUsage, toldUsage, usageCounter } from '#workers/inference/usage.ts';
+import { turnsDuring } from '#test/support/turns-during.ts';
 
 const counter = createTokenCounter();
 const tokensOf = async (text: string, family: string): Promise<number> =>
@@ -108,15 +109,9 @@ describe('tokens that the worker counts itself', () => {
     await bounded(MODEL, chat({ messages: [{ role: 'user', content: 'warm' }] }), ['warm']);
     // Of this text a kibibyte takes a millisecond: all of it would take a quarter of a minute.
     const prompt = Array.from({ length: 128 }, (_, i) => `${i} ${'жщ'.repeat(60_000)}`);
-    let turns = 0;
-    let pending = true;
-    const other = (): void => {
-      turns += 1;
-      if (pending) setImmediate(other);
-    };
-    setImmediate(other);
-    const usage = await bounded(MODEL, completion(prompt), []);
-    pending = false;
+    const { result: usage, turns } = await turnsDuring(() =>
+      bounded(MODEL, completion(prompt), []),
+    );
     expect(usage.inputTokens!).toBeGreaterThan(128 * 10_000);
     // A turn each KiB or so; all of it would be 15,000.
     expect(turns).toBeGreaterThan(20);
