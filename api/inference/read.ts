@@ -167,7 +167,7 @@ export function goOn(
 }
 
 /** An array of token ids is one prompt. */
-function promptCount(prompt: unknown): number {
+function promptCount({ prompt }: Pick<CompletionRequest, 'prompt'>): number {
   return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1;
 }
 
@@ -178,7 +178,7 @@ function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): As
     tier: parsed.tier,
     n: 'n' in parsed ? parsed.n : null,
     bestOf: 'best_of' in parsed ? parsed.best_of : null,
-    prompts: 'prompt' in parsed ? promptCount(parsed.prompt) : 1,
+    prompts: route === 'completions' ? promptCount(parsed as CompletionRequest) : 1,
     tools: toolsOf(route, parsed),
     media,
     embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,

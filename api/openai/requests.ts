@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { TEXTS_MAX } from '#shared/kernel/inference.ts';
 import {
   CHOICES_MAX,
   maybe,
@@ -12,8 +13,6 @@ import { Messages } from './messages.ts';
 
 /** OpenAI takes at most 2,048 inputs in one embeddings request. */
 const EMBEDDING_INPUTS_MAX = 2048;
-/** Each prompt of a batch is a generation of its own; OpenAI's batches stop far below this. */
-const PROMPTS_MAX = 128;
 /** One array of token ids: as long as the longest context window on offer (1 M). */
 const TOKENS_MAX = 1_048_576;
 /** Token ids are 32-bit in every tokenizer. */
@@ -37,14 +36,14 @@ const Prompt = Type.Union(
     Type.String(),
     Type.Array(Type.String(), {
       minItems: 1,
-      maxItems: PROMPTS_MAX,
-      'x-expected': `an array of 1 to ${PROMPTS_MAX} strings`,
+      maxItems: TEXTS_MAX,
+      'x-expected': `an array of 1 to ${TEXTS_MAX} strings`,
     }),
     Tokens,
     Type.Array(Tokens, {
       minItems: 1,
-      maxItems: PROMPTS_MAX,
-      'x-expected': `an array of 1 to ${PROMPTS_MAX} token arrays`,
+      maxItems: TEXTS_MAX,
+      'x-expected': `an array of 1 to ${TEXTS_MAX} token arrays`,
     }),
   ],
   {

@@ -76,8 +76,8 @@ export function refuseBeforeRouting(
     const refuseOverrun = (): boolean =>
       owner !== undefined && held.isOverrun(owner) && give(caller, tooManySince);
     if (refuseOverrun()) return true;
-    const ofNetwork = { network: isProxy(address, 0) ? undefined : network };
-    const bound = requests.take(response, owner ?? ofNetwork);
+    const asker = owner ?? { network: isProxy(address, 0) ? undefined : network };
+    const bound = requests.take(response, asker);
     if (bound !== undefined) return give(caller, bound === 'all' ? noRoomSince : tooManySince);
     const route = (): void => {
       if (owner !== undefined) held.routes(request, owner);

@@ -12,8 +12,8 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
 /**
  * Acts that leave something behind: an entry in the audit log, an e-mail, an export. A hundred services can be given new
- * keys at once; more come one a second. Revocations have as much for themselves, each key its own: who has stolen one must not be able to
- * hold them up.
+ * keys at once; more come one a second. Revocations have as much for themselves, by the key that revokes: who has stolen
+ * one must not be able to hold up those of the others.
  */
 export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** Callers that wait because of what was refused to them: far more than send such things within a minute. */
@@ -163,7 +163,6 @@ export class Organisations {
   ): Promise<Refusal | undefined> {
     const { credential } = request;
     const rate = kind === 'reads' ? credential.limits : CHANGES;
-    // By key: with a stolen one, which may revoke, no other is held up that would revoke it.
     const bucket = kind === 'revocations' ? `${kind}:${credential.keyId}` : kind;
     const state = await this.#buckets.take(credential, bucket, rate).catch(this.#unknown);
     // While Redis cannot be asked each process counts by itself: a flood that keeps it from answering passes no limit.

@@ -19,8 +19,8 @@ Settings come from the environment; these matter here:
   PROVIDERS         whose models are offered when the environment has their key (OPENAI_API_KEY and others), or none
   REPLICAS          several of a role, as in api=2,inference=2
 
-SIGHUP has every process read the catalogue again; a bad one is refused, and the old one stays in use. Ctrl-C, SIGTERM,
-a terminal that closes and the end of the npm or npx that began it stop everything, in order.`,
+SIGHUP has every process read the catalogue again; a bad one is refused, and the old one stays in use. Ctrl-C, SIGTERM
+(sent to it, or to the npm or npx that began it) and a terminal that closes stop everything, in order.`,
     )
     .action(async () => {
       // Loaded when it runs: the other commands need no database servers.

@@ -1,3 +1,4 @@
+import { TEXTS_MAX } from '#shared/kernel/inference.ts';
 import type { Model, ModelKind, Region, RegionStatus } from './catalogue.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { type Plan, PLANS, planCovers } from '#shared/kernel/plan.ts';
@@ -204,21 +205,17 @@ function chooseTier(routes: ModelRoutes, wanted: string | null | undefined, plan
   return tier;
 }
 
-/** As many texts as a request with the most prompts is for. */
-const GENERATIONS_MAX = 128;
-
 function checkChoices({ id, maxN }: Model, { n, bestOf, prompts = 1 }: RouteRequest): void {
   const each = Math.max(n ?? 1, bestOf ?? 1);
-  if (each <= maxN) {
-    if (each * prompts <= GENERATIONS_MAX || each === 1) return;
-    throw invalidParam(
-      (n ?? 1) === each ? 'n' : 'best_of',
-      `${each} for each of ${prompts} prompts are ${each * prompts} texts, and one request is for ${GENERATIONS_MAX} at most.`,
-    );
+  const param = each === (n ?? 1) ? 'n' : 'best_of';
+  if (each > maxN) {
+    const choices = maxN === 1 ? '1 choice' : `${maxN} choices`;
+    throw new Fault('invalid_n', { values: { model: id, choices }, param });
   }
-  const choices = maxN === 1 ? '1 choice' : `${maxN} choices`;
-  const param = (n ?? 1) > maxN ? 'n' : 'best_of';
-  throw new Fault('invalid_n', { values: { model: id, choices }, param });
+  const texts = each * prompts;
+  if (texts <= TEXTS_MAX) return;
+  const message = `${each} for each of ${prompts} prompts are ${texts} texts, and one request is for ${TEXTS_MAX} at most.`;
+  throw new Fault('invalid_n', { message, param });
 }
 
 function checkTools({ id, maxTools = Infinity }: Model, tools: RouteRequest['tools']): void {

@@ -408,7 +408,7 @@ const PATTERNED = {
     param: 'previous_response_id',
   }),
   invalid_n: invalid({
-    when: 'More choices than the model gives.',
+    when: 'More choices than the model gives, or more than 128 texts for all prompts together.',
     advice: 'Ask for fewer choices, or send the request several times.',
     message: 'The model {model} gives at most {choices} per request.',
     sample: { model: 'mixtral-8x7b', choices: '1 choice' },

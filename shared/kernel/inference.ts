@@ -18,6 +18,9 @@ export function dialectOf(route: Route): Dialect {
   return route === 'messages' ? 'chat.completions' : route;
 }
 
+/** As many texts as one request has generated at most, of all its prompts. OpenAI's batches stop far below this. */
+export const TEXTS_MAX = 128;
+
 /** The parameter of a request that holds what the model reads. */
 export const PROMPT_PARAMS: Readonly<Record<Route, string>> = {
   'chat.completions': 'messages',

@@ -408,10 +408,9 @@ class Reading {
 
   texts(): Texts {
     const read = this.#inEachWay();
-    const tagged = [...read.prompt, ...read.beside].filter((text) => TAGS.test(text));
-    return tagged.length === 0
-      ? read
-      : { ...read, joined: [...read.joined, ...tagged.map(withTagsRead)] };
+    for (const texts of [read.prompt, read.beside])
+      for (const text of texts) if (text.search(TAGS) !== -1) read.joined.push(withTagsRead(text));
+    return read;
   }
 
   #inEachWay(): Texts {
@@ -447,12 +446,10 @@ class Reading {
 }
 
 /** Tags of the characters of ASCII, which are not drawn: what they spell some models read, and where they cut a word others do not. */
-const TAGS = /[\u{e0020}-\u{e007e}]/u;
+const TAGS = /[\u{e0020}-\u{e007e}]/gu;
 
 function withTagsRead(text: string): string {
-  return text.replaceAll(new RegExp(TAGS, 'gu'), (tag) =>
-    String.fromCodePoint(tag.codePointAt(0)! - 0xe0000),
-  );
+  return text.replaceAll(TAGS, (tag) => String.fromCodePoint(tag.codePointAt(0)! - 0xe0000));
 }
 
 function subsetsOf<T>(all: Iterable<T>): T[][] {

@@ -93,7 +93,7 @@ function kindOf(scope: string, method: string, { operationId, tags }: Listed['op
 
 describe('every route', () => {
   it(
-    'every route of the description but the look at health is under a limit: inference at admission, reads, changes and revocations of an organisation at what it has negotiated, the rest by address',
+    'every route of the description but the look at health is under a limit: inference at admission, reads and changes of an organisation and revocations of a key at what is negotiated, the rest by address',
     { tags: ['limits.every-route', 'limits.headers'] },
     async () => {
       const { payload } = await full.inject({ method: 'GET', url: '/openapi.json' });

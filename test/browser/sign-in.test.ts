@@ -64,6 +64,15 @@ async function signInByPasskey(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Use a passkey' }).click();
 }
 
+/** Of each session, in order, whether its person has shown who they are. */
+const confirmedOf = async (personId: string): Promise<boolean[]> => {
+  const { rows } = await database.pool.query<{ confirmed: boolean }>(
+    'select confirmed_at is not null as confirmed from persons.session where person_id = $1 order by created_at',
+    [personId],
+  );
+  return rows.map(({ confirmed }) => confirmed);
+};
+
 const actionsOf = async (personId: string): Promise<string[]> => {
   const { rows } = await database.pool.query<{ action: string }>(
     "select action from audit_log where org_id = 'service' and subject = $1 order by sequence",
@@ -78,8 +87,12 @@ it(
   async () => {
     const owner = await newOwner();
     const { page, device, authenticator } = await newDevice();
+    await signInWith((await newDevice()).page, owner);
     await signInWith(page, owner);
+    expect(await confirmedOf(owner.id)).toEqual([true, true]);
     await addPasskey(page, 'Laptop <b>');
+    // The other session has shown less than there is to show now.
+    expect(await confirmedOf(owner.id)).toEqual([false, true]);
     expect(await page.getByRole('rowheader', { name: 'Laptop <b>' }).count()).toBe(1);
     expect(await problemsOf(page, ['/dashboard/account'])).toEqual([]);
     await page.goto('/dashboard/account');

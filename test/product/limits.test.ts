@@ -352,6 +352,28 @@ describe('the limits of an organisation, over the three inference routes', () =>
   );
 });
 
+it(
+  'the texts of all prompts of a request are bounded together, and an array of token ids is one prompt',
+  { tags: ['requests.n'] },
+  async () => {
+    const org = await newOrganisation(system, {});
+    const key = await org.newKey();
+    const ask = (path: '/completions' | '/chat/completions', rest: object) =>
+      post(system, path, { ...BODIES[path], max_tokens: 1, ...rest }, { key });
+    const prompts = Array.from({ length: 65 }, (_, at) => `Harbour ${at}`);
+    const refused = await ask('/completions', { prompt: prompts, n: 2 });
+    const { error } = (await refused.json()) as { error: object };
+    expect([refused.status, error]).toMatchObject([400, { code: 'invalid_n', param: 'n' }]);
+    const taken = await ask('/completions', { prompt: prompts.slice(1), n: 2 });
+    const { choices } = (await taken.json()) as { choices: unknown[] };
+    expect([taken.status, choices.length]).toEqual([200, 128]);
+    const ids = prompts.map((_, at) => at + 1_000);
+    expect((await ask('/completions', { prompt: ids, n: 2 })).status).toBe(200);
+    // Of a chat it is a member like any other that passes through.
+    expect((await ask('/chat/completions', { prompt: prompts, n: 2 })).status).toBe(200);
+  },
+);
+
 describe('a refusal', () => {
   it(
     'a refusal leaves no count, lease or key in Redis',

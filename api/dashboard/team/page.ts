@@ -142,7 +142,7 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
   </section>`;
 }
 
-/** What stands in place of the form until then. */
+/** Said in place of the form, and of one that comes all the same. */
 export const INVITES_LATER = 'People can be invited once the application is approved.';
 
 function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {

@@ -97,7 +97,7 @@ describe('the model', () => {
         message: '2 for each of 65 prompts are 130 texts, and one request is for 128 at most.',
       });
       const best = { model: 'both', n: 1, bestOf: 2, prompts: 128 };
-      expect(faultOf(best)).toMatchObject({ code: 'invalid_best_of', param: 'best_of' });
+      expect(faultOf(best)).toMatchObject({ code: 'invalid_n', param: 'best_of' });
     },
   );
 
