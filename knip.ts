@@ -22,6 +22,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'test/embedded/launcher/fixture/*.ts',
     'lab/bench/*.ts',
     'lab/bench/gateway/*.ts',
+    'lab/bench/hostile/endless-upstream.ts',
     'lab/bench/hostile/static-server.ts',
     'lab/bench/hostile/upstream.ts',
     'test/**/*-process.ts',

@@ -1,5 +1,7 @@
 /** A chat takes some 0.2 ms until it waits for a store. */
 const BEGUN_OF_ONE = 8;
+/** Of all callers: some milliseconds, after which the event loop looks what else has come. */
+const BEGUN_OF_ALL = 16;
 
 interface Turn {
   begun: number;
@@ -7,11 +9,13 @@ interface Turn {
 }
 
 /**
- * Has each caller begin so many requests in one turn of the event loop, in the order in which they came; what it asked beyond
- * that waits for the next, and what others ask is begun in between.
+ * Has each caller begin so many requests in one turn of the event loop, in the order in which they came, and all callers so
+ * many; what is asked beyond that waits for the next, in which callers begin one after the other.
  */
 export class Turns {
+  /** In the order in which they are next. */
   readonly #ofCallers = new Map<string, Turn>();
+  #begun = 0;
   #isPlanned = false;
 
   /** Says that a request may begin now, or has it begun in a later turn. */
@@ -22,8 +26,9 @@ export class Turns {
       this.#ofCallers.set(caller, turn);
       this.#plan();
     }
-    if (turn.begun < BEGUN_OF_ONE) {
+    if (turn.begun < BEGUN_OF_ONE && turn.waiting.length === 0 && this.#begun < BEGUN_OF_ALL) {
       turn.begun += 1;
+      this.#begun += 1;
       return true;
     }
     turn.waiting.push(begin);
@@ -40,11 +45,21 @@ export class Turns {
   }
 
   #next(): void {
+    this.#begun = 0;
     for (const [caller, turn] of this.#ofCallers) {
-      const begun = turn.waiting.splice(0, BEGUN_OF_ONE);
-      turn.begun = begun.length;
-      if (begun.length === 0) this.#ofCallers.delete(caller);
-      for (const begin of begun) begin();
+      turn.begun = 0;
+      if (turn.waiting.length === 0) this.#ofCallers.delete(caller);
+    }
+    // One that begins a request goes to the end, so that each has one before any has two.
+    for (const [caller, turn] of this.#ofCallers) {
+      if (this.#begun >= BEGUN_OF_ALL) break;
+      const begin = turn.begun < BEGUN_OF_ONE ? turn.waiting.shift() : undefined;
+      if (begin === undefined) continue;
+      this.#ofCallers.delete(caller);
+      this.#ofCallers.set(caller, turn);
+      turn.begun += 1;
+      this.#begun += 1;
+      begin();
     }
     if (this.#ofCallers.size > 0) this.#plan();
   }

@@ -1,6 +1,6 @@
 import { KeptByStreams } from './kept-by-streams.ts';
 import { OnTheWay, type SharedByStreams } from './stream-pace.ts';
-import { StreamTurns } from './stream-turns.ts';
+import { type Clock, StreamTurns } from './stream-turns.ts';
 
 /** What was generated is kept for counting: thirty million tokens, of all streams of a worker. */
 const TEXT_CHARS_MAX = 128 * 1024 * 1024;
@@ -14,10 +14,10 @@ export interface StreamBounds extends SharedByStreams {
 }
 
 /** `whenRoom` resolves when what streams have read may be followed by more. */
-export function openStreamBounds(whenRoom: () => Promise<void>): StreamBounds {
+export function openStreamBounds(whenRoom: () => Promise<void>, clock?: Clock): StreamBounds {
   return {
     onTheWay: new OnTheWay(),
-    turns: new StreamTurns(whenRoom),
+    turns: new StreamTurns(whenRoom, clock),
     texts: new KeptByStreams(TEXT_CHARS_MAX),
     frames: new KeptByStreams(FRAME_CHARS_MAX),
   };

@@ -1,4 +1,4 @@
-import type { StreamTurns } from './stream-turns.ts';
+import { EVENT_CHARS, type StreamTurns } from './stream-turns.ts';
 
 /**
  * So many characters of a stream may be on their way to its client before its upstream is read no further: enough for
@@ -22,8 +22,10 @@ export const SHARE_CHARS = 4_096;
 
 /** What the reader of an upstream's stream asks before it reads on. */
 export interface Pace {
-  /** Counts what is read of an upstream: characters, and `EVENT_CHARS` for each event. */
+  /** Counts characters that are read of an upstream. */
   read(chars: number): void;
+  /** Counts an event among them. */
+  event(): void;
   /**
    * The stream is ahead of its client, or of the other streams of its worker: no more should be read until `whenCaughtUp` has
    * called back.
@@ -111,9 +113,13 @@ export class StreamPace implements Pace {
   }
 
   read(chars: number): void {
-    if (this.#turn !== this.#turns.number) this.#beginShare();
-    this.#share -= chars;
+    this.#shareOfTurn(chars);
     this.#turns.read(chars);
+  }
+
+  event(): void {
+    this.#shareOfTurn(EVENT_CHARS);
+    this.#turns.event();
   }
 
   get isAhead(): boolean {
@@ -137,6 +143,11 @@ export class StreamPace implements Pace {
 
   get #isAheadOfOthers(): boolean {
     return this.#share <= 0 && this.#turn === this.#turns.number && this.#turns.isOver;
+  }
+
+  #shareOfTurn(chars: number): void {
+    if (this.#turn !== this.#turns.number) this.#beginShare();
+    this.#share -= chars;
   }
 
   #beginShare(): void {

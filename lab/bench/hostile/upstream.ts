@@ -1,16 +1,16 @@
 /**
  * The upstream of the gateway: it answers at once and costs as little as it can, since a model server has a machine of its
- * own; a stream it sends without end, as fast as it is read. Prints its port.
+ * own; a stream is sent without end, as fast as it is read, by a process beside it. Prints its port.
  */
+import { fork } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pipeline, Readable } from 'node:stream';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 /** The length of a number as model servers write it. */
 const VECTOR = `[${Array<string>(1_024).fill('0.01234567890123456789').join(',')}]`;
-const FRAME_TEXT = 'As fast as it is read. '.repeat(700);
 
 const COMMON = { id: 'chatcmpl-hostile', created: 1_760_000_000, model: 'hostile' };
 const ANSWER = JSON.stringify({
@@ -21,15 +21,7 @@ const ANSWER = JSON.stringify({
     { index: 0, message: { role: 'assistant', content: 'It scatters.' }, finish_reason: 'stop' },
   ],
 });
-const FRAME = `data: ${JSON.stringify({
-  ...COMMON,
-  object: 'chat.completion.chunk',
-  choices: [{ index: 0, delta: { content: FRAME_TEXT }, finish_reason: null }],
-})}\n\n`;
-
-function* withoutEnd(): Generator<string> {
-  for (;;) yield FRAME;
-}
+const endless = fork(join(import.meta.dirname, 'endless-upstream.ts'));
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await buffer(request);
@@ -42,8 +34,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     response.writeHead(200, JSON_TYPE);
     response.end(`{"object":"list","model":"hostile","data":[${data.join(',')}],"usage":${usage}}`);
   } else if (body.includes('"stream":true')) {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    pipeline(Readable.from(withoutEnd()), response, () => {});
+    const { socket } = request;
+    response.detachSocket(socket);
+    endless.send('stream', socket);
   } else {
     response.writeHead(200, JSON_TYPE).end(ANSWER);
   }

@@ -13,7 +13,9 @@ const SOCKET_BYTES = 64 * 1024;
 const BEYOND = SHARE_CHARS + 400 * EVENT_CHARS;
 
 const frame = (text: string): string => `data: {"text":"${text}"}\n\n`;
-const open = (): StreamBounds => openStreamBounds(() => Promise.resolve());
+/** Where no time passes, and what is waited for comes at once. */
+const TIMELESS = { now: () => 0, sleep: () => Promise.resolve() };
+const open = (): StreamBounds => openStreamBounds(() => Promise.resolve(), TIMELESS);
 
 /** Streams whose upstreams have everything ready, as one worker reads them, and what was heard in which order. */
 function reading(bounds = open()) {
@@ -149,6 +151,52 @@ describe('what streams read in one turn of the event loop', () => {
   });
 });
 
+it(
+  'what streams read beyond their shares comes at sixteen megabytes a second, however long they were silent before',
+  { tags: ['limits.slow-readers'] },
+  async () => {
+    const clock = { ms: 0, slept: [] as number[] };
+    const bounds = openStreamBounds(() => Promise.resolve(), {
+      now: () => clock.ms,
+      sleep: (ms) => {
+        clock.slept.push(ms);
+        clock.ms += ms;
+        return Promise.resolve();
+      },
+    });
+    const { read, heard } = reading(bounds);
+    for (const name of ['a', 'b', 'c']) read(name, `${TEN_MB}data: [DONE]\n\n`);
+    await until(() => ['a', 'b', 'c'].every((name) => heard.includes(`${name} end`)));
+    const seconds = (3 * TEN_MB.length) / (16 * 1024 * 1024);
+    expect(clock.ms / 1_000).toBeGreaterThan(0.8 * seconds);
+    expect(clock.ms / 1_000).toBeLessThan(1.2 * seconds);
+    clock.ms += 60_000;
+    clock.slept = [];
+    read('later', LARGE.repeat(20));
+    await until(() => ofStream(heard, 'later').length === 20);
+    expect(clock.slept).toEqual([]);
+  },
+);
+
+it('streams that stay within their shares never slow each other down', async () => {
+  const slept: number[] = [];
+  const bounds = openStreamBounds(() => Promise.resolve(), {
+    now: () => 0,
+    sleep: (ms) => {
+      slept.push(ms);
+      return Promise.resolve();
+    },
+  });
+  const { read, heard } = reading(bounds);
+  const names = Array.from({ length: 2_000 }, (_, i) => `s${i}`);
+  for (let round = 0; round < 3; round += 1)
+    for (const name of names) read(`${name} ${round}`, frame('z'.repeat(1_000)));
+  read('large', TEN_MB);
+  await until(() => ofStream(heard, 'large').length === 625);
+  // However much they read together, one turn lasts no longer than its own part takes.
+  expect(Math.max(...slept)).toBeLessThanOrEqual(2 * (TURN_CHARS / 16_384));
+});
+
 describe('a stream that waits for its turn', () => {
   /** One that waits, behind another that has used the turn up, with the last of what its upstream has sent. */
   function waiting(last: string) {
@@ -206,7 +254,7 @@ describe('a stream that waits for its turn', () => {
     { tags: ['limits.slow-readers'] },
     async () => {
       const room = Promise.withResolvers<void>();
-      const { read, heard } = reading(openStreamBounds(() => room.promise));
+      const { read, heard } = reading(openStreamBounds(() => room.promise, TIMELESS));
       for (const name of ['a', 'b']) read(name, TEN_MB);
       for (let i = 0; i < 50; i += 1) await nextTurn();
       expect(heard.join('').length).toBeLessThanOrEqual(TURN_CHARS + 2 * LARGE.length);

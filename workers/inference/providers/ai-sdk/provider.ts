@@ -16,7 +16,6 @@ import { failureOf } from './failures.ts';
 import type { TakesUrl } from './files.ts';
 import type { Json } from '#shared/kernel/json-object.ts';
 import type { Pace } from '../../stream-pace.ts';
-import { EVENT_CHARS } from '../../stream-turns.ts';
 import { NATIVE_PROVIDERS, type NativeProvider } from '#shared/catalogue/http/native-providers.ts';
 import { callOptionsOf } from './options.ts';
 import { ChunkWriter } from './stream.ts';
@@ -125,7 +124,8 @@ async function relay(
 ): Promise<void> {
   const { stream } = await model.doStream(options);
   const writer = new ChunkWriter(head, (payload) => {
-    pace?.read(payload.length + EVENT_CHARS);
+    pace?.read(payload.length);
+    pace?.event();
     watch.payload(payload);
   });
   for await (const part of stream) {

@@ -6,7 +6,6 @@ import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
 import type { AnswerHold } from '../../answer-room.ts';
 import type { Pace } from '../../stream-pace.ts';
-import { EVENT_CHARS } from '../../stream-turns.ts';
 import { ENDINGS } from '../../responses/native.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 import { ownFault, type UpstreamFailure } from '../upstream-failure.ts';
@@ -167,7 +166,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
 
   #event(data: string, event: string | undefined): void {
     if (this.#mode !== 'stream') return;
-    this.#options.pace?.read(EVENT_CHARS);
+    this.#options.pace?.event();
     if (data.startsWith('[DONE]') && data.trim() === '[DONE]') this.#endAtWord();
     else if (event === 'error') this.#fail(failureOfErrorEvent(data));
     else if (data !== '') {

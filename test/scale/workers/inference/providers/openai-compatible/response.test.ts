@@ -344,6 +344,7 @@ describe('a stream that is ahead of its client', () => {
     };
     const pace = {
       read: () => {},
+      event: () => {},
       get isAhead() {
         return heard.length >= state.most;
       },

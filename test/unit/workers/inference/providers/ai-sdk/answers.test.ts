@@ -147,6 +147,7 @@ describe.each([
       const state = { isAhead: true, read: 0 };
       const pace = {
         read: (chars: number) => void (state.read += chars),
+        event: () => void (state.read += EVENT_CHARS),
         get isAhead() {
           return state.isAhead && state.read > 0;
         },
