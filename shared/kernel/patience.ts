@@ -7,3 +7,6 @@ export const PATIENCE = 1;
 
 /** By what the work of a guess at a password is divided. One, always, in the same way. */
 export const PASSWORD_WORK_DIVISOR = 1;
+
+/** By what the smallest part of an upload is divided. One, always, in the same way. */
+export const PART_BYTES_DIVISOR = 1;

@@ -6,3 +6,6 @@ export const PATIENCE = 8;
 
 /** Persons sign in a thousand times in a run, and each time would take 60 ms of a processor. */
 export const PASSWORD_WORK_DIVISOR = 16;
+
+/** A pack of several parts is one of thousands of receipts, and takes seconds. */
+export const PART_BYTES_DIVISOR = 16;

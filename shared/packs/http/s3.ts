@@ -1,3 +1,4 @@
+import { PART_BYTES_DIVISOR } from '#patience';
 import type { ExportStore, PackUpload } from '../export-store.ts';
 import {
   createS3Client,
@@ -17,7 +18,7 @@ export interface S3StoreOptions extends S3Bucket {
 /** S3 takes at most 10,000 parts; a pack may come out larger than was estimated. */
 const PARTS_AIMED_AT = 6_000;
 /** S3 takes no smaller ones but the last. Two of them are in memory, and a pack is made more slowly than they are sent. */
-const PART_BYTES_MIN = 5 * 1_048_576;
+const PART_BYTES_MIN = (5 * 1_048_576) / PART_BYTES_DIVISOR;
 
 type Send = (wanted: S3Request) => Promise<S3Answer>;
 

@@ -3,7 +3,9 @@ import { hash } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
@@ -21,8 +23,14 @@ const directory = mkdtempSync(join(tmpdir(), 'docket-builders-'));
 const lab = new PackLab(database.pool, directory);
 const registry = createExportRegistry(database.poolAs('docket_operator'), systemSurroundings);
 const actor = { kind: 'operator', id: 'test' } as const;
-/** Two parts of an upload and some: a builder whose first part is held up stops in the midst of them. */
-const RECEIPTS = 3_500;
+const connection = connectRedis({ url: redis.url, name: 'test', use: 'patient' });
+const queues = new JobQueues(connection);
+afterAll(async () => {
+  await queues.close();
+  connection.disconnect();
+});
+/** Two parts of an upload, as small as tests have them, and some: a builder whose first part is held up stops in the midst of them. */
+const RECEIPTS = 220;
 
 const env = {
   DATABASE_URL: database.url,
@@ -39,6 +47,12 @@ const start = () => startProcess({ role: 'exports', env });
 let running: StartedProcess | undefined;
 /** The builder that an earlier test has started and none has ended, or a new one. */
 const builderAtWork = async (): Promise<StartedProcess> => (running ??= await start());
+/** Asks for a pack as the api does. */
+const create = async (range: Parameters<typeof registry.create>[1]) => {
+  const created = await registry.create(ORG, range, actor);
+  await queues.add('export', {});
+  return created;
+};
 const objectOf = (id: string): Buffer | undefined => s3.objects.get(`docket/${id}.zip`);
 const find = async (id: string): Promise<ExportRecord> => (await registry.get(ORG, id))!;
 const untilReady = (id: string) => until(async () => (await find(id)).status === 'ready');
@@ -56,7 +70,7 @@ beforeAll(async () => {
 it('an export whose process is killed is finished by another process, and nothing of the first is left', async () => {
   s3.holdParts();
   const doomed = await start();
-  const { id } = await registry.create(ORG, {}, actor);
+  const { id } = await create({});
   await until(() => s3.held() > 0, 'a part is on its way');
   await until(async () => (await find(id)).done > 0, 'progress can be seen');
   const seen = await find(id);
@@ -80,7 +94,7 @@ it('an export whose process is killed is finished by another process, and nothin
 it('an export that is cancelled is given up within a second, and leaves nothing', async () => {
   s3.holdParts();
   const builder = await builderAtWork();
-  const { id } = await registry.create(ORG, {}, actor);
+  const { id } = await create({});
   await until(() => s3.held() > 0, 'a part is on its way');
   expect(await registry.delete(ORG, id, actor)).toBe(true);
   s3.release();
@@ -97,7 +111,7 @@ it('an export that is cancelled is given up within a second, and leaves nothing'
 it('an export is handed back when its process is told to stop, and that counts as no attempt', async () => {
   s3.holdParts();
   const builder = await builderAtWork();
-  const { id } = await registry.create(ORG, {}, actor);
+  const { id } = await create({});
   await until(() => s3.held() > 0, 'a part is on its way');
   const stopping = builder.stop();
   s3.release();
@@ -114,7 +128,7 @@ it('an export is handed back when its process is told to stop, and that counts a
 
 it('an export expires: its pack is deleted, and its record says so', async () => {
   await builderAtWork();
-  const { id } = await registry.create(ORG, { firstIndex: 0, lastIndex: 9 }, actor);
+  const { id } = await create({ firstIndex: 0, lastIndex: 9 });
   await untilReady(id);
   expect(objectOf(id)).toBeDefined();
   await database.pool.query(`update export set expires_at = now() where id = $1`, [id]);
@@ -125,7 +139,7 @@ it('an export expires: its pack is deleted, and its record says so', async () =>
 it('exports that two processes run at the same time come out once, and right', async () => {
   const [, second] = await Promise.all([builderAtWork(), start()]);
   const made = await Promise.all(
-    [1, 2, 3, 4].map((i) => registry.create(ORG, { firstIndex: i, lastIndex: 1_000 }, actor)),
+    [1, 2, 3, 4].map((i) => create({ firstIndex: i, lastIndex: 100 })),
   );
   for (const { id } of made) {
     await untilReady(id);
@@ -137,7 +151,7 @@ it('exports that two processes run at the same time come out once, and right', a
 it('an export that cannot be built fails with a reason that its owner sees', async () => {
   await builderAtWork();
   const size = RECEIPTS;
-  const { id } = await registry.create(ORG, { firstIndex: size - 5 }, actor);
+  const { id } = await create({ firstIndex: size - 5 });
   // The signed head that the export names is gone: the database was tampered with.
   await untilReady(id);
   const { rows } = await database.pool.query<{ id: string }>(
@@ -152,7 +166,7 @@ it('an export that cannot be built fails with a reason that its owner sees', asy
 it('exports wait for an object store that is away', async () => {
   const builder = await builderAtWork();
   s3.away = true;
-  const { id } = await registry.create(ORG, { firstIndex: 0, lastIndex: 5 }, actor);
+  const { id } = await create({ firstIndex: 0, lastIndex: 5 });
   await until(
     () => builder.logs().some(({ event }) => event === 'export_interrupted'),
     'it stumbles',
