@@ -1,24 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { admit, type AdmitDeps } from './admit/admit.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { recall, type RecallDeps } from './admit/recall.ts';
-import { enterReader, type ReadingDeps } from './enter-reader.ts';
 import type { KeptResponses } from './kept/kept-responses.ts';
 import { bodyOf, letGo } from './request-body.ts';
 import { type Routed, routed, type RouteDeps } from './route.ts';
 import { screened, type ScreenDeps } from './screen.ts';
 import type { Read } from './read-prompt.ts';
+import { RequestReader, type RequestReaderDeps } from './request-reader.ts';
 import { replyStream, type StreamDeps } from './reply-stream.ts';
 import { replyWhole } from './reply-whole.ts';
 
 /** Dependencies of the operations that reach a model. */
 export interface InferenceDeps
-  extends ReadingDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
+  extends RequestReaderDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
   admissions: ScreenDeps['admissions'] & AdmitDeps['admissions'] & RecallDeps['admissions'];
   pendingReceipts: PendingReceipts;
   kept: Pick<KeptResponses, 'conversation' | 'hold' | 'keep' | 'has'>;
@@ -57,61 +56,28 @@ async function run(
   reply: FastifyReply,
 ): Promise<Admitted | null> {
   const { id, headers, credential } = request;
-  const rawBody = bodyOf(request);
-  const { orgId } = credential;
-  const entering = enterReader(deps, rawBody.length, orgId);
-  const isOnThread = entering instanceof Promise;
-  let reader: Awaited<typeof entering> | undefined = isOnThread ? await entering : entering;
+  const came = { id, route, rawBody: bodyOf(request), headers, credential };
+  const reader = new RequestReader(deps, came, () => reply.raw.destroyed);
   let chosen: Routed;
   let keeps: boolean;
   let prompt: Read;
   try {
-    // Its client may have left while it waited.
-    if (isOnThread && reply.raw.destroyed) return null;
-    const raw = { id, route, rawBody, headers, credential, now: deps.now() };
-    const reading = reader.read(raw);
-    let unrouted = reading instanceof Promise ? await reading : reading;
+    const unrouted = await reader.read();
+    if (unrouted === null) return null;
+    keeps = unrouted.keeps;
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
       if (recalled !== null) {
         letGo(request);
-        return { ...recalled, mayBeKept: unrouted.keeps };
+        return { ...recalled, mayBeKept: keeps };
       }
     }
-    const { previous } = unrouted.entry;
-    if (previous !== undefined) {
-      // A thread is not held while PostgreSQL is asked.
-      if (isOnThread) {
-        reader.leave();
-        reader = undefined;
-      }
-      const asked = await deps.kept.conversation(
-        { orgId, id: previous, use: 'go on' },
-        async (turns) => {
-          if (turns === null) throw new Fault('previous_response_not_found');
-          if (reply.raw.destroyed) return null;
-          const bytes = turns.reduce((sum, { length }) => sum + length, rawBody.length);
-          // With its conversation it may be one for a thread.
-          const again = enterReader(deps, bytes, orgId);
-          if (again instanceof Promise || reader === undefined) {
-            reader?.leave();
-            reader = undefined;
-            reader = await again;
-            if (reply.raw.destroyed) return null;
-            await reader.read(raw);
-          }
-          return reader.goOn(turns);
-        },
-      );
-      if (asked === null) return null;
-      unrouted = { ...unrouted, asked: { ...asked, regionHeader: unrouted.asked.regionHeader } };
-    }
-    keeps = unrouted.keeps;
-    chosen = routed(deps, unrouted, request.credential);
-    const judging = reader!.readPrompt(chosen.resolution.model);
-    prompt = judging instanceof Promise ? await judging : judging;
+    const whole = unrouted.entry.previous === undefined ? unrouted : await reader.goOn(unrouted);
+    if (whole === null) return null;
+    chosen = routed(deps, whole, request.credential);
+    prompt = await reader.readPrompt(chosen.resolution.model);
   } finally {
-    reader?.leave();
+    reader.leave();
   }
   const allowed = await screened(deps, chosen, prompt, request.credential);
   try {
