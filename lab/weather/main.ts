@@ -103,6 +103,16 @@ function statOf(pid: string): string[] | undefined {
 /** A test has stopped it, and would find it awake. */
 const isStopped = (pid: number): boolean => statOf(String(pid))?.[0] === 'T';
 
+/** What plays a terminal stops itself with its child, and does not go on with it. */
+function isInTerminal(pid: number): boolean {
+  const parent = parentOf(String(pid));
+  try {
+    return readFileSync(`/proc/${parent}/comm`, 'utf8').trim() === 'script';
+  } catch {
+    return false;
+  }
+}
+
 /** Stops random processes of the run for moments, until the run is over; returns how many it has stopped. */
 async function stopSome(vitest: ChildProcess, random: Random): Promise<number> {
   let stops = 0;
@@ -111,7 +121,7 @@ async function stopSome(vitest: ChildProcess, random: Random): Promise<number> {
     const pids = descendantsOf(vitest.pid!);
     if (pids.length === 0) continue;
     const pid = random.of(pids);
-    if (isStopped(pid) || !signal(pid, 'SIGSTOP')) continue;
+    if (isStopped(pid) || isInTerminal(pid) || !signal(pid, 'SIGSTOP')) continue;
     stops += 1;
     await delay(random.between(0, STOP_MS_MAX));
     signal(pid, 'SIGCONT');
