@@ -1,9 +1,22 @@
-import Fastify from 'fastify';
-import { expect, it, onTestFinished } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { GracefulShutdown } from '#api/graceful-shutdown.ts';
 import { listen } from '#api/listen.ts';
 import { isMissing } from '#shared/kernel/localhost.ts';
 import { HAS_IPV6 } from '#test/support/localhost.ts';
+
+const HOST = '127.0.0.1';
+const SPREADS = process.platform === 'linux';
+
+function open(port: number, reusePort = false): { app: FastifyInstance; got: Promise<number> } {
+  const app = Fastify();
+  onTestFinished(() => app.close());
+  const shutdown = new GracefulShutdown(app.server);
+  return { app, got: listen(app, shutdown, { port, host: HOST, reusePort }) };
+}
 
 it('localhost is this machine’s address of either family, where it has both, and both are left together', async () => {
   const app = Fastify();
@@ -31,3 +44,39 @@ it('a machine without IPv6 lacks an address, which is another thing than one tha
     false,
   ]);
 });
+
+describe('a port that is taken', () => {
+  it('is refused, be it by another program or by such a server, and is had once that has left', async () => {
+    const other = createServer().listen(0, HOST);
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port: others } = other.address() as AddressInfo;
+    const { app, got } = open(0);
+    const ours = await got;
+    for (const port of [others, ours])
+      await expect(open(port).got).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await app.close();
+    await expect(open(ours).got).resolves.toBe(ours);
+  });
+
+  it.runIf(SPREADS)('is shared by those who are told to', async () => {
+    const port = await open(0, true).got;
+    await expect(open(port, true).got).resolves.toBe(port);
+  });
+});
+
+it.runIf(SPREADS)(
+  'connections that have come are taken in a few turns of the event loop',
+  { tags: ['limits.connections'] },
+  async () => {
+    const { app, got } = open(0);
+    const port = await got;
+    let taken = 0;
+    app.server.on('connection', () => void (taken += 1));
+    const clients = Array.from({ length: 128 }, () => connect(port, HOST));
+    onTestFinished(() => clients.forEach((client) => client.destroy()));
+    let turns = 0;
+    for (; taken < clients.length; turns += 1) await turn();
+    expect(turns).toBeLessThan(64);
+  },
+);
