@@ -92,6 +92,10 @@ const RedactedThinkingBlock = Type.Object({
   type: Type.Literal('redacted_thinking'),
   data: Type.String(),
 });
+/** What a tool that a server runs was asked and gave: chats are without it, and servers that speak this interface know it. */
+const ServerBlock = Type.Object({
+  type: Type.String({ pattern: '^(?:server_tool_use|mcp_tool_use|[a-z_]{1,64}_tool_result)$' }),
+});
 
 const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content blocks' };
 const UserMessage = Type.Object({
@@ -116,7 +120,7 @@ const AssistantMessage = Type.Object({
     [
       Type.String(),
       Type.Array(
-        Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock], {
+        Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock, ServerBlock], {
           'x-expected': 'a content block',
         }),
       ),

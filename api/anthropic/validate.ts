@@ -1,10 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import { mayRound } from '#shared/kernel/exact-json.ts';
 import { findFlaw } from '#shared/kernel/flaw.ts';
-import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
-import { elements, memberText } from '#shared/kernel/json-text.ts';
-import { chatOfMessage, type InputOf, isRunByCaller } from '#shared/dialects/chat-of-message.ts';
+import { chatOfWritten, isRunByCaller } from '#shared/dialects/chat-of-message.ts';
 import { caseCheckOf, likenessOf } from '#api/openai/letter-case.ts';
 import type { ChatRequest } from '#api/openai/requests.ts';
 import type { JsonBody } from '#api/openai/parse-json.ts';
@@ -38,38 +35,9 @@ export function validateMessage({ value: body, text }: JsonBody, counts = false)
   }
   checkTools(body);
   checkAnswers(body);
-  const mayChange = body.messages.some(hasCalls) && mayRound(text);
-  const chat = chatOfMessage(body, mayChange ? inputsIn(body, text) : undefined);
+  const chat = chatOfWritten(body, text);
   return { body, chat: validateChat(chat), ignored: ignoredIn(body) };
 }
-
-/**
- * The input of each call as it was written: it goes on as text, and may hold ids of 19 digits, which a number of JavaScript
- * would round. Only their own text is looked at, where the request has any that may be rounded.
- */
-function inputsIn(body: CountRequest, text: string): InputOf {
-  const texts = new Map<JsonObject, string>();
-  const all = memberText(text, 'messages')!;
-  const places = elements(all);
-  for (const [at, turn] of (body.messages as JsonObject[]).entries()) {
-    if (!hasCalls(turn)) continue;
-    const blocks = turn['content'] as JsonObject[];
-    const { start, end } = places[at]!;
-    const content = memberText(all.slice(start, end), 'content')!;
-    for (const [place, span] of elements(content).entries()) {
-      const block = blocks[place]!;
-      if (!isCall(block)) continue;
-      const input = memberText(content.slice(span.start, span.end), 'input')!;
-      if (mayRound(input)) texts.set(block, input);
-    }
-  }
-  return (block) => texts.get(block) ?? JSON.stringify(block['input']);
-}
-
-const hasCalls = ({ content }: JsonObject): boolean =>
-  listOf(content).filter(isObject).some(isCall);
-
-const isCall = ({ type }: JsonObject): boolean => type === 'tool_use';
 
 /** Tools that the caller runs need more than those that are left out. */
 function checkTools(body: CountRequest): void {

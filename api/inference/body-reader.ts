@@ -12,6 +12,7 @@ import {
   type ReadingModel,
   readPrompt,
   type ReadPromptDeps,
+  type ReadPromptOptions,
 } from './read-prompt.ts';
 
 /** Reads the body of one request, in these steps: here for most, on a thread for a large one. */
@@ -30,7 +31,7 @@ export interface BodyReader {
    * What a model would read of it, and the body for its upstream.
    * @throws Fault
    */
-  readPrompt(model: ReadingModel): Read | Promise<Read>;
+  readPrompt(model: ReadingModel, options?: ReadPromptOptions): Read | Promise<Read>;
   /** How many tokens a model would read of it. */
   countPrompt(model: ReadingModel): Promise<number>;
 }
@@ -62,8 +63,8 @@ export class ReaderHere implements BodyReader {
     return asked;
   }
 
-  readPrompt(model: ReadingModel): Read | Promise<Read> {
-    return readPrompt(this.#deps, this.body, model);
+  readPrompt(model: ReadingModel, options?: ReadPromptOptions): Read | Promise<Read> {
+    return readPrompt(this.#deps, this.body, model, options);
   }
 
   countPrompt(model: ReadingModel): Promise<number> {

@@ -75,7 +75,7 @@ async function run(
     const whole = unrouted.entry.previous === undefined ? unrouted : await reader.goOn(unrouted);
     if (whole === null) return null;
     chosen = routed(deps, whole, request.credential);
-    prompt = await reader.readPrompt(chosen.resolution.model);
+    prompt = await reader.readPrompt(chosen.resolution.model, chosen.entry);
   } finally {
     reader.leave();
   }

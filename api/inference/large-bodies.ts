@@ -3,7 +3,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { faultOfWire } from '#shared/lanes/messages.ts';
 import type { BodyReader } from './body-reader.ts';
 import { HEADERS_READ, type RawRequest, type Unrouted } from './read.ts';
-import type { Read, ReadingModel } from './read-prompt.ts';
+import type { Read, ReadingModel, ReadPromptOptions } from './read-prompt.ts';
 import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
 import { FairQueue } from './fair-queue.ts';
 
@@ -165,8 +165,9 @@ class ReaderOnThread implements BodyReader {
     return (await this.#thread.ask({ ask: 'goOn', turns })) as Unrouted['asked'];
   }
 
-  async readPrompt(model: ReadingModel): Promise<Read> {
-    return (await this.#thread.ask({ ask: 'readPrompt', model: named(model) })) as Read;
+  async readPrompt(model: ReadingModel, options?: ReadPromptOptions): Promise<Read> {
+    const asMessage = options?.asMessage === true;
+    return (await this.#thread.ask({ ask: 'readPrompt', model: named(model), asMessage })) as Read;
   }
 
   async countPrompt(model: ReadingModel): Promise<number> {

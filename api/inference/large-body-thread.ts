@@ -46,7 +46,10 @@ async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<vo
       answer = { value: reader.goOn(question.turns) };
       bytesRead = reader.body.rawBody.length;
     } else {
-      const { verdict, texts, forUpstream, ownInput } = await reader.readPrompt(question.model);
+      const { verdict, texts, forUpstream, ownInput } = await reader.readPrompt(
+        question.model,
+        question,
+      );
       const bytes = bytesForUpstream(reader.body, forUpstream);
       const judged = terms.isModerated ? texts : [];
       answer = { value: { verdict, texts: judged, forUpstream: bytes, ownInput } };

@@ -9,9 +9,11 @@ import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import {
   BESIDE_TEXTS_MAX,
   type DecodeTokens,
+  type Texts,
   textsOf,
   translatedTextsOf,
 } from '#shared/screening/texts.ts';
+import type { JsonBody } from '#api/openai/parse-json.ts';
 import type { ParsedBody } from './read.ts';
 
 export interface ReadPromptDeps {
@@ -22,8 +24,15 @@ export interface ReadPromptDeps {
 /** What must be known of a model to read a prompt for it. */
 export type ReadingModel = Pick<Model, 'id' | 'contextWindow' | 'tokenizer'>;
 
+export interface ReadPromptOptions {
+  /** A request for a message goes on as it came; otherwise the chat does that it has become. */
+  asMessage?: boolean | undefined;
+}
+
 /** Our own request fields: the upstream never sees them. */
 const OWN_FIELDS = ['region', 'tier', 'receipt'];
+/** And those with which Anthropic's servers would answer with another model than the receipt is about. */
+const NOT_IN_MESSAGES = [...OWN_FIELDS, 'fallbacks', 'fallback_credit_token'];
 /** Texts up to this length are screened in one go (a millisecond, four of the densest); longer ones in turns. */
 const ONE_GO_CHARS = 32 * 1024;
 /** No writing has more characters per token; ids of long runs of spaces would be a small body with 128 times its text. */
@@ -54,17 +63,20 @@ export function readPrompt(
   deps: ReadPromptDeps,
   body: ParsedBody,
   model: ReadingModel,
+  { asMessage = false }: ReadPromptOptions = {},
 ): Read | Promise<Read> {
   const { route, rawBody } = body;
   const decode = deps.tokens.decoder(model.tokenizer);
   checkTokens(body, model, decode);
   const texts = screenedTexts(body, decode && bounded(decode, route));
+  const message = asMessage ? body.message : undefined;
+  if (message !== undefined) addTexts(textsOf('messages', message.value), texts);
   let chars = 0;
   for (const text of texts) chars += text.length;
   const isLong = chars > ONE_GO_CHARS;
   if (isLong || rawBody.length > model.contextWindow)
-    return readLong(deps, body, model, texts, isLong);
-  return { verdict: deps.screen.check(texts), texts, ...passedOn(body) };
+    return readLong(deps, body, model, { texts, isLong, message });
+  return { verdict: deps.screen.check(texts), texts, ...passedOn(body, message) };
 }
 
 /** The tokens that a model reads of a request, as answers without usage are counted. */
@@ -81,16 +93,22 @@ async function readLong(
   { screen, tokens }: ReadPromptDeps,
   body: ParsedBody,
   model: ReadingModel,
-  texts: string[],
-  isLong: boolean,
+  { texts, isLong, message }: { texts: string[]; isLong: boolean; message: JsonBody | undefined },
 ): Promise<Read> {
   const verdict = isLong ? await inTurns(screen.checkInTurns(texts)) : screen.check(texts);
   if (verdict === null) await checkLength(tokens, body, model);
-  return { verdict, texts, ...passedOn(body) };
+  return { verdict, texts, ...passedOn(body, message) };
 }
 
-function passedOn({ text, ownInput }: ParsedBody): Pick<Read, 'forUpstream' | 'ownInput'> {
-  return { forUpstream: dropMembers(text, OWN_FIELDS), ownInput };
+function passedOn(
+  { text, ownInput }: ParsedBody,
+  message: JsonBody | undefined,
+): Pick<Read, 'forUpstream' | 'ownInput'> {
+  const forUpstream =
+    message === undefined
+      ? dropMembers(text, OWN_FIELDS)
+      : dropMembers(message.text, NOT_IN_MESSAGES);
+  return { forUpstream, ownInput };
 }
 
 /**
@@ -98,18 +116,22 @@ function passedOn({ text, ownInput }: ParsedBody): Pick<Read, 'forUpstream' | 'o
  * What stands beside the prompt is read after it, by the same rules.
  */
 function screenedTexts({ route, parsed }: ParsedBody, decode: DecodeTokens | undefined): string[] {
-  const { prompt, joined, beside, tooMany } = textsOf(route, parsed, decode);
+  const all: string[] = [];
+  addTexts(textsOf(route, parsed, decode), all);
+  const translated = route === 'responses' ? translatedTextsOf(parsed) : undefined;
+  if (translated !== undefined) addTexts(translated, all);
+  return all;
+}
+
+/** @throws Fault where there are more than are read */
+function addTexts({ prompt, joined, beside, tooMany }: Texts, all: string[]): void {
   if (tooMany !== undefined) {
     throw invalidParam(
       PASSED_THROUGH.test(tooMany) ? tooMany : 'body',
       `Names and texts beside the prompt must be at most ${BESIDE_TEXTS_MAX.toLocaleString('en-US')}.`,
     );
   }
-  const translated = route === 'responses' ? translatedTextsOf(parsed) : undefined;
-  const asChat = [translated?.prompt, translated?.joined, translated?.beside];
-  for (const texts of [joined, beside, ...asChat])
-    for (const text of texts ?? []) prompt.push(text);
-  return prompt;
+  for (const texts of [prompt, joined, beside]) for (const text of texts) all.push(text);
 }
 
 /** Refuses token ids before they are decoded: those that cannot be, and more than the model can hold. */

@@ -25,6 +25,9 @@ import { type Medium, mediaIn } from './modalities.ts';
 /** Ten minutes, as long as the SDKs wait for an answer. */
 export const DEADLINE_MS = 600_000;
 
+/** Names of features of Anthropic's interface, separated by commas. */
+const BETAS = /^[\w.-]{1,64}(?:\s?,\s?[\w.-]{1,64}){0,31}$/;
+
 /** W3C Trace Context, version 00. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
@@ -57,7 +60,12 @@ export interface RawRequest {
 }
 
 /** The headers that `read` looks at. */
-export const HEADERS_READ = ['idempotency-key', 'traceparent', 'x-region'] as const;
+export const HEADERS_READ = [
+  'anthropic-beta',
+  'idempotency-key',
+  'traceparent',
+  'x-region',
+] as const;
 
 /** What a request asks to be routed by. */
 interface Asked {
@@ -83,6 +91,8 @@ export interface Unrouted {
   asked: Asked;
   /** Its response is to be kept, as far as it and its organisation have it. */
   keeps: boolean;
+  /** What a request for a message names in `anthropic-beta`. */
+  betas?: string;
   /** What identical requests have in common, with an Idempotency-Key (then `entry.claim` is set). */
   fingerprint?: string;
 }
@@ -94,6 +104,8 @@ export interface ParsedBody {
   text: string;
   /** The input of this request alone, where its response is to be kept. */
   ownInput?: string;
+  /** The request for a message that it was translated from. */
+  message?: JsonBody;
   parsed: ChatRequest | CompletionRequest | EmbeddingRequest | ResponseRequest;
 }
 
@@ -142,6 +154,9 @@ export function read(
     entry.traceparent = traceparent;
   const asked = { ...askedOf(body, media), regionHeader };
   const unrouted: Unrouted = { entry, asked, keeps: false };
+  const betas = headers['anthropic-beta'];
+  if (route === 'messages' && typeof betas === 'string' && BETAS.test(betas))
+    unrouted.betas = betas;
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
   if (route !== 'responses') return { unrouted, body };
   const { store, previous_response_id: previous } = parsed as ResponseRequest;
@@ -203,7 +218,13 @@ function bodyOf(
   const translated = JSON.stringify(chat);
   const bytes = Buffer.from(translated);
   return {
-    body: { route: dialectOf(route), rawBody: bytes, text: translated, parsed: chat },
+    body: {
+      route: dialectOf(route),
+      rawBody: bytes,
+      text: translated,
+      parsed: chat,
+      message: json,
+    },
     media: mediaInBlocks(body.messages),
     ofMessage: {
       ...(body.thinking?.type === 'disabled' ? { omitsThoughts: true } : {}),

@@ -2,7 +2,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { enterReader, type ReadingDeps } from './enter-reader.ts';
 import type { KeptResponses } from './kept/kept-responses.ts';
 import type { RawRequest, Unrouted } from './read.ts';
-import type { Read, ReadingModel } from './read-prompt.ts';
+import type { Read, ReadingModel, ReadPromptOptions } from './read-prompt.ts';
 
 export interface RequestReaderDeps extends ReadingDeps {
   kept: Pick<KeptResponses, 'conversation'>;
@@ -73,8 +73,8 @@ export class RequestReader {
    * What a model would read of it, and the body for its upstream.
    * @throws Fault
    */
-  readPrompt(model: ReadingModel): Read | Promise<Read> {
-    return this.#reader!.readPrompt(model);
+  readPrompt(model: ReadingModel, options: ReadPromptOptions): Read | Promise<Read> {
+    return this.#reader!.readPrompt(model, options);
   }
 
   /** Makes room for the next on its thread. */

@@ -31,7 +31,7 @@ export interface Routed {
  */
 export function routed(
   deps: RouteDeps,
-  { entry, asked, fingerprint }: Unrouted,
+  { entry, asked, betas, fingerprint }: Unrouted,
   credential: Credential,
 ): Routed {
   const resolution = resolveRoute(
@@ -42,9 +42,15 @@ export function routed(
   );
   checkModalities(resolution.model, asked.media);
   checkAddresses(deps.mediaUrls, PROMPT_PARAMS[entry.route], asked.media);
+  const asMessage =
+    entry.route === 'messages' &&
+    resolution.candidates.some(({ endpoints }) =>
+      endpoints.some(({ endpoint }) => endpoint.messages === true),
+    );
   return {
     entry: {
       ...entry,
+      ...(asMessage ? { asMessage, ...(betas === undefined ? {} : { betas }) } : {}),
       model: resolution.model.id,
       ...(asked.model === resolution.model.id ? {} : { requestedModel: asked.model }),
       region: resolution.candidates[0]!.region.code,

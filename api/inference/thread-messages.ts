@@ -13,7 +13,8 @@ export interface ThreadTerms {
 export type Question =
   | { ask: 'read'; request: Omit<RawRequest, 'rawBody'> & { rawBody: Uint8Array<ArrayBuffer> } }
   | { ask: 'goOn'; turns: readonly string[] }
-  | { ask: 'readPrompt' | 'countPrompt'; model: ReadingModel }
+  | { ask: 'readPrompt'; model: ReadingModel; asMessage: boolean }
+  | { ask: 'countPrompt'; model: ReadingModel }
   | { ask: 'forget' };
 
 /** Says of a body what must be known of it, and is never the parsed tree: taking that over takes as long as parsing. */

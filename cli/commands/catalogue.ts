@@ -197,6 +197,7 @@ function probeRow(probe: Probe): Row {
     usage: word(probe.usageInAnswers),
     'usage in stream': word(probe.usageInStreams),
     responses: word(probe.responses),
+    messages: word(probe.messages),
     developer: word(probe.developer),
     'too long a prompt': probe.overflow,
   };
@@ -218,6 +219,7 @@ function probeJson(probe: Probe): Record<string, unknown> {
     usage_in_answers: probe.usageInAnswers,
     usage_in_streams: probe.usageInStreams,
     responses: probe.responses,
+    messages: probe.messages,
     developer: probe.developer,
     overflow: probe.overflow,
     problems: probe.problems,

@@ -1,7 +1,7 @@
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { addressOf } from '#shared/catalogue/base-url.ts';
 import type { Catalogue, Endpoint, Model, Timeouts } from '#shared/catalogue/catalogue.ts';
-import type { Dialect } from '#shared/kernel/inference.ts';
+import type { Dialect, Route, Usage } from '#shared/kernel/inference.ts';
 import { upstreamBody } from '#workers/inference/bodies.ts';
 import { inWords } from '#workers/inference/providers/failure-words.ts';
 import type {
@@ -14,6 +14,7 @@ import {
   UpstreamError,
   type UpstreamFailure,
 } from '#workers/inference/providers/upstream-failure.ts';
+import { readMessageUsage } from '#workers/inference/messages/native.ts';
 import { callForAnswer, callForStream } from '#workers/inference/upstream-call.ts';
 import { readUsage } from '#workers/inference/usage.ts';
 
@@ -36,6 +37,8 @@ export interface Probe {
   usageInStreams: boolean | null;
   /** It answers as a response, whole and as a stream; null where the catalogue does not say that it does. */
   responses: boolean | null;
+  /** The same of messages. */
+  messages: boolean | null;
   /** It takes the role `developer`, by that name or as `system` where the catalogue says so; null when not known. */
   developer: boolean | null;
   /** How it refuses a prompt above the context window: status and code, or why that is not known. */
@@ -63,6 +66,14 @@ const OVERFLOW_WINDOW_MAX = 1_048_576;
 /** Of the names that an upstream lists, so many are told. */
 const LISTED_MAX = 5;
 const SAID_CHARS_MAX = 160;
+/** What asks an endpoint in an interface that it is said to speak beside that of chats. */
+interface NativeRoute {
+  route: 'responses' | 'messages';
+  fields: object;
+  usageOf: (usage: unknown) => Usage | undefined;
+  word: string;
+}
+
 /** OpenAI takes no smaller bound for a response. */
 const RESPONSE_TOKENS_MIN = 16;
 /** A server that takes less of a prompt than this share of what was sent has cut it. */
@@ -131,6 +142,7 @@ class Look {
       usageInAnswers: null,
       usageInStreams: null,
       responses: null,
+      messages: null,
       developer: null,
       overflow: null,
       problems: [],
@@ -152,7 +164,9 @@ class Look {
     if (probe.listed === false) this.#warn(`it answers, and lists ${listedWords(names!, probe)}`);
     if (this.#route !== 'embeddings') await this.#stream();
     if (this.#route === 'chat.completions' && this.#endpoint.responses === true)
-      await this.#responses();
+      await this.#native(this.#responsesOf());
+    if (this.#route === 'chat.completions' && this.#endpoint.messages === true)
+      await this.#native(this.#messagesOf());
     if (this.#route === 'chat.completions') await this.#developer();
     await this.#overflow();
     return probe;
@@ -199,22 +213,41 @@ class Look {
     }
   }
 
-  /** Requests for responses go to it as they came, because the catalogue says so: one of them, whole and as a stream. */
-  async #responses(): Promise<void> {
+  /** Such requests go to it as they came, because the catalogue says so: one of them, whole and as a stream. */
+  async #native({ route, fields, usageOf, word }: NativeRoute): Promise<void> {
     const probe = this.#probe;
     try {
-      const { opened } = callForAnswer(this.#provider, this.#response(false));
+      const { opened } = callForAnswer(this.#provider, this.#asking(route, fields, false));
       const { parsed } = await opened;
-      if (readUsage(parsed['usage'], this.#endpoint.energy, 'responses') === undefined)
-        this.#warn('its responses report no usage: it is counted here');
-      const { opened: opening } = callForStream(this.#provider, this.#response(true), () => {});
+      if (usageOf(parsed['usage']) === undefined)
+        this.#warn(`its ${route} report no usage: it is counted here`);
+      const asked = this.#asking(route, fields, true);
+      const { opened: opening } = callForStream(this.#provider, asked, () => {});
       const end = await (await opening).ended;
       if (end.failure !== null) throw new UpstreamError(end.failure);
-      probe.responses = true;
+      probe[route] = true;
     } catch (error) {
-      probe.responses = false;
-      this.#problem(failureIn(error), 'as a response (`responses: true` in the catalogue), ');
+      probe[route] = false;
+      this.#problem(failureIn(error), `as a ${word} (\`${route}: true\` in the catalogue), `);
     }
+  }
+
+  #responsesOf(): NativeRoute {
+    return {
+      route: 'responses',
+      fields: { input: 'Hello.', max_output_tokens: RESPONSE_TOKENS_MIN },
+      usageOf: (usage) => readUsage(usage, this.#endpoint.energy, 'responses'),
+      word: 'response',
+    };
+  }
+
+  #messagesOf(): NativeRoute {
+    return {
+      route: 'messages',
+      fields: { messages: [{ role: 'user', content: 'Hello.' }], max_tokens: 1 },
+      usageOf: (usage) => readMessageUsage(usage, this.#endpoint.energy),
+      word: 'message',
+    };
   }
 
   /** A server that refuses `developer` and takes `system` is to get the one for the other. */
@@ -287,15 +320,7 @@ class Look {
     return this.#asking(this.#route, { ...inputOf(this.#route, text), ...bound }, stream);
   }
 
-  #response(stream: boolean): UpstreamRequest {
-    return this.#asking(
-      'responses',
-      { input: 'Hello.', max_output_tokens: RESPONSE_TOKENS_MIN },
-      stream,
-    );
-  }
-
-  #asking(route: Dialect, fields: object, stream: boolean): UpstreamRequest {
+  #asking(route: Route, fields: object, stream: boolean): UpstreamRequest {
     const { timeoutMs } = this.#options;
     const timeouts: Timeouts = {
       headersMs: timeoutMs,

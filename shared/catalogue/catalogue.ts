@@ -40,6 +40,8 @@ export interface Endpoint {
   regions: readonly string[];
   /** Whether it has `POST /responses`; to one that has not, such a request goes as a chat. It has not when absent. */
   responses?: boolean;
+  /** Whether it has `POST /messages`, Anthropic's interface; to one that has not, such a request goes as a chat. It has not when absent. */
+  messages?: boolean;
   /** Whether its chats take the role `developer`; one that does not gets `system`. It does when absent. */
   developerRole?: boolean;
   /** Whether messages of the assistant may have `reasoning_content`, what it thought; they go without it when absent. */

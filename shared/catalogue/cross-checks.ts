@@ -129,6 +129,9 @@ function checkEndpoint(
   if (adapter === 'ai-sdk' && endpoint.responses === true) {
     report([...path, 'responses'], `the adapter ${adapter} sends these requests as chats`);
   }
+  if (adapter === 'ai-sdk' && provider !== 'anthropic' && endpoint.messages === true) {
+    report([...path, 'messages'], `the provider ${provider} has no such interface`);
+  }
   if (provider !== undefined && known.providers?.has(provider) === false) {
     report(
       [...path, 'provider'],

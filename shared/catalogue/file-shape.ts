@@ -24,6 +24,7 @@ export interface FileEndpoint {
   api_key_env?: string;
   regions: string[];
   responses?: boolean;
+  messages?: boolean;
   developer_role?: boolean;
   reasoning_content?: boolean;
   timeout_ms?: number;

@@ -1,4 +1,6 @@
+import { mayRound } from '#shared/kernel/exact-json.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { elements, memberText } from '#shared/kernel/json-text.ts';
 
 /** Fields of Anthropic's interface that say something to a chat server under another name. */
 const TRANSLATED = [
@@ -35,7 +37,7 @@ const NOT_PASSED_ON = [
 const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON, '__proto__']);
 
 /** The input of a block that calls a tool, as JSON text. */
-export type InputOf = (block: JsonObject) => string;
+type InputOf = (block: JsonObject) => string;
 
 const written: InputOf = ({ input }) => JSON.stringify(input);
 
@@ -62,6 +64,39 @@ export function chatOfMessage(body: JsonObject, inputOf: InputOf = written): Jso
   }
   return chat;
 }
+
+/**
+ * The same of a request as it was written: the inputs of calls go on as texts, and may hold ids of 19 digits, which numbers of
+ * JavaScript would round. Only their own text is looked at, where the request has any that may be rounded.
+ */
+export function chatOfWritten(body: JsonObject, text: string): JsonObject {
+  const mayChange = listOf(body['messages']).filter(isObject).some(hasCalls) && mayRound(text);
+  return chatOfMessage(body, mayChange ? inputsIn(body, text) : undefined);
+}
+
+function inputsIn(body: JsonObject, text: string): InputOf {
+  const texts = new Map<JsonObject, string>();
+  const all = memberText(text, 'messages')!;
+  const places = elements(all);
+  for (const [at, turn] of (body['messages'] as JsonObject[]).entries()) {
+    if (!hasCalls(turn)) continue;
+    const blocks = turn['content'] as JsonObject[];
+    const { start, end } = places[at]!;
+    const content = memberText(all.slice(start, end), 'content')!;
+    for (const [place, span] of elements(content).entries()) {
+      const block = blocks[place]!;
+      if (!isCall(block)) continue;
+      const input = memberText(content.slice(span.start, span.end), 'input')!;
+      if (mayRound(input)) texts.set(block, input);
+    }
+  }
+  return (block) => texts.get(block) ?? written(block);
+}
+
+const hasCalls = ({ content }: JsonObject): boolean =>
+  listOf(content).filter(isObject).some(isCall);
+
+const isCall = ({ type }: JsonObject): boolean => type === 'tool_use';
 
 /** Whether a tool is run by the caller, and not by Anthropic's servers or by rules that only its models know. */
 export function isRunByCaller({ type }: JsonObject): boolean {

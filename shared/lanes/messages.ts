@@ -34,6 +34,10 @@ export interface InferenceEntry {
   omitsThoughts?: true;
   /** The types of tools that a request for a message had and its chat has not, as its answer names them. */
   ignoredTools?: string;
+  /** The payload is a request for a message as it came, since an endpoint of its model takes such; otherwise it is the chat that it has become. */
+  asMessage?: true;
+  /** What such a request named in `anthropic-beta`. */
+  betas?: string;
   /** Process id of the api process that holds the connection. */
   inbox: string;
   /** Epoch milliseconds when the api took the request, and when its answer is no longer wanted. */

@@ -1,5 +1,5 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
-import type { Dialect } from '#shared/kernel/inference.ts';
+import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
@@ -32,12 +32,12 @@ export interface Texts {
 }
 
 /**
- * The texts of a parsed request body in the shape of an OpenAI interface. Only media, token biases and what only the
+ * The texts of a parsed request body in the shape of an OpenAI interface, or of Anthropic's. Only media, token biases and what only the
  * gateway or a log reads are passed over. Token arrays are read through `decode`, and skipped without it. The body is
  * untrusted, and nested as deep as the parser lets it: a value of another shape than its member has is read like a field
  * that passes through.
  */
-export function textsOf(route: Dialect, body: unknown, decode?: DecodeTokens): Texts {
+export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Texts {
   const reading = new Reading();
   if (isObject(body)) READERS[route](body, reading, decode);
   return reading.texts();
@@ -135,7 +135,7 @@ type Reader = (body: JsonObject, into: Reading, decode: DecodeTokens | undefined
 /** Of every route: the fields that no model reads. */
 const QUIET_FIELDS = ['model', 'region', 'tier', 'receipt', 'user'];
 
-const READERS: Readonly<Record<Dialect, Reader>> = {
+const READERS: Readonly<Record<Route, Reader>> = {
   'chat.completions'(body, into) {
     readField(body, 'messages', readMessage, into);
     readField(body, 'tools', readTool, into);
@@ -149,6 +149,12 @@ const READERS: Readonly<Record<Dialect, Reader>> = {
     else readField(body, 'input', readItem, into);
     readField(body, 'tools', readDefinition, into);
     readFields(body, RESPONSE_FIELDS, into);
+  },
+  messages(body, into) {
+    readBlocks(body['system'], into);
+    readField(body, 'messages', readTurn, into);
+    readField(body, 'tools', readDefinition, into);
+    readFields(body, MESSAGE_FIELDS, into);
   },
   completions(body, into, decode) {
     readInput(body['prompt'], into, decode);
@@ -196,6 +202,16 @@ const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
   'truncation',
 ]);
 
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
+  ...QUIET_FIELDS,
+  'system',
+  'messages',
+  'tools',
+  'metadata',
+  'service_tier',
+  'stop_sequences',
+]);
+
 function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading): void {
   for (const field in body) {
     if (!read.has(field)) into.deep(body[field]);
@@ -240,6 +256,66 @@ const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
   'tool_calls',
   'function_call',
 ]);
+
+function readTurn(turn: JsonObject, into: Reading): void {
+  for (const name in turn) {
+    if (name === 'content') readBlocks(turn[name], into);
+    else into.deep(turn[name]);
+  }
+}
+
+/** A text of Anthropic's interface, or blocks of which some are texts. */
+function readBlocks(content: unknown, into: Reading): void {
+  if (content === undefined) return;
+  if (!Array.isArray(content)) return into.whole(content);
+  const pieces: Piece[] = [];
+  for (const block of content as unknown[]) {
+    if (isObject(block)) readBlock(block, pieces, into);
+    else into.deep(block);
+  }
+  into.message(pieces);
+}
+
+function readBlock(block: JsonObject, pieces: Piece[], into: Reading): void {
+  for (const name in block) {
+    const value = block[name];
+    const kind = BLOCK_TEXTS.get(name);
+    if (kind !== undefined && typeof value === 'string') {
+      if (value !== '') pieces.push({ kind, text: value });
+    } else if (name === 'content') readBlocks(value, into);
+    else if (name === 'source' && isObject(value)) readSource(value, pieces, into);
+    else if (name !== 'type' || !BLOCK_TYPES.has(value)) into.deep(value);
+  }
+}
+
+const BLOCK_TEXTS: ReadonlyMap<string, Piece['kind']> = new Map([
+  ['text', 'text'],
+  ['thinking', 'thought'],
+]);
+const BLOCK_TYPES: ReadonlySet<unknown> = new Set([
+  'document',
+  'image',
+  'redacted_thinking',
+  'search_result',
+  'text',
+  'thinking',
+  'tool_result',
+  'tool_use',
+]);
+
+/** A medium by its data or its address, or a document that is a text or blocks. */
+function readSource(source: JsonObject, pieces: Piece[], into: Reading): void {
+  const { type, media_type: mediaType, data } = source;
+  for (const name in source) {
+    const value = source[name];
+    if (name === 'content') readBlocks(value, into);
+    else if (name === 'url') pieces.push({ kind: 'medium', text: '' });
+    else if (name === 'data' && type === 'base64')
+      readData(`data:${String(mediaType)};base64,${String(data)}`, pieces, into);
+    else if (name === 'data') into.whole(value);
+    else if (name !== 'type') into.deep(value);
+  }
+}
 
 function readItem(item: JsonObject, into: Reading): void {
   const kind = item['type'] === 'reasoning' ? 'thought' : 'text';

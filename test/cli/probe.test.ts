@@ -4,13 +4,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createCircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import type { Report } from '#cli/doctor/examine.ts';
 import { createSandbox } from '#embedded/sandbox/server.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
+import { NativeUpstream } from '#test/support/native-upstream.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 const SECRET = 'sk-that-nobody-may-read';
@@ -114,6 +115,7 @@ interface Written {
   adapter?: string;
   key?: string;
   responses?: boolean;
+  messages?: boolean;
   developerRole?: boolean;
 }
 
@@ -134,10 +136,11 @@ ${rows
         adapter = 'openai-compatible',
         key = 'KEY',
         responses,
+        messages,
         developerRole,
       },
     ]) =>
-      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`}${developerRole === undefined ? '' : `, developer_role: ${developerRole}`} }`,
+      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`}${messages === undefined ? '' : `, messages: ${messages}`}${developerRole === undefined ? '' : `, developer_role: ${developerRole}`} }`,
   )
   .join('\n')}
 models:
@@ -202,6 +205,7 @@ describe('docket catalogue check --probe', () => {
       usage_in_answers: true,
       usage_in_streams: true,
       responses: null,
+      messages: null,
       developer: true,
       overflow: '400 prompt_too_long',
       problems: [],
@@ -209,7 +213,7 @@ describe('docket catalogue check --probe', () => {
     });
     const { stdout, stderr } = await runDocket(['catalogue', 'check', file, '--probe'], ENV);
     expect(stdout).toMatch(
-      /^good +127\.0\.0\.1:\d+ +ours +yes +yes +yes +yes +yes +yes +- +yes +400 prompt_too_long$/m,
+      /^good +127\.0\.0\.1:\d+ +ours +yes +yes +yes +yes +yes +yes +- +- +yes +400 prompt_too_long$/m,
     );
     expect(stderr).toBe('');
   });
@@ -229,6 +233,23 @@ describe('docket catalogue check --probe', () => {
     expect(of['not']!['responses']).toBe(false);
     expect(of['not']!.problems).toHaveLength(1);
     expect(of['not']!.problems[0]).toMatch(/^as a response \(`responses: true`/);
+  });
+
+  it('asks one that is said to have messages for one in the same way', async () => {
+    const speaks = new NativeUpstream();
+    speaks.answer = { fixture: 'anthropic/text' };
+    onTestFinished(() => speaks.close());
+    const address = new URL(await speaks.listen()).host;
+    const { code, of } = await probed(
+      await catalogueOf({
+        has: { address, adapter: 'ai-sdk', messages: true },
+        not: { address: await modelServer(), messages: true },
+      }),
+    );
+    expect([code, of['has']!['messages'], of['has']!.problems]).toEqual([2, true, []]);
+    expect(of['not']!['messages']).toBe(false);
+    expect(of['not']!.problems).toHaveLength(1);
+    expect(of['not']!.problems[0]).toMatch(/^as a message \(`messages: true`/);
   });
 
   it('finds a server that takes `system` and not `developer`, says how the catalogue mends that, and finds it mended then', async () => {

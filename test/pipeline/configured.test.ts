@@ -12,6 +12,7 @@ import { writeCatalogue } from './configured/catalogue.ts';
 import { upstreamFaults } from './configured/upstream-faults.ts';
 import { keptResponses } from './configured/kept-responses.ts';
 import { LargeUpstream, largeAnswers } from './configured/large-answers.ts';
+import { nativeMessages } from './configured/native-messages.ts';
 import { nativeProviders } from './configured/native-providers.ts';
 import { recalculation } from './configured/recalculation.ts';
 import { responses } from './configured/responses.ts';
@@ -75,6 +76,9 @@ describe('kept responses', () => {
 });
 describe('native providers', () => {
   nativeProviders(system, upstreams.native);
+});
+describe('native messages', () => {
+  nativeMessages(system, upstreams.native);
 });
 describe('upstream faults', () => {
   upstreamFaults(system);

@@ -5,7 +5,7 @@ import { NotingUpstream } from './noting-upstream.ts';
 
 /** The answer to the next call. */
 export interface NativeAnswer {
-  /** `anthropic/text.sse`: an exchange as the provider's documentation shows it. */
+  /** `anthropic/text.sse`: an exchange as the provider's documentation shows it; without an ending the one that is asked for. */
   fixture: string;
   /** What is changed in it. */
   edit?: (text: string) => string;
@@ -21,15 +21,17 @@ export interface NativeAnswer {
 export class NativeUpstream extends NotingUpstream {
   answer: NativeAnswer = { fixture: 'anthropic/text.json' };
 
-  protected override answerTo(_body: object, response: ServerResponse): void {
+  protected override answerTo(body: { stream?: unknown }, response: ServerResponse): void {
     const {
-      fixture,
+      fixture: name,
       edit = (text) => text,
       status = 200,
       headers = {},
       drip,
       stallAfter,
     } = this.answer;
+    const asked = body.stream === true ? 'sse' : 'json';
+    const fixture = name.includes('.') ? name : `${name}.${asked}`;
     const path = join(import.meta.dirname, '../fixtures', fixture);
     const bytes = Buffer.from(edit(readFileSync(path, 'utf8')));
     const type = fixture.endsWith('.sse') ? 'text/event-stream' : 'application/json';

@@ -1,4 +1,5 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import { chatOfWritten } from '#shared/dialects/chat-of-message.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import {
@@ -9,6 +10,7 @@ import {
   skipSpace,
 } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
 /** A body in the interface in which an endpoint gets it. */
 export interface Asked {
@@ -40,13 +42,29 @@ function withoutThoughts(body: string): string {
   return setMember(body, 'messages', JSON.stringify(messages));
 }
 
+/** A body in the dialect in which it was screened and is counted: of a request for a message the chat that it is. */
+export function screenedBody(
+  { asMessage }: Pick<InferenceEntry, 'asMessage'>,
+  body: string,
+): string {
+  return asMessage ? JSON.stringify(chatOfWritten(JSON.parse(body) as JsonObject, body)) : body;
+}
+
+/** Whether an endpoint gets a request for a message as it came. */
+export function getsMessage(
+  { asMessage }: Pick<InferenceEntry, 'asMessage'>,
+  { messages }: Pick<Endpoint, 'messages'>,
+): boolean {
+  return asMessage === true && messages === true;
+}
+
 /**
  * The body as one upstream is to get it: its own name for the model, `system` where it does not know `developer`, and,
  * in a stream, usage asked for. Everything else keeps its bytes.
  */
 export function upstreamBody(
   body: string,
-  route: Dialect,
+  route: Route,
   { endpoint, model }: { endpoint: Pick<Endpoint, 'developerRole'>; model: string },
   stream: boolean,
 ): string {
@@ -56,7 +74,7 @@ export function upstreamBody(
   // Its answer would be kept there: this service does not ask for that, and has put the conversation into the input.
   if (route === 'responses')
     return dropMembers(setMember(named, 'store', 'false'), ['previous_response_id']);
-  if (!stream || route === 'embeddings') return named;
+  if (!stream || route === 'embeddings' || route === 'messages') return named;
   return setMember(named, 'stream_options', streamOptions(memberText(named, 'stream_options')));
 }
 

@@ -13,7 +13,14 @@ import { setMember } from '#shared/kernel/json-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { asked, upstreamBody, withEncodingAsked } from './bodies.ts';
+import {
+  type Asked,
+  asked,
+  getsMessage,
+  screenedBody,
+  upstreamBody,
+  withEncodingAsked,
+} from './bodies.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
@@ -21,6 +28,7 @@ import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstre
 import { namerOf } from './our-names.ts';
 import { EventRelay, type EventStream } from './event-relay.ts';
 import { MessageWriter, type MessageWriterOptions } from './messages/message-writer.ts';
+import { asOurMessage, NativeMessage, readMessageUsage, textOfMessage } from './messages/native.ts';
 import { asOurs, NativeStream, textOfResponse } from './responses/native.ts';
 import { ResponseWriter } from './responses/response-writer.ts';
 import type { Settlement, Spent } from './settlement.ts';
@@ -77,6 +85,8 @@ export class Run {
   readonly #deps: RunDeps;
   readonly #entry: InferenceEntry;
   readonly #body: string;
+  /** The body as it was screened, once it is asked for. */
+  #screened: string | undefined;
   /** The endpoint that was asked last. */
   #endpoint: Pick<Endpoint, 'responses' | 'reasoningContent'> = {};
   readonly #settlement: Settlement;
@@ -178,6 +188,7 @@ export class Run {
     const id = answerIdOf(route, this.#entry.id);
     if (route === 'responses' && endpoint.responses === true)
       return asOurs(text, parsed, { id, model, previous: this.#entry.previous }, usage);
+    if (getsMessage(this.#entry, endpoint)) return asOurMessage(text, parsed, { id, model }, usage);
     if (hasNamedEvents(route))
       return JSON.stringify(answerOfChat(this.#writer(), parsed, usage, isFinished));
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
@@ -190,7 +201,7 @@ export class Run {
   /** Writes the answer of a chat server in the interface of the request. */
   #writer(emit?: (payload: string) => void): AnswerWriter {
     const { id: requestId, route, startedAt, model, previous } = this.#entry;
-    const options = { body: this.#body, requestId, model, ...(emit && { emit }) };
+    const options = { body: this.#chatBody, requestId, model, ...(emit && { emit }) };
     return route === 'messages'
       ? new MessageWriter({ ...options, ...this.#ofMessage })
       : new ResponseWriter({ ...options, startedAt, previous });
@@ -202,8 +213,11 @@ export class Run {
   }
 
   /** What the payloads of an endpoint become in an interface with named events. */
-  #events({ energy, responses }: Endpoint, emit: (payload: string) => void): EventStream {
+  #events(endpoint: Endpoint, emit: (payload: string) => void): EventStream {
+    const { energy, responses } = endpoint;
     const { id: requestId, route, model, previous } = this.#entry;
+    if (getsMessage(this.#entry, endpoint))
+      return new NativeMessage({ requestId, model, emit }, energy);
     return route === 'responses' && responses === true
       ? new NativeStream({ requestId, model, previous, emit }, energy)
       : new TranslatedStream(this.#writer(emit), energy);
@@ -400,9 +414,11 @@ export class Run {
     // What a call before this one has answered is of no use.
     this.#hold.release();
     this.#metered = endpoint.meter === undefined ? undefined : endpoint.name;
-    const { id, stream, traceparent, deadlineAt } = this.#entry;
+    const { id, stream, traceparent, betas, deadlineAt } = this.#entry;
     this.#endpoint = endpoint;
-    const { route, body } = asked(this.#entry.route, this.#body, endpoint);
+    const { route, body } = getsMessage(this.#entry, endpoint)
+      ? ({ route: 'messages', body: this.#body } as const)
+      : this.#asked(endpoint);
     const request: UpstreamRequest = {
       requestId: id,
       route,
@@ -414,7 +430,16 @@ export class Run {
       timeouts: timeoutsOf(endpoint, deadlineAt - this.#deps.now(), stream),
     };
     if (traceparent !== undefined) request.traceparent = traceparent;
+    if (betas !== undefined) request.betas = betas;
     return request;
+  }
+
+  #asked(endpoint: Pick<Endpoint, 'responses' | 'reasoningContent'>): Asked {
+    return asked(this.#entry.route, this.#chatBody, endpoint);
+  }
+
+  get #chatBody(): string {
+    return (this.#screened ??= screenedBody(this.#entry, this.#body));
   }
 
   /** What the request has used. Ends the digest of what was sent. */
@@ -451,11 +476,16 @@ export class Run {
     { endpoint }: Target,
   ): Promise<Usage | UnknownUsage> {
     const { route } = this.#entry;
-    const read = readUsage(parsed['usage'], endpoint.energy, route);
+    const isMessage = getsMessage(this.#entry, endpoint);
+    const read = isMessage
+      ? readMessageUsage(parsed['usage'], endpoint.energy)
+      : readUsage(parsed['usage'], endpoint.energy, route);
     const items = (route === 'embeddings' ? parsed['data'] : parsed['choices']) as
       | unknown[]
       | undefined;
-    const texts = items?.map(textOfChoice) ?? [textOfResponse(parsed)];
+    const texts = isMessage
+      ? [textOfMessage(parsed)]
+      : (items?.map(textOfChoice) ?? [textOfResponse(parsed)]);
     const stated = inJoules(joules, endpoint.energy) ?? joulesIn(parsed, endpoint.energy);
     return withJoules(await this.#checked(read, texts.length, texts), stated);
   }
@@ -493,9 +523,8 @@ export class Run {
   }
 
   #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
-    const { model, route } = this.#entry;
-    const read = asked(route, this.#body, this.#endpoint);
-    return this.#deps.countUsage(model, read, generated, reported);
+    const read = this.#asked(this.#endpoint);
+    return this.#deps.countUsage(this.#entry.model, read, generated, reported);
   }
 
   async #unknown(reason: UsageReason): Promise<UnknownUsage> {

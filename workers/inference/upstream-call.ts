@@ -1,4 +1,4 @@
-import type { Dialect } from '#shared/kernel/inference.ts';
+import type { Route } from '#shared/kernel/inference.ts';
 import { dropMembers, setMember } from '#shared/kernel/json-text.ts';
 import type {
   Provider,
@@ -14,6 +14,7 @@ import {
   type UpstreamFailure,
 } from './providers/upstream-failure.ts';
 import { isFinished } from './finish-reason.ts';
+import { beginsMessage, isWholeMessage } from './messages/native.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { withArgumentsAsText } from './tool-calls.ts';
@@ -63,14 +64,11 @@ export function callForAnswer(
       if (error !== undefined) return fail(failureOfErrorBody(error));
       const member = MEMBERS[request.route];
       const items = parsed[member];
-      // A response that was to be short may end before its first item.
-      const isEmpty = !Array.isArray(items) || (items.length === 0 && member !== 'output');
+      // A response or a message that was to be short may end before its first item.
+      const mayBeEmpty = member === 'output' || member === 'content';
+      const isEmpty = !Array.isArray(items) || (items.length === 0 && !mayBeEmpty);
       if (isEmpty) return fail({ kind: 'malformed', detail: `the answer has no ${member}` });
-      const isWhole =
-        member === 'choices'
-          ? items.every(isFinished)
-          : member === 'data' || isWholeResponse(parsed);
-      resolve({ text, parsed, joules, isFinished: isWhole });
+      resolve({ text, parsed, joules, isFinished: IS_WHOLE[member](parsed) });
     },
     onPayload: () => fail({ kind: 'malformed', detail: 'a stream was not asked for' }),
     onEnd: () => fail({ kind: 'malformed', detail: 'the answer is empty' }),
@@ -215,11 +213,20 @@ function parseObject(text: string): ReadObject | undefined {
 }
 
 /** The member of a whole answer that holds what was asked for. */
-const MEMBERS: Readonly<Record<Dialect, 'choices' | 'data' | 'output'>> = {
+const MEMBERS = {
   'chat.completions': 'choices',
   completions: 'choices',
   embeddings: 'data',
   responses: 'output',
+  messages: 'content',
+} as const satisfies Readonly<Record<Route, string>>;
+
+/** Whether its server says that an answer is whole, by that member. */
+const IS_WHOLE: Readonly<Record<(typeof MEMBERS)[Route], (answer: JsonObject) => boolean>> = {
+  choices: ({ choices }) => listOf(choices).every(isFinished),
+  data: () => true,
+  output: isWholeResponse,
+  content: isWholeMessage,
 };
 
 /** The error that an answer or a payload of a stream is, if it is one. */
@@ -230,5 +237,6 @@ function errorIn(parsed: JsonObject): JsonObject | undefined {
 /** Whether a payload has some of the answer. */
 function begins(chunk: JsonObject): boolean {
   const { choices } = chunk;
-  return Array.isArray(choices) ? choices.length > 0 : beginsResponse(chunk);
+  if (Array.isArray(choices)) return choices.length > 0;
+  return beginsResponse(chunk) || beginsMessage(chunk);
 }

@@ -15,7 +15,7 @@ import { decodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import { type Seals } from '#shared/lanes/seals.ts';
 import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-format.ts';
-import { asked } from './bodies.ts';
+import { asked, screenedBody } from './bodies.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
 import { dependsOnEndpoint, unknownUsage } from './usage.ts';
@@ -149,9 +149,10 @@ export class InferenceWorker {
     body: string | null | undefined,
     { payloads, tokens, digest, model, calls, upstreamAnswerId, queuedMs }: Relayed,
   ): Promise<Spent> {
+    const read = typeof body === 'string' ? screenedBody(entry, body) : undefined;
     const prompt =
-      typeof body === 'string' && !dependsOnEndpoint({ route: dialectOf(entry.route), body })
-        ? await this.#deps.countUsage(entry.model, asked(entry.route, body, {}), [])
+      read !== undefined && !dependsOnEndpoint({ route: dialectOf(entry.route), body: read })
+        ? await this.#deps.countUsage(entry.model, asked(entry.route, read, {}), [])
         : NOT_COUNTED;
     const spent: Spent = {
       usage: unknownUsage('worker_lost', prompt),

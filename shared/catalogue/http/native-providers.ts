@@ -22,8 +22,8 @@ interface Row {
   wholeList: string;
 }
 
-/** The API version that its library speaks. */
-const ANTHROPIC_VERSION = '2023-06-01';
+/** The version of Anthropic's interface that its library and the gateway speak. */
+export const ANTHROPIC_VERSION = '2023-06-01';
 
 /** The values of `provider` in the catalogue. Another of the AI SDK's providers is one more row and its package. */
 export const NATIVE_PROVIDERS: Readonly<Record<string, Row>> = {

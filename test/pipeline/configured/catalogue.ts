@@ -12,6 +12,7 @@ export const MODELS = {
   chat: 'speaks-chat',
   responses: 'speaks-responses',
   anthropic: 'claude',
+  either: 'claude-or-a-chat',
   google: 'gemini',
   googleEmbedding: 'gemini-embedding',
 } as const;
@@ -38,13 +39,14 @@ const openaiCompatible = (name: string, origin: string, more: object = {}) => ({
   ...more,
 });
 
-const native = (provider: string, base_url: string, api_key_env: string) => ({
+const native = (provider: string, base_url: string, api_key_env: string, more: object = {}) => ({
   name: provider,
   adapter: 'ai-sdk',
   provider,
   base_url,
   api_key_env,
   regions: ['eu-west'],
+  ...more,
 });
 
 const endpointsAt = (origins: Origins) => [
@@ -52,7 +54,8 @@ const endpointsAt = (origins: Origins) => [
   openaiCompatible('told', origins.told),
   { ...openaiCompatible('chat', ''), base_url: '${SANDBOX_URL}' },
   openaiCompatible('responses', origins.responses, { responses: true }),
-  native('anthropic', `${origins.native}/v1`, 'ANTHROPIC_API_KEY'),
+  native('anthropic', `${origins.native}/v1`, 'ANTHROPIC_API_KEY', { messages: true }),
+  openaiCompatible('messages', origins.native, { messages: true }),
   native('google', `${origins.native}/v1beta`, 'GEMINI_API_KEY'),
 ];
 
@@ -90,6 +93,16 @@ const modelsLike = (modelOf: (id: string) => object) => [
     kinds: ['chat'],
     context_window: 200_000,
     endpoints: [{ name: 'anthropic', model: 'claude-sonnet-4-5' }],
+    footprint: { active_b: 100, total_b: 400 },
+  },
+  {
+    id: MODELS.either,
+    kinds: ['chat'],
+    context_window: 200_000,
+    endpoints: [
+      { name: 'messages', model: 'claude-sonnet-4-5' },
+      { name: 'chat', model: 'almanac' },
+    ],
     footprint: { active_b: 100, total_b: 400 },
   },
   {

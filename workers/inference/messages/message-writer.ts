@@ -210,7 +210,7 @@ const NOTHING_YET: UnknownUsage = { source: 'unknown', reason: 'not_counted' };
  * Tokens as Anthropic's interface counts them, where those that came from a cache are not part of the input. Counts of ours
  * say so. Clients insist on numbers: where nothing is known they are zero, and `source` says that.
  */
-function messageUsage(usage: Usage | UnknownUsage, thinkingTokens = 0): JsonObject {
+export function messageUsage(usage: Usage | UnknownUsage, thinkingTokens = 0): JsonObject {
   if (usage.source === 'unknown') {
     const isStart = usage === NOTHING_YET;
     return { ...counts(0, 0, 0), ...(isStart ? {} : { source: 'unknown' }) };

@@ -1,19 +1,21 @@
 import type { Endpoint, ModelKind, Timeouts } from '#shared/catalogue/catalogue.ts';
-import type { Dialect } from '#shared/kernel/inference.ts';
+import type { Route } from '#shared/kernel/inference.ts';
 import type { AnswerHold } from '../answer-room.ts';
 import type { Pace } from '../stream-pace.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
-/** One call to an upstream, in OpenAI's shape. */
+/** One call to an upstream, in the shape of its route: Anthropic's of `messages`, OpenAI's of all others. */
 export interface UpstreamRequest {
   requestId: string;
-  route: Dialect;
+  route: Route;
   endpoint: Endpoint;
   /** The body as the upstream is to get it: its own model name, usage asked for. */
   body: string;
   stream: boolean;
   timeouts: Timeouts;
   traceparent?: string;
+  /** Of a request for a message: what its `anthropic-beta` names. */
+  betas?: string;
   /** Is asked while a whole answer is read; without it there is room for everything. */
   hold?: AnswerHold;
   /** Is asked while a stream is read; without it the stream is read as fast as it comes. */

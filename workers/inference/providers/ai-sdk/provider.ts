@@ -9,6 +9,7 @@ import type {
   UpstreamRequest,
   UpstreamSink,
 } from '../provider.ts';
+import { OpenAiCompatibleProvider } from '../openai-compatible/provider.ts';
 import { type AnswerHead, chatCompletion } from './answer.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { embeddingsAnswer } from './embeddings.ts';
@@ -28,13 +29,17 @@ export class AiSdkProvider implements Provider {
   /** By the endpoint itself: a reload of the catalogue leaves no address and no credential behind. */
   readonly #loaded = new WeakMap<Endpoint, Promise<NativeProvider>>();
   readonly #open = new Set<CallWatch>();
+  /** What needs no translation. */
+  readonly #direct: OpenAiCompatibleProvider;
 
   /** `credential` looks up the secret an endpoint names in `api_key_env`. */
   constructor(credential: (name: string) => string | undefined) {
     this.#credential = credential;
+    this.#direct = new OpenAiCompatibleProvider(credential, (secret) => ({ 'x-api-key': secret }));
   }
 
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall {
+    if (request.route === 'messages') return this.#direct.call(request, sink);
     const watch = new CallWatch(sink, request.timeouts, () => this.#open.delete(watch));
     this.#open.add(watch);
     void this.#run(request, watch).catch((error: unknown) => watch.fail(failureOf(error)));
@@ -58,7 +63,7 @@ export class AiSdkProvider implements Provider {
 
   close(): Promise<void> {
     for (const watch of this.#open) watch.abort();
-    return Promise.resolve();
+    return this.#direct.close();
   }
 
   async #run(request: UpstreamRequest, watch: CallWatch): Promise<void> {

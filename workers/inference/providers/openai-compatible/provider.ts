@@ -1,7 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { uuidOf } from '#shared/kernel/ids.ts';
-import type { Dialect } from '#shared/kernel/inference.ts';
+import { ANTHROPIC_VERSION } from '#shared/catalogue/http/native-providers.ts';
+import type { Route } from '#shared/kernel/inference.ts';
 import { connector } from '../connector.ts';
 import { modelsIn, readList } from '../model-list.ts';
 import type {
@@ -14,11 +15,12 @@ import type {
 import { failureOfError, failureOfStatus } from './failures.ts';
 import { UpstreamResponse } from './response.ts';
 
-const PATHS: Record<Dialect, string> = {
+const PATHS: Record<Route, string> = {
   'chat.completions': '/chat/completions',
   completions: '/completions',
   embeddings: '/embeddings',
   responses: '/responses',
+  messages: '/messages',
 };
 
 /** Sockets kept per upstream host: one request each, as HTTP/1.1 without pipelining wants. */
@@ -35,16 +37,23 @@ interface Target {
   traceparent: boolean;
 }
 
-/** Speaks to anything with OpenAI's HTTP interface. Bodies and answers pass through as they are. */
+/** How a server is shown a credential. */
+export type ShowCredential = (secret: string) => Record<string, string>;
+
+const asBearer: ShowCredential = (secret) => ({ authorization: `Bearer ${secret}` });
+
+/** Speaks to anything with OpenAI's HTTP interface, or with Anthropic's. Bodies and answers pass through as they are. */
 export class OpenAiCompatibleProvider implements Provider {
   readonly #agent: Dispatcher;
   /** By the endpoint itself, so that no two share a credential, and a reload of the catalogue leaves none behind. */
   readonly #targets = new WeakMap<Endpoint, Target>();
   readonly #credential: (name: string) => string | undefined;
+  readonly #show: ShowCredential;
 
   /** `credential` looks up the secret an endpoint names in `api_key_env`. */
-  constructor(credential: (name: string) => string | undefined) {
+  constructor(credential: (name: string) => string | undefined, show: ShowCredential = asBearer) {
     this.#credential = credential;
+    this.#show = show;
     this.#agent = new Agent({
       connections: CONNECTIONS_MAX,
       pipelining: 1,
@@ -69,6 +78,10 @@ export class OpenAiCompatibleProvider implements Provider {
       headers[target.requestIdHeader] = uuidOf(request.requestId);
     if (target.traceparent && request.traceparent !== undefined)
       headers['traceparent'] = request.traceparent;
+    if (request.route === 'messages') {
+      headers['anthropic-version'] = ANTHROPIC_VERSION;
+      if (request.betas !== undefined) headers['anthropic-beta'] = request.betas;
+    }
     this.#agent.dispatch(
       {
         origin: target.origin,
@@ -117,7 +130,7 @@ export class OpenAiCompatibleProvider implements Provider {
     };
     const secret =
       endpoint.apiKeyEnv === undefined ? undefined : this.#credential(endpoint.apiKeyEnv);
-    if (secret !== undefined) target.headers['authorization'] = `Bearer ${secret}`;
+    if (secret !== undefined) Object.assign(target.headers, this.#show(secret));
     this.#targets.set(endpoint, target);
     return target;
   }

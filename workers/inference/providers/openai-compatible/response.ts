@@ -6,6 +6,7 @@ import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
 import type { AnswerHold } from '../../answer-room.ts';
 import type { Pace } from '../../stream-pace.ts';
+import { MESSAGE_END } from '../../messages/native.ts';
 import { ENDINGS } from '../../responses/native.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 import { ownFault, type UpstreamFailure } from '../upstream-failure.ts';
@@ -171,8 +172,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     else if (event === 'error') this.#fail(failureOfErrorEvent(data));
     else if (data !== '') {
       this.#sink.onPayload(data);
-      // A response ends with an event of its own, and without [DONE].
-      if (ENDINGS.has(event)) this.#endAtWord();
+      // A response or a message ends with an event of its own, and without [DONE].
+      if (ENDINGS.has(event) || event === MESSAGE_END) this.#endAtWord();
     }
   }
 

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '#shared/kernel/json-object.ts';
+import { textsOf } from '#shared/screening/texts.ts';
+
+const textsIn = (body: object): string[] => {
+  const { prompt, joined, beside } = textsOf('messages', body);
+  return [...prompt, ...joined, ...beside];
+};
+const user = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
+const words = fc.stringMatching(/^[a-z]{12}$/);
+/** A value of any shape that a block may have beside its text. */
+const value = fc.jsonValue({ maxDepth: 3 }).filter((one) => one !== null);
+
+function stringsIn(given: unknown, found: string[] = []): string[] {
+  if (typeof given === 'string') found.push(given);
+  else if (Array.isArray(given)) for (const one of given) stringsIn(one, found);
+  else if (typeof given === 'object' && given !== null)
+    for (const one of Object.values(given)) stringsIn(one, found);
+  return found.filter((text) => text !== '');
+}
+
+describe('the texts of a request for a message that goes on as it came', () => {
+  it(
+    'hold every text of its blocks, tools and fields, in each of their members',
+    { tags: ['operations.screening'] },
+    () => {
+      fc.assert(
+        fc.property(value, words, words, (given, one, another) => {
+          const block: JsonObject = { type: 'text', text: one, note: given };
+          const result = { type: 'tool_result', tool_use_id: another, content: [block] };
+          const call = { type: 'tool_use', id: 'a', name: another, input: { [one]: given } };
+          const document = {
+            type: 'document',
+            title: one,
+            context: another,
+            source: { type: 'content', content: [block] },
+            note: given,
+          };
+          const all = [one, another, ...stringsIn(given)];
+          for (const body of [
+            user(block, result, call, document),
+            { system: [block, { type: 'text', text: another }] },
+            { tools: [{ name: one, description: another, input_schema: { title: given } }] },
+            { mcp_servers: [{ name: one, note: [another, given] }] },
+          ])
+            expect(textsIn(body)).toEqual(expect.arrayContaining(all));
+        }),
+      );
+    },
+  );
+
+  it('hold a sentence that is cut between two blocks as one, and what was thought apart', () => {
+    const parts = ['a sen', 'tence'].map((text) => ({ type: 'text', text }));
+    expect(textsIn(user(...parts))).toContain('a sentence');
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 's' };
+    expect(textsIn(user(parts[0]!, thinking, parts[1]!))).toContain('a sentence');
+  });
+
+  it('hold documents that are texts by their data, and no data of media', () => {
+    const source = (mediaType: string) => ({
+      type: 'base64',
+      media_type: mediaType,
+      data: Buffer.from('a hidden text').toString('base64'),
+    });
+    expect(textsIn(user({ type: 'document', source: source('text/plain') }))).toContain(
+      'a hidden text',
+    );
+    const image = textsIn(user({ type: 'image', source: source('image/png') }));
+    expect(image.filter((text) => text !== 'image/png')).toEqual([]);
+  });
+});
