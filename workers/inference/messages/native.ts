@@ -79,6 +79,13 @@ function toldUsageOf(usage: Usage | UnknownUsage, theirs: unknown): JsonObject |
   return { ...(isObject(theirs) ? theirs : {}), ...messageUsage(usage) };
 }
 
+const COUNTS = [
+  'input_tokens',
+  'cache_creation_input_tokens',
+  'cache_read_input_tokens',
+  'output_tokens',
+] as const;
+
 /** Passes the events of an upstream's message on as they come, and keeps the last two back: what was used, and the end. */
 export class NativeMessage implements EventStream {
   readonly #emit: (payload: string) => void;
@@ -142,6 +149,7 @@ export class NativeMessage implements EventStream {
       return this.#announce(this.#ours(given, message));
     }
     if (type === 'ping' && this.#announced !== null) return false;
+    if (type !== 'ping') this.#letGo();
     if (type === 'message_delta') {
       this.#count(usage);
       this.#delta = { text: given, usage };
@@ -176,10 +184,20 @@ export class NativeMessage implements EventStream {
     this.#announced = null;
   }
 
+  /** What was held as the last word on its usage, where more comes behind it. */
+  #letGo(): void {
+    if (this.#delta === undefined) return;
+    this.#begin();
+    this.#emit(this.#delta.text);
+    this.#delta = undefined;
+  }
+
   #count(usage: unknown): void {
     if (!isObject(usage)) return;
-    const told = Object.entries(usage).filter(([, value]) => value != null);
-    this.#counts = { ...this.#counts, ...Object.fromEntries(told) };
+    const counts: JsonObject = { ...this.#counts };
+    for (const name of [...COUNTS, this.#energy?.usageField])
+      if (name !== undefined && usage[name] != null) counts[name] = usage[name];
+    this.#counts = counts;
   }
 
   #ours(event: string, message: JsonObject): string {

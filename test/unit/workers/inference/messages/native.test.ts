@@ -88,6 +88,14 @@ describe('the stream of a server that speaks messages', () => {
     });
   });
 
+  it('has its changes in their places where several come, and the last counts', () => {
+    const last = { ...DELTA, usage: { output_tokens: 8 } };
+    const { sent, stream } = streamed(START, TOOL, DELTA, INPUT, last, PING, STOP);
+    stream.finish(stream.usage!);
+    expect(sent.slice(1)).toEqual([TOOL, DELTA, INPUT, PING, last]);
+    expect(stream.usage?.outputTokens).toBe(8);
+  });
+
   it('tells the counts of the receipt where its server has none', () => {
     for (const [usage, told] of [
       [COUNTED, { input_tokens: 5, output_tokens: 3, source: 'counted' }],
