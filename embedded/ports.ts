@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
 
 /**
@@ -8,6 +8,8 @@ import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
  * free, however many connections were made meanwhile.
  */
 const KEPT_PORTS = { from: 15_000, below: 32_768 };
+/** Whether a port can be kept for another process. */
+export const HOLDS_PORTS = process.platform === 'linux';
 const TRIES_MAX = 100;
 const anyPort = (): number => randomInt(KEPT_PORTS.from, KEPT_PORTS.below);
 
@@ -28,20 +30,59 @@ export async function claimPort(host: string, port: number, choose = anyPort): P
   }
 }
 
+/**
+ * Keeps a claimed port from other programs until what is started for it listens there, with `reusePort`; what connects
+ * meanwhile is turned away. To be followed by one call of what is returned. Elsewhere than on Linux, where ports cannot be
+ * shared so, it is kept from none.
+ */
+export async function holdPort(host: string, port: number): Promise<() => void> {
+  if (!HOLDS_PORTS) return () => {};
+  const servers: Server[] = [];
+  const release = (): void => {
+    for (const server of servers.splice(0)) server.close();
+  };
+  try {
+    for (const address of addressesOf(host)) {
+      const server = createServer((socket) => socket.destroy());
+      const isHeld = await listenOnce(server, { host: address, port, reusePort: true }).then(
+        () => true,
+        (error: Error) => {
+          if (isMissing(error.cause as NodeJS.ErrnoException)) return false;
+          throw error;
+        },
+      );
+      if (isHeld) servers.push(server);
+    }
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return release;
+}
+
 async function listenOnEach(host: string, port: number): Promise<number> {
   const [first, ...others] = addressesOf(host);
-  await listenOnce(first, port);
+  await tryOnce(first, port);
   for (const other of others) {
-    await listenOnce(other, port).catch((error: Error) => {
+    await tryOnce(other, port).catch((error: Error) => {
       if (!isMissing(error.cause as NodeJS.ErrnoException)) throw error;
     });
   }
   return port;
 }
 
-function listenOnce(host: string, port: number): Promise<number> {
+async function tryOnce(host: string, port: number): Promise<void> {
+  const server = createServer();
+  await listenOnce(server, { host, port });
+  await new Promise((resolve) => server.close(resolve));
+}
+
+function listenOnce(
+  server: Server,
+  address: { host: string; port: number; reusePort?: boolean },
+): Promise<void> {
+  const { host, port } = address;
   return new Promise((resolve, reject) => {
-    const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
       const message =
         error.code === 'EADDRINUSE'
@@ -49,7 +90,7 @@ function listenOnce(host: string, port: number): Promise<number> {
           : `Cannot listen on ${host}:${port} (${error.code})`;
       reject(new Error(message, { cause: error }));
     });
-    server.listen(port, host, () => server.close(() => resolve(port)));
+    server.listen(address, resolve);
   });
 }
 

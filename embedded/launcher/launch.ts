@@ -17,7 +17,7 @@ import {
   PAID_REQUESTS_PER_DAY,
 } from '#embedded/demo-accounts.ts';
 import { type DemoPersons, ensureDemoPersons } from '#embedded/demo-persons.ts';
-import { claimPort } from '#embedded/ports.ts';
+import { claimPort, holdPort } from '#embedded/ports.ts';
 import { type ProviderInUse, startCatalogue } from '#embedded/providers/start-catalogue.ts';
 import { ensureDatabaseLogins, type ProcessName } from '#embedded/stores/database-logins.ts';
 import { ensurePassword } from '#embedded/stores/private-file.ts';
@@ -70,6 +70,8 @@ export class Launcher {
   /** Of the processes, once they are being started. */
   #settings: ToolConfig | undefined;
   #claimed = false;
+  /** Lets the port of the api go. */
+  #release = (): void => {};
   #stopping: Promise<void> | undefined;
 
   /** @throws ConfigError when the environment cannot be used. */
@@ -92,6 +94,7 @@ export class Launcher {
     this.#claimed = true;
     const host = this.#options.env['HOST'] || LOCALHOST;
     const port = await claimPort(host, this.#config.port);
+    this.#release = await holdPort(host, port);
 
     // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
     const sandboxPort = await claimPort('127.0.0.1', 0);
@@ -163,6 +166,7 @@ export class Launcher {
       processes: this.#processes(),
     });
     this.#stopIfAsked();
+    this.#release();
     await writeDevFile(this.#dataDir, info());
     this.#onChange = () => this.#rewrite(info);
     const chatModel = catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
@@ -306,6 +310,7 @@ export class Launcher {
     const withinMs = this.#config.shutdownMs + STOP_SLACK_MS;
     const stop = (roles: readonly Supervisor[]): Promise<unknown> =>
       Promise.all(roles.map((role) => role.stop(withinMs)));
+    this.#release();
     this.#compilation?.kill();
     await this.#writing;
     if (this.#claimed) await removeDevFile(this.#dataDir);

@@ -6,6 +6,7 @@ import {
   ROLES,
   type Role,
 } from '#shared/config/settings.ts';
+import { HOLDS_PORTS } from '#embedded/ports.ts';
 import { BACKGROUND } from '#embedded/stores/database-logins.ts';
 import type { Output } from './output.ts';
 import type { RoleCommand } from './role-process.ts';
@@ -70,7 +71,8 @@ export function roleCommands(options: RolesOptions): RoleCommand[] {
         entry,
         env: {
           ...options.envOf(role),
-          ...(role === 'api' && count > 1 ? { REUSE_PORT: '1' } : {}),
+          // Until they listen the launcher holds their port.
+          ...(role === 'api' && (count > 1 || HOLDS_PORTS) ? { REUSE_PORT: '1' } : {}),
         },
       }),
     );

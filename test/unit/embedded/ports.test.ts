@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { claimPort } from '#embedded/ports.ts';
+import { claimPort, holdPort, HOLDS_PORTS } from '#embedded/ports.ts';
 import { HAS_IPV6 } from '#test/support/localhost.ts';
 
 const HOST = '127.0.0.1';
@@ -52,3 +52,27 @@ it('a port is free for localhost where it is by both families: a browser may tak
     `Port ${taken} on ${HAS_IPV6 ? '::1' : HOST} is in use`,
   );
 });
+
+it.runIf(HOLDS_PORTS)(
+  'a port is kept from others for the process that it was claimed for, and turns away what connects',
+  async () => {
+    const port = await claimPort('localhost', 0);
+    const release = await holdPort('localhost', port);
+    await expect(claimPort('localhost', port)).rejects.toThrow('is in use');
+    await expect(fetch(`http://${HOST}:${port}/`)).rejects.toThrow('fetch failed');
+    const ours = createServer();
+    held.push(ours);
+    await new Promise<void>((resolve) =>
+      ours.listen({ host: HOST, port, reusePort: true }, resolve),
+    );
+    release();
+    expect(() => release()).not.toThrow();
+    const { promise: came, resolve } = Promise.withResolvers<void>();
+    ours.once('connection', (socket) => {
+      socket.destroy();
+      resolve();
+    });
+    connect(port, HOST).on('error', () => {});
+    await came;
+  },
+);
