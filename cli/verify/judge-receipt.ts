@@ -92,7 +92,7 @@ export function trustIn({ didJson, source, isChosen }: TrustFile): Trust {
 }
 
 /** A receipt and an answer begin as an object of JSON, a stream with a field or a comment (after white space). */
-const BEGINS_AS_ANSWER = /^(?:\uFEFF|\s)*(?:\{|(?:data|event|id|retry)?:)/;
+const BEGINS_AS_ANSWER = /^\s*(?:\{|(?:data|event|id|retry)?:)/;
 
 /** How far in is looked for that: a file that begins with more white space is no file of ours. */
 const BEGINNING_BYTES = 4096;

@@ -152,7 +152,8 @@ const READERS: Readonly<Record<Route, Reader>> = {
   },
   messages(body, into) {
     readBlocks(body['system'], into);
-    readField(body, 'messages', readTurn, into);
+    readTurns(body['messages'], into);
+    into.bound('messages');
     readField(body, 'tools', readDefinition, into);
     readFields(body, MESSAGE_FIELDS, into);
   },
@@ -207,9 +208,8 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   'system',
   'messages',
   'tools',
+  // It is not sent on.
   'metadata',
-  'service_tier',
-  'stop_sequences',
 ]);
 
 function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading): void {
@@ -257,23 +257,45 @@ const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
   'function_call',
 ]);
 
-function readTurn(turn: JsonObject, into: Reading): void {
-  for (const name in turn) {
-    if (name === 'content') readBlocks(turn[name], into);
-    else into.deep(turn[name]);
+/** Turns of one role in a row are one to Anthropic's servers, so their texts are put together too. */
+function readTurns(turns: unknown, into: Reading): void {
+  let role: unknown;
+  let pieces: Piece[] = [];
+  for (const turn of listOf(turns)) {
+    if (!isObject(turn)) {
+      into.deep(turn);
+      continue;
+    }
+    if (turn['role'] !== role) {
+      into.message(pieces);
+      pieces = [];
+    }
+    role = turn['role'];
+    for (const name in turn) {
+      if (name === 'content') addPieces(turn[name], pieces, into);
+      else into.deep(turn[name]);
+    }
   }
+  into.message(pieces);
 }
 
 /** A text of Anthropic's interface, or blocks of which some are texts. */
 function readBlocks(content: unknown, into: Reading): void {
   if (content === undefined) return;
-  if (!Array.isArray(content)) return into.whole(content);
   const pieces: Piece[] = [];
-  for (const block of content as unknown[]) {
-    if (isObject(block)) readBlock(block, pieces, into);
-    else into.deep(block);
-  }
+  addPieces(content, pieces, into);
   into.message(pieces);
+}
+
+function addPieces(content: unknown, pieces: Piece[], into: Reading): void {
+  if (typeof content === 'string') {
+    if (content !== '') pieces.push({ kind: 'text', text: content });
+  } else if (isObject(content)) readBlock(content, pieces, into);
+  else
+    for (const block of listOf(content)) {
+      if (isObject(block)) readBlock(block, pieces, into);
+      else into.deep(block);
+    }
 }
 
 function readBlock(block: JsonObject, pieces: Piece[], into: Reading): void {
@@ -309,8 +331,10 @@ function readSource(source: JsonObject, pieces: Piece[], into: Reading): void {
   for (const name in source) {
     const value = source[name];
     if (name === 'content') readBlocks(value, into);
-    else if (name === 'url') pieces.push({ kind: 'medium', text: '' });
-    else if (name === 'data' && type === 'base64')
+    else if (name === 'url') {
+      pieces.push({ kind: 'medium', text: '' });
+      into.deep(value);
+    } else if (name === 'data' && type === 'base64')
       readData(`data:${String(mediaType)};base64,${String(data)}`, pieces, into);
     else if (name === 'data') into.whole(value);
     else if (name !== 'type') into.deep(value);

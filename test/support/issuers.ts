@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import Provider, { type Configuration, type JWKS } from 'oidc-provider';
 
@@ -128,6 +129,10 @@ export interface Forgery {
   alg?: string;
   discovery?: Record<string, unknown>;
   tokenStatus?: number;
+  /** What it says of the person where it is asked for that. */
+  userInfo?: Record<string, unknown>;
+  /** Its answers come compressed, which was not asked for. */
+  isPacked?: boolean;
   /** Sent to another address in place of an answer. */
   redirect?: string;
 }
@@ -167,8 +172,11 @@ export async function startForgedIssuer() {
     const { now } = forgery;
     const say = (body: unknown, status = 200): void =>
       void reply
-        .writeHead(status, { 'content-type': 'application/json' })
-        .end(JSON.stringify(body));
+        .writeHead(status, {
+          'content-type': 'application/json',
+          ...(now.isPacked ? { 'content-encoding': 'gzip' } : {}),
+        })
+        .end(now.isPacked ? gzipSync(JSON.stringify(body)) : JSON.stringify(body));
     if (now.redirect !== undefined) {
       return void reply.writeHead(302, { location: now.redirect }).end();
     }
@@ -181,6 +189,7 @@ export async function startForgedIssuer() {
       if (now.tokenStatus !== undefined) return say({ error: 'invalid_client' }, now.tokenStatus);
       return say({ access_token: 'an-access-token', token_type: 'Bearer', id_token: token(now) });
     }
+    if (pathname === '/userinfo') return say(now.userInfo);
     if (pathname !== '/.well-known/openid-configuration') return say({}, 404);
     say({
       issuer: served.origin,
@@ -190,6 +199,7 @@ export async function startForgedIssuer() {
       response_types_supported: ['code'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256'],
+      ...(now.userInfo === undefined ? {} : { userinfo_endpoint: `${served.origin}/userinfo` }),
       ...now.discovery,
     });
   });

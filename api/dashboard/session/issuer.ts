@@ -120,14 +120,25 @@ export function createIssuers(fetch: PublicFetch, inside: readonly string[]) {
         const further =
           lacks && config.serverMetadata().userinfo_endpoint !== undefined
             ? await fetchUserInfo(config, tokens.access_token, said.sub)
-            : {};
-        const claims: Record<string, unknown> = { ...further, ...said };
+            : ({} as Record<string, unknown>);
+        // An address and whether it was verified are told by one of both: the other may mean another address.
+        const { email, email_verified: isVerified }: Record<string, unknown> =
+          further['email'] === undefined ? said : further;
+        const subject = textOf(said.sub);
+        if (subject === undefined) {
+          const { host } = new URL(client.issuer);
+          throw new IssuerFailure(
+            `${host} names the person by no text that can be kept.`,
+            false,
+            null,
+          );
+        }
         return {
           claims: {
-            subject: said.sub,
-            email: textOf(claims['email']),
-            emailVerified: claims['email_verified'] === true,
-            name: textOf(claims['name']),
+            subject,
+            email: textOf(email),
+            emailVerified: isVerified === true,
+            name: textOf(said['name'] ?? further['name']),
           },
           authenticatedAt: said.auth_time === undefined ? undefined : said.auth_time * 1_000,
         };
@@ -149,8 +160,9 @@ export function createIssuers(fetch: PublicFetch, inside: readonly string[]) {
   };
 }
 
+/** A text that PostgreSQL takes. */
 const textOf = (claim: unknown): string | undefined =>
-  typeof claim === 'string' && claim !== '' ? claim : undefined;
+  typeof claim === 'string' && /^[^\0]+$/.test(claim) && claim.isWellFormed() ? claim : undefined;
 
 /** Codes of RFC 6749 are short words; other text of an issuer is not repeated. */
 const codeOf = (said: string): string => (/^[\w.-]{1,60}$/.test(said) ? said : 'an unknown reason');

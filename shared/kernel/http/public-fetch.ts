@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { Agent, fetch } from 'undici';
+import { Agent, fetch, Headers } from 'undici';
 import { InsideAddress, isAddress, isPublicAddress, type PublicFetch } from '../public-address.ts';
 
 /** A server that is asked answers within seconds, or is away. */
@@ -23,7 +23,7 @@ const lookUpOutside: LookupFunction = (hostname, options, callback) => {
 
 /**
  * Fetches from addresses that others have named: over TLS, from servers of the internet, within bounds of time and size,
- * without following redirects. Servers at the `inside` origins are the exception that an operator makes.
+ * as they are written, so that what a bound counts is what is read, and without following redirects. Servers at the `inside` origins are the exception that an operator makes.
  * @throws InsideAddress for what leads to our own network
  */
 export function createPublicFetch(inside: readonly string[]): PublicFetch {
@@ -42,7 +42,13 @@ export function createPublicFetch(inside: readonly string[]): PublicFetch {
     const literal = hostname.replace(/^\[(.*)\]$/, '$1');
     const leadsInside = isAddress(literal) && !isPublicAddress(literal);
     if (!isOurs && (protocol !== 'https:' || leadsInside)) throw new InsideAddress(hostname);
-    const asked = { ...init, redirect: 'manual', dispatcher: isOurs ? ours : outside } as const;
-    return fetch(address, asked);
+    const headers = new Headers((init as { headers?: Record<string, string> }).headers);
+    headers.set('accept-encoding', 'identity');
+    const dispatcher = isOurs ? ours : outside;
+    const answer = await fetch(address, { ...init, headers, redirect: 'manual', dispatcher });
+    const encoding = answer.headers.get('content-encoding') ?? 'identity';
+    if (encoding === 'identity') return answer;
+    await answer.body?.cancel();
+    throw new Error('its answer is compressed, which was not asked for');
   };
 }

@@ -365,6 +365,19 @@ describe('what is not let in', () => {
       { claims: { ...claims, email_verified: 'true' } },
       'does not say that the e-mail address is verified',
     ],
+    [
+      'an address that is not the one that it has verified elsewhere',
+      {
+        claims: { ...claims, email_verified: undefined },
+        userInfo: { sub: 'mallory', email: 'm@elsewhere.example', email_verified: true },
+      },
+      'of no domain that is confirmed',
+    ],
+    [
+      'a name that no database takes',
+      { claims: { ...claims, sub: 'mallory\0' } },
+      'by no text that can be kept',
+    ],
     ['no address', { claims: { sub: 'mallory' } }, 'says no e-mail address'],
     [
       'an address of another organisation',
@@ -405,6 +418,17 @@ describe('what is not let in', () => {
     );
     expect(rows).toEqual([]);
   });
+
+  it(
+    'an issuer whose answers come compressed is not read: a few bytes could unpack to gigabytes',
+    { tags: ['dashboard.single-sign-on-refusals'] },
+    async () => {
+      forged.say({ isPacked: true });
+      const reply = await newBrowser().get(`/dashboard/sso/${theirs.id}/start`);
+      expect(reply.statusCode).toBeGreaterThanOrEqual(400);
+      expect(reply.payload).toContain('does not hold');
+    },
+  );
 
   it(
     'what another organisation’s issuer sends is not taken for ours, nor what was begun elsewhere or is sent twice',

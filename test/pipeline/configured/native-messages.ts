@@ -72,7 +72,8 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
       expect(response.status, text).toBe(200);
       const { path, headers, body } = upstream.last;
       expect(path).toBe('/v1/messages');
-      expect(body).toEqual({ ...ASKED, model: 'claude-sonnet-4-5' });
+      const { metadata: _person, ...asked } = ASKED;
+      expect(body).toEqual({ ...asked, model: 'claude-sonnet-4-5' });
       expect(headers).toMatchObject({
         'x-api-key': 'sk-anthropic',
         'anthropic-version': '2023-06-01',

@@ -243,6 +243,7 @@ describe('docket verify', () => {
   it.each([
     ['a program', 'import { x } from "y";\n'],
     ['nothing at all', ''],
+    ['marks of byte order alone', '\uFEFF'.repeat(1_365)],
     ['a list', `[${text}]`],
     ['what is no text', Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0x7b])],
   ])(

@@ -57,6 +57,35 @@ describe('the texts of a request for a message that goes on as it came', () => {
     expect(textsIn(user(parts[0]!, thinking, parts[1]!))).toContain('a sentence');
   });
 
+  it('hold a sentence that is cut between turns of one role, which its server makes one', () => {
+    const turn = (role: string, content: unknown) => ({ role, content });
+    for (const messages of [
+      [turn('user', 'a sen'), turn('user', [{ type: 'text', text: 'tence' }])],
+      [turn('user', 'x'), turn('assistant', 'a sen'), turn('assistant', 'tence')],
+    ])
+      expect(textsIn({ messages })).toContain('a sentence');
+    const apart = textsIn({ messages: [turn('user', 'a sen'), turn('assistant', 'tence')] });
+    expect(apart).not.toContain('a sentence');
+  });
+
+  it('hold where its texts end, addresses, and what a tool of the server gave', () => {
+    const source = {
+      type: 'base64',
+      media_type: 'text/plain',
+      data: Buffer.from('a hidden text').toString('base64'),
+    };
+    const fetched = { type: 'web_fetch_result', content: { type: 'document', source } };
+    const texts = textsIn({
+      stop_sequences: ['an end'],
+      ...user(
+        { type: 'web_fetch_tool_result', content: fetched },
+        { type: 'image', source: { type: 'url', url: 'https://a.example/b' } },
+      ),
+    });
+    for (const text of ['a hidden text', 'an end', 'https://a.example/b'])
+      expect(texts).toContain(text);
+  });
+
   it('hold documents that are texts by their data, and no data of media', () => {
     const source = (mediaType: string) => ({
       type: 'base64',

@@ -7,6 +7,7 @@ import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import type { EventStream } from '../event-relay.ts';
 import { GrowingText } from '../growing-text.ts';
 import { namerOf, type OurNames } from '../our-names.ts';
+import { announcedWith } from '../responses/native.ts';
 import { readUsage } from '../usage.ts';
 import { messageUsage } from './message-writer.ts';
 
@@ -32,14 +33,10 @@ export function isWholeMessage({ stop_reason: reason }: JsonObject): boolean {
 export function readMessageUsage(usage: unknown, energy: Endpoint['energy']): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const { input_tokens: fresh, output_tokens: output } = usage;
-  const [written, cached] = [
-    usage['cache_creation_input_tokens'],
-    usage['cache_read_input_tokens'],
-  ];
-  const parts = [fresh, written ?? 0, cached ?? 0];
-  const input = parts.every((part) => typeof part === 'number')
-    ? parts.reduce((sum, part) => sum + part, 0)
-    : undefined;
+  const written = usage['cache_creation_input_tokens'] ?? 0;
+  const cached = usage['cache_read_input_tokens'] ?? 0;
+  const parts = [fresh, written, cached];
+  const input = parts.every(isCount) ? parts.reduce((sum, part) => sum + part, 0) : undefined;
   const counts = {
     ...usage,
     prompt_tokens: input,
@@ -49,6 +46,9 @@ export function readMessageUsage(usage: unknown, energy: Endpoint['energy']): Us
   };
   return readUsage(counts, energy);
 }
+
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
 /** Everything that a message holds of what was generated, for counting. */
 export function textOfMessage({ content }: JsonObject): string {
@@ -97,6 +97,7 @@ export class NativeMessage implements EventStream {
   #counts: JsonObject | undefined;
   #delta: { text: string; usage: unknown } | undefined;
   #last: string | undefined;
+  #hasReason = false;
   readonly #text = new GrowingText();
 
   constructor(
@@ -134,7 +135,7 @@ export class NativeMessage implements EventStream {
   }
 
   get isFinished(): boolean {
-    return this.#last !== undefined;
+    return this.#last !== undefined && this.#hasReason;
   }
 
   accept(given: string, event: JsonObject): boolean {
@@ -145,7 +146,8 @@ export class NativeMessage implements EventStream {
     }
     if (type === 'message_start' && isObject(message)) {
       this.#first ??= message;
-      this.#count(message['usage']);
+      // What it says of an answer that has not begun is none.
+      this.#count({ ...(message['usage'] as JsonObject | null), output_tokens: null });
       return this.#announce(this.#ours(given, message));
     }
     if (type === 'ping' && this.#announced !== null) return false;
@@ -153,6 +155,7 @@ export class NativeMessage implements EventStream {
     if (type === 'message_delta') {
       this.#count(usage);
       this.#delta = { text: given, usage };
+      this.#hasReason ||= isObject(event['delta']) && isWholeMessage(event['delta']);
       return false;
     }
     this.#begin();
@@ -175,7 +178,7 @@ export class NativeMessage implements EventStream {
   /** Until another event comes, the call may be made again. */
   #announce(text: string): boolean {
     if (this.#announced === null) this.#emit(text);
-    else this.#announced.push(text);
+    else this.#announced = announcedWith(this.#announced, text);
     return false;
   }
 

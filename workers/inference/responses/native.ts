@@ -7,6 +7,7 @@ import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import type { OurNames } from '../our-names.ts';
 import { GrowingText } from '../growing-text.ts';
+import { UpstreamError } from '../providers/upstream-failure.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { readUsage } from '../usage.ts';
 import type { EventStream } from '../event-relay.ts';
@@ -88,6 +89,21 @@ function textOfItem({ content, summary, name, arguments: args, input }: JsonObje
   return [...texts, name, args, input].filter((text) => typeof text === 'string').join('');
 }
 
+/** As many as announce an answer, in events and in characters. */
+const ANNOUNCED_MAX = 16;
+const ANNOUNCED_CHARS_MAX = 8 * 1024 * 1024;
+
+/**
+ * What announces an answer that has not begun, which is held until it does.
+ * @throws UpstreamError where its server announces without end
+ */
+export function announcedWith(announced: readonly string[], text: string): string[] {
+  const chars = announced.reduce((sum, { length }) => sum + length, text.length);
+  if (announced.length < ANNOUNCED_MAX && chars <= ANNOUNCED_CHARS_MAX) return [...announced, text];
+  const detail = 'the stream announces an answer again and again, and has none';
+  throw new UpstreamError({ kind: 'malformed', detail });
+}
+
 /** Passes the events of an upstream's response on as they come, and keeps the last one back. */
 export class NativeStream implements EventStream {
   readonly #emit: (payload: string) => void;
@@ -149,7 +165,7 @@ export class NativeStream implements EventStream {
     }
     // Until another event comes, the call may be made again.
     if (isAnnouncement(type) && this.#announced !== null) {
-      this.#announced.push(text);
+      this.#announced = announcedWith(this.#announced, text);
       return false;
     }
     this.#announce();

@@ -1,6 +1,6 @@
 import { errnoOf } from '../errno.ts';
 import { saysTooLong } from '../error-body.ts';
-import { kindOfStatus, type UpstreamFailure } from '../upstream-failure.ts';
+import { kindOfStatus, ownFault, type UpstreamFailure } from '../upstream-failure.ts';
 import { isObject, textOf } from '#shared/kernel/json-object.ts';
 import { Untranslatable } from './untranslatable.ts';
 
@@ -41,6 +41,8 @@ export function failureOf(error: unknown): UpstreamFailure {
   const unreadable = [name, cause].find((one) => UNREADABLE.test(one));
   if (unreadable !== undefined) return { kind: 'malformed', detail: unreadable };
   if (name === 'TimeoutError') return { kind: 'timeout', detail: 'it did not answer in time' };
+  // What is thrown before anything is sent says nothing about the server, and callers can bring it about.
+  if (isOfComputing(error)) return ownFault(error);
   const errno = errnoOf(error);
   const failure: UpstreamFailure = {
     kind: 'connection',
@@ -48,6 +50,20 @@ export function failureOf(error: unknown): UpstreamFailure {
     message: message.slice(0, MESSAGE_CHARS_MAX),
   };
   return errno === undefined ? failure : { ...failure, errno };
+}
+
+/** Words of `fetch` about a connection, whose errors are those of wrong types. */
+const OF_FETCH = /^(?:fetch failed|terminated)$/;
+
+/** What no server brings about, but a value that some code cannot take. */
+function isOfComputing(error: unknown): boolean {
+  if (error instanceof TypeError) return !OF_FETCH.test(error.message) && error.cause === undefined;
+  return (
+    error instanceof RangeError ||
+    error instanceof SyntaxError ||
+    error instanceof ReferenceError ||
+    (error instanceof DOMException && error.name === 'InvalidCharacterError')
+  );
 }
 
 function failureOfStatus(status: number, message: string, headers: unknown): UpstreamFailure {

@@ -15,7 +15,10 @@ const URL_PARTS: Readonly<Record<string, string>> = {
 /** OpenAI names formats, IANA media types. */
 const AUDIO_TYPES: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', wav: 'audio/wav' };
 
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
+/** What stands before the comma of a data URL. */
+const HEAD_CHARS_MAX = 1_024;
+const HEAD = /^data:([^;,]*)(?:;[^;,]*)*;base64$/;
+const BASE64 = /^[A-Za-z0-9+/_\s-]*={0,2}\s*$/;
 
 /** A media part of a message, or null when the part is none. @throws Untranslatable */
 export function filePart(
@@ -36,7 +39,7 @@ export function filePart(
     return {
       type: 'file',
       mediaType: AUDIO_TYPES[format] ?? `audio/${format}`,
-      data: { type: 'data', data },
+      data: { type: 'data', data: base64(data, `${at}.input_audio.data`) },
     };
   }
   return type === 'file' ? fromFile(member, `${at}.file`) : null;
@@ -48,7 +51,7 @@ function fromUrl(
   at: string,
   takesUrl: TakesUrl,
 ): LanguageModelV4FilePart {
-  const inline = fromDataUrl(url);
+  const inline = fromDataUrl(url, at);
   if (inline !== null) return inline;
   if (!URL.canParse(url) || !takesUrl(mediaType, url)) {
     throw new Untranslatable(at, 'This model takes media as base64 data URLs only.');
@@ -61,7 +64,7 @@ function fromFile(member: Json, at: string): LanguageModelV4FilePart {
   if (data === undefined) {
     throw new Untranslatable(`${at}.file_id`, 'This model takes files as `file_data` only.');
   }
-  const part = fromDataUrl(data);
+  const part = fromDataUrl(data, `${at}.file_data`);
   if (part === null) {
     throw new Untranslatable(`${at}.file_data`, 'File data must be a base64 data URL.');
   }
@@ -69,12 +72,20 @@ function fromFile(member: Json, at: string): LanguageModelV4FilePart {
   return filename === undefined ? part : { ...part, filename };
 }
 
-function fromDataUrl(url: string): LanguageModelV4FilePart | null {
-  const found = DATA_URL.exec(url);
+function fromDataUrl(url: string, at: string): LanguageModelV4FilePart | null {
+  const comma = url.slice(0, HEAD_CHARS_MAX).indexOf(',');
+  const found = comma === -1 ? null : HEAD.exec(url.slice(0, comma));
   if (found === null) return null;
+  const mediaType = found[1] === '' ? 'application/octet-stream' : found[1]!;
   return {
     type: 'file',
-    mediaType: found[1] === '' ? 'application/octet-stream' : found[1]!,
-    data: { type: 'data', data: url.slice(found[0].length) },
+    mediaType,
+    data: { type: 'data', data: base64(url.slice(comma + 1), at) },
   };
+}
+
+/** Libraries take other text apart in their own ways, some by an error. @throws Untranslatable */
+function base64(data: string, at: string): string {
+  if (BASE64.test(data)) return data;
+  throw new Untranslatable(at, 'The data are not base64.');
 }

@@ -18,6 +18,8 @@ const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
 const FRAME_CHARS_MAX = 32 * 1024 * 1024;
 /** Enough of an error body to read its message. */
 const ERROR_BYTES_MAX = 64 * 1024;
+/** So much white space comes before no answer. */
+const WHITE_BYTES_MAX = 64 * 1024;
 /** What has come of a stream is read in slices of so many bytes, between which others may have their turn. */
 const SLICE_BYTES = 4_096;
 /** So long a server may take to end its answer after `[DONE]`; its connection is closed then. */
@@ -219,6 +221,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   /** The first byte that is no white space tells JSON from a stream: some servers say one and send the other. */
   #judge(chunk: Buffer): void {
     const first = chunk.find((byte) => !WHITE_SPACE.has(byte));
+    this.#size += first === undefined ? chunk.length : 0;
+    if (this.#size > WHITE_BYTES_MAX)
+      return this.#fail({ kind: 'malformed', detail: 'the answer begins with white space alone' });
     if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#mode = 'whole';
     else if (first !== undefined) this.#startStream();
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import type { JsonObject } from '#shared/kernel/json-object.ts';
+import { UpstreamError } from '#workers/inference/providers/upstream-failure.ts';
 import {
   asOurMessage,
   NativeMessage,
@@ -88,6 +89,19 @@ describe('the stream of a server that speaks messages', () => {
     });
   });
 
+  it('knows no count of the answer where its end tells none, and no end without a reason', () => {
+    for (const usage of [undefined, null, {}, { output_tokens: null }]) {
+      const { stream } = streamed(START, TOOL, { ...DELTA, usage }, STOP);
+      expect([stream.usage, stream.isFinished]).toEqual([undefined, true]);
+    }
+    const { stream } = streamed(START, TOOL, { ...DELTA, delta: {} }, STOP);
+    expect(stream.isFinished).toBe(false);
+  });
+
+  it('fails where it announces an answer again and again, so that nothing gathers', () => {
+    expect(() => streamed(...Array.from({ length: 100 }, () => START))).toThrow(UpstreamError);
+  });
+
   it('has its changes in their places where several come, and the last counts', () => {
     const last = { ...DELTA, usage: { output_tokens: 8 } };
     const { sent, stream } = streamed(START, TOOL, DELTA, INPUT, last, PING, STOP);
@@ -136,6 +150,7 @@ describe('the whole message of a server that speaks them', () => {
     ['no input', { output_tokens: 1 }],
     ['words', { input_tokens: '1', output_tokens: 1 }],
     ['a fraction', { input_tokens: 0.5, output_tokens: 1 }],
+    ['less than nothing', { input_tokens: 10, cache_read_input_tokens: -9, output_tokens: 1 }],
   ])('has no counts of its server where that says %s', (_what, usage) => {
     expect(readMessageUsage(usage, undefined)).toBeUndefined();
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { asOurs, NativeStream } from '#workers/inference/responses/native.ts';
+import { UpstreamError } from '#workers/inference/providers/upstream-failure.ts';
 import { readUsage } from '#workers/inference/usage.ts';
 
 const OURS = { id: 'resp_01', model: 'm' };
@@ -17,6 +18,14 @@ function told(theirs: object, usage: Usage | UnknownUsage): unknown[] {
   const last = JSON.parse(stream.finish(usage)) as { response: { usage: unknown } };
   return [(JSON.parse(whole) as { usage: unknown }).usage, last.response.usage];
 }
+
+it('a stream that announces a response again and again fails, so that nothing gathers', () => {
+  const stream = new NativeStream({ emit: () => {}, model: 'm', requestId: 'req_01' }, undefined);
+  const event = { type: 'response.in_progress', response: { id: 'r' } };
+  expect(() => {
+    for (let i = 0; i < 100; i += 1) stream.accept(JSON.stringify(event), event);
+  }).toThrow(UpstreamError);
+});
 
 describe('usage in the response of a server that speaks responses', () => {
   it('says what the receipt says, sums and cached parts too, and else what its server says', () => {

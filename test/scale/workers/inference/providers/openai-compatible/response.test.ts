@@ -90,6 +90,16 @@ const noise = fc.constantFrom(
 );
 
 describe('a stream of an upstream', () => {
+  it('a server that sends white space alone has failed before much of it has come', () => {
+    const { response, call, failures, aborts } = beginStream();
+    response.onResponseStart(call, 200, { 'content-type': 'text/event-stream' });
+    const spaces = Buffer.alloc(16 * 1024, ' ');
+    let read = 0;
+    for (; failures.length === 0 && read < 100; read += 1) response.onResponseData(call, spaces);
+    expect(failures).toMatchObject([{ kind: 'malformed' }]);
+    expect([read, aborts()]).toEqual([5, 1]);
+  });
+
   it('a stream is read the same however it is cut, with any line ends, with comments and other fields between', () => {
     fc.assert(
       fc.property(

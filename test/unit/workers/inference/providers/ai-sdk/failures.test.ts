@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { closes, resets, startSayingServer } from '#test/support/saying-server.ts';
 import { faultOf } from '#workers/inference/providers/upstream-failure.ts';
+import { failureOf } from '#workers/inference/providers/ai-sdk/failures.ts';
 import { chunksOf, joined, speakNatively } from './speak.ts';
 
 const { upstream, call, endpointOf } = speakNatively();
@@ -68,6 +69,27 @@ describe('a failure', () => {
     const outcome = await call('anthropic', { stream: true });
     expect(joined(chunksOf(outcome), 'content')).toBe('The lamp');
     expect(outcome.failure?.kind).toBe('unavailable');
+  });
+
+  it('data that are no base64 are refused, and what cannot be computed is a fault of ours: neither speaks of the upstream', async () => {
+    const file = (url: string) => ({ type: 'file', file: { file_data: url } });
+    const image = (url: string) => ({ type: 'image_url', image_url: { url } });
+    for (const part of [
+      file('data:text/plain;base64,%%%'),
+      image('data:image/png;base64,%%%'),
+      image(`data:${';'.repeat(4_000_000)}`),
+    ]) {
+      const messages = [{ role: 'user', content: [part] }];
+      expect((await call('anthropic', { messages })).failure?.kind).toBe('rejected');
+    }
+    for (const error of [
+      new RangeError('Maximum call stack size exceeded'),
+      new TypeError('x is not a function'),
+      new DOMException('wrong', 'InvalidCharacterError'),
+    ])
+      expect(failureOf(error).kind).toBe('own_fault');
+    for (const error of [new TypeError('fetch failed'), new TypeError('terminated')])
+      expect(failureOf(error).kind).toBe('connection');
   });
 
   it('a failure to connect, or to read the answer, counts as the upstream’s', async () => {
