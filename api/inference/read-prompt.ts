@@ -32,10 +32,21 @@ export interface ReadPromptOptions {
 /** Our own request fields: the upstream never sees them. */
 const OWN_FIELDS = ['region', 'tier', 'receipt'];
 /**
- * And those with which Anthropic's servers would answer with another model than the receipt is about, and what names the
- * person behind a request.
+ * And those with which Anthropic's servers would answer with another model, or elsewhere, than the receipt says; what names the
+ * person behind a request; and what is of one customer of theirs, which here all organisations are together.
  */
-const NOT_IN_MESSAGES = [...OWN_FIELDS, 'fallbacks', 'fallback_credit_token', 'metadata'];
+const NOT_IN_MESSAGES = [
+  ...OWN_FIELDS,
+  'billing_policy',
+  'container',
+  'fallback_credit_token',
+  'fallbacks',
+  'inference_geo',
+  'metadata',
+  'thread',
+  'user_profile_id',
+  'workspace_id',
+];
 /** Texts up to this length are screened in one go (a millisecond, four of the densest); longer ones in turns. */
 const ONE_GO_CHARS = 32 * 1024;
 /** No writing has more characters per token; ids of long runs of spaces would be a small body with 128 times its text. */

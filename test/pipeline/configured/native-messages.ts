@@ -66,7 +66,13 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
   describe('a server that speaks messages', () => {
     it('gets the request as it came but for what is ours, and its answer is told with our names', async () => {
       upstream.answer = { fixture: 'anthropic/text.json' };
-      const ours = { region: 'eu-west', receipt: 'required', fallbacks: [{ model: 'another' }] };
+      const ours = {
+        region: 'eu-west',
+        receipt: 'required',
+        fallbacks: [{ model: 'another' }],
+        inference_geo: 'elsewhere',
+        container: 'of another',
+      };
       const response = await send({ ...ASKED, ...ours }, { 'anthropic-beta': BETAS });
       const text = await response.text();
       expect(response.status, text).toBe(200);
