@@ -21,7 +21,7 @@ type HttpSocket = Socket & { _httpMessage?: ServerResponse | null };
 export class GracefulShutdown {
   readonly #server: Server;
   readonly #sockets = new Set<HttpSocket>();
-  /** What takes connections for the server beside it. */
+  /** What takes connections for the server on other addresses. */
   readonly #doors: Listener[] = [];
   /** How many connections there have been. */
   #taken = 0;
@@ -33,14 +33,12 @@ export class GracefulShutdown {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
-    server.once('close', () => {
-      for (const door of this.#doors) door.close();
-    });
   }
 
   /** The server has connections from this one too; it listens as long as the server does. */
   alsoAt(door: Listener): void {
     this.#doors.push(door);
+    this.#server.once('close', () => door.close());
   }
 
   /**

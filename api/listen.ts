@@ -4,48 +4,21 @@ import type { Config } from '#shared/config/config.ts';
 import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
 import type { GracefulShutdown } from './graceful-shutdown.ts';
 
-/**
- * A process takes one connection of a listener in each turn of its event loop: behind thousands that come at once the next
- * would wait for as many turns. The kernel spreads connections over these.
- */
-const LISTENERS = 16;
-/** Elsewhere the kernel spreads nothing, and node refuses to share a port. */
-const SPREADS = process.platform === 'linux';
-
-/**
- * Listens on every address of the host, and returns the port it got.
- * @throws with the code `EADDRINUSE` where another listens there, unless the port is to be shared with other processes
- */
+/** Listens on every address of the host, and returns the port it got. */
 export async function listen(
   app: FastifyInstance,
   shutdown: GracefulShutdown,
   { port, host, reusePort }: Pick<Config, 'port' | 'host' | 'reusePort'>,
 ): Promise<number> {
   const [first, ...others] = addressesOf(host);
-  const shared = { reusePort: reusePort || SPREADS };
-  // A port that listeners share is not refused to a further one: whether it is free is asked before.
-  const isToBeHad = async (address: ListenOptions): Promise<boolean> => {
-    if (reusePort) return true;
-    const door = await listenFor(app.server, address);
-    door?.close();
-    return door !== null;
-  };
-  await isToBeHad({ port, host: first });
-  const address: ListenOptions = { port, host: first, ...shared };
+  // Passed on to the socket: several api processes may share the port, and the kernel spreads connections.
+  const address: ListenOptions = { port, host: first, reusePort };
   await app.listen(address as FastifyListenOptions);
   const bound = app.server.address();
   const got = typeof bound === 'object' && bound !== null ? bound.port : port;
-  const openDoors = async (at: ListenOptions, count: number): Promise<void> => {
-    for (let opened = 0; opened < count; opened += 1) {
-      const door = await listenFor(app.server, { ...at, ...shared });
-      if (door === null) return;
-      shutdown.alsoAt(door);
-    }
-  };
-  if (SPREADS) await openDoors({ port: got, host: first }, LISTENERS - 1);
   for (const other of others) {
-    const at = { port: got, host: other };
-    if (await isToBeHad(at)) await openDoors(at, SPREADS ? LISTENERS : 1);
+    const door = await listenFor(app.server, { port: got, host: other, reusePort });
+    if (door !== null) shutdown.alsoAt(door);
   }
   return got;
 }

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GracefulShutdown } from '#api/graceful-shutdown.ts';
@@ -64,19 +63,3 @@ describe('a port that is taken', () => {
       await expect(open(port, true).got).resolves.toBe(port);
   });
 });
-
-it(
-  'connections that have come are taken in a few turns of the event loop',
-  { tags: ['limits.connections'] },
-  async () => {
-    const { app, got } = open(0);
-    const port = await got;
-    let taken = 0;
-    app.server.on('connection', () => void (taken += 1));
-    const clients = Array.from({ length: 128 }, () => connect(port, HOST));
-    onTestFinished(() => clients.forEach((client) => client.destroy()));
-    let turns = 0;
-    for (; taken < clients.length; turns += 1) await turn();
-    expect(turns).toBeLessThan(SPREADS ? 64 : Infinity);
-  },
-);
