@@ -40,7 +40,7 @@ export interface Endpoint {
   regions: readonly string[];
   /** Whether it has `POST /responses`; to one that has not, such a request goes as a chat. It has not when absent. */
   responses?: boolean;
-  /** Whether it has `POST /messages`, Anthropic's interface; to one that has not, such a request goes as a chat. It has not when absent. */
+  /** The same of `POST /messages`, Anthropic's interface. */
   messages?: boolean;
   /** Whether its chats take the role `developer`; one that does not gets `system`. It does when absent. */
   developerRole?: boolean;

@@ -34,7 +34,7 @@ export interface InferenceEntry {
   omitsThoughts?: true;
   /** The types of tools that a request for a message had and its chat has not, as its answer names them. */
   ignoredTools?: string;
-  /** The payload is a request for a message as it came, since an endpoint of its model takes such; otherwise it is the chat that it has become. */
+  /** The payload is a request for a message as it came, for endpoints that take such; without it, the chat that it became. */
   asMessage?: true;
   /** What such a request named in `anthropic-beta`. */
   betas?: string;

@@ -2,10 +2,15 @@ import Anthropic from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { post } from '#test/support/http.ts';
-import { digestOf, expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
+import {
+  digestOf,
+  expectSigned,
+  idOf,
+  issuedReceipt,
+  type Receipt,
+} from '#test/support/receipts.ts';
 import { joinProduct } from '#test/support/product.ts';
 import type { Product } from '#test/support/system.ts';
-import { until } from '#test/support/until.ts';
 
 type Create = Anthropic.MessageCreateParamsNonStreaming;
 type Answered = Anthropic.Message & { receipt: Receipt };
@@ -57,17 +62,6 @@ const framesOf = (text: string): { event: string; data: string }[] =>
       return { event: event!.slice(7), data: data!.slice(6) };
     });
 
-async function receiptOf(name: string): Promise<Receipt> {
-  let receipt: Receipt | undefined;
-  await until(async () => {
-    const headers = { authorization: `Bearer ${system.key}` };
-    const response = await fetch(`${system.baseUrl}/receipts/${name}`, { headers });
-    receipt = (await response.json()) as Receipt;
-    return response.status === 200 && receipt.proof !== undefined;
-  }, 'the receipt is there');
-  return receipt!;
-}
-
 describe('a message', () => {
   it('is whole and has a signed receipt over exactly its bytes, found by its id as well', async () => {
     const request = JSON.stringify(body({ system: 'Be short.', metadata: { user_id: 'u' } }));
@@ -95,7 +89,7 @@ describe('a message', () => {
     expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent));
     expect(response.headers.get('x-receipt-id')).toBe(idOf(receipt));
     expect(response.headers.get('request-id')).toBe(response.headers.get('x-request-id'));
-    expect(idOf(await receiptOf(answer.id))).toBe(idOf(receipt));
+    expect(idOf(await issuedReceipt(system, answer.id))).toBe(idOf(receipt));
   });
 
   it('streams events in order, of which the last carries the signed receipt over all of them', async () => {
@@ -204,7 +198,7 @@ describe('a message', () => {
       type: 'error',
       error: { type: 'api_error', code: 'upstream_error' },
     });
-    const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+    const receipt = await issuedReceipt(system, response.headers.get('x-receipt-id')!);
     expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
     const sent = frames.slice(0, -1).map(({ data }) => data);
     expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent.join('')));
@@ -222,7 +216,7 @@ describe('a message', () => {
       if (event.type === 'message_start') id = event.message.id;
       if (event.type === 'content_block_delta') break;
     }
-    const receipt = await receiptOf(id);
+    const receipt = await issuedReceipt(system, id);
     expect(receipt.credentialSubject).toMatchObject({ outcome: 'partial' });
   });
 });

@@ -50,6 +50,18 @@ export async function expectSigned(system: Product, receipt: unknown): Promise<v
   expect(verdict).toMatchObject({ good: true });
 }
 
+/** The receipt by its id, or by that of its answer, once it is issued. */
+export async function issuedReceipt({ baseUrl, key }: Product, id: string): Promise<Receipt> {
+  let receipt: Receipt | undefined;
+  await until(async () => {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${baseUrl}/receipts/${id}`, { headers });
+    receipt = (await response.json()) as Receipt;
+    return response.status === 200 && receipt.proof !== undefined;
+  }, 'the receipt is there');
+  return receipt!;
+}
+
 export const idOf = (receipt: Receipt): string => receipt.id.slice(receipt.id.lastIndexOf('/') + 1);
 
 /** The digest that a receipt states of these bytes. */

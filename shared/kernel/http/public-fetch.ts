@@ -23,8 +23,9 @@ const lookUpOutside: LookupFunction = (hostname, options, callback) => {
 
 /**
  * Fetches from addresses that others have named: over TLS, from servers of the internet, within bounds of time and size,
- * as they are written, so that what a bound counts is what is read, and without following redirects. Servers at the `inside` origins are the exception that an operator makes.
- * @throws InsideAddress for what leads to our own network
+ * uncompressed, so that what is bounded is what is read, and without following redirects. Servers at the `inside` origins
+ * are the exception that an operator makes.
+ * @throws InsideAddress for what leads to our own network; Error for an answer that is compressed
  */
 export function createPublicFetch(inside: readonly string[]): PublicFetch {
   const bounds = {

@@ -2,9 +2,14 @@ import Anthropic from '@anthropic-ai/sdk';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { post } from '#test/support/http.ts';
 import type { NativeUpstream } from '#test/support/native-upstream.ts';
-import { digestOf, expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
+import {
+  digestOf,
+  expectSigned,
+  idOf,
+  issuedReceipt,
+  type Receipt,
+} from '#test/support/receipts.ts';
 import type { System } from '#test/support/system.ts';
-import { until } from '#test/support/until.ts';
 import { MODELS } from './catalogue.ts';
 
 const SEARCH = { type: 'web_search_20250305', name: 'web_search', max_uses: 2 };
@@ -52,17 +57,6 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
   const send = (body: object, headers: Record<string, string> = {}): Promise<Response> =>
     post(system(), '/messages', JSON.stringify(body), headers);
 
-  async function receiptOf(id: string): Promise<Receipt> {
-    let receipt: Receipt | undefined;
-    await until(async () => {
-      const headers = { authorization: `Bearer ${system().key}` };
-      const response = await fetch(`${system().baseUrl}/receipts/${id}`, { headers });
-      receipt = (await response.json()) as Receipt;
-      return response.status === 200 && receipt.proof !== undefined;
-    }, 'the receipt is there');
-    return receipt!;
-  }
-
   describe('a server that speaks messages', () => {
     it('gets the request as it came but for what is ours, and its answer is told with our names', async () => {
       upstream.answer = { fixture: 'anthropic/text.json' };
@@ -109,6 +103,12 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
       expect(idOf(receipt).slice(5)).toBe(answer.id.slice(4));
     });
 
+    it('is told no features in other words than names', async () => {
+      upstream.answer = { fixture: 'anthropic/text.json' };
+      expect((await send(ASKED, { 'anthropic-beta': 'a; b' })).status).toBe(200);
+      expect(upstream.last.headers).not.toHaveProperty('anthropic-beta');
+    });
+
     it('streams its own events through Anthropic’s SDK, with the receipt on the last', async () => {
       upstream.answer = { fixture: 'anthropic/text.sse', drip: 7 };
       const stream = anthropic.messages.stream(ASKED as never);
@@ -121,7 +121,7 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
         content: [{ type: 'text', text: 'The lamp turns – ümläut 🌊' }],
         usage: { input_tokens: 25, output_tokens: 15 },
       });
-      const receipt = await receiptOf(final.id);
+      const receipt = await issuedReceipt(system(), final.id);
       expect(events.map(({ type }) => type).filter((type) => (type as string) !== 'ping')).toEqual([
         'message_start',
         'content_block_start',
@@ -131,6 +131,7 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
         'message_delta',
         'message_stop',
       ]);
+      expect(events.at(-1)).toMatchObject({ receipt: { id: receipt.id } });
       expect(receipt.credentialSubject).toMatchObject({
         inputTokens: 32,
         cachedInputTokens: 7,
@@ -149,7 +150,7 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
       expect(text).toContain('event: error');
       expect(text).not.toContain('message_stop');
       const id = /"id":"(msg_[0-9A-Z]{26})"/.exec(text)![1]!;
-      expect((await receiptOf(id)).credentialSubject).toMatchObject({
+      expect((await issuedReceipt(system(), id)).credentialSubject).toMatchObject({
         outcome: 'truncated',
         usageSource: 'counted',
       });
@@ -162,15 +163,17 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
         edit: () => JSON.stringify({ type: 'error', error: overloaded }),
         status: 529,
       };
+      const before = upstream.requests.length;
       const response = await send({ ...ASKED, model: MODELS.either });
       const text = await response.text();
       expect(response.status, text).toBe(200);
-      expect(upstream.last.path).toBe('/v1/messages');
+      const failed = upstream.requests.slice(before);
+      expect(new Set(failed.map(({ path }) => path))).toEqual(new Set(['/v1/messages']));
       expect(JSON.parse(text)).toMatchObject({
         type: 'message',
         model: MODELS.either,
         metadata: { ignored_tools: SEARCH.type },
-        receipt: { credentialSubject: { attempts: expect.any(Number), outcome: 'complete' } },
+        receipt: { credentialSubject: { attempts: failed.length + 1, outcome: 'complete' } },
       });
     });
 
@@ -179,6 +182,9 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
       const said = (block: object) => [
         { role: 'user', content: [{ type: 'text', text: 'Hi', ...block }] },
       ];
+      upstream.answer = { fixture: 'anthropic/text.json' };
+      const harmless = await send({ ...ASKED, messages: said({ citations: { note: 'Hi' } }) });
+      expect(harmless.status).toBe(200);
       for (const block of [{ citations: { note } }, { cache_control: { type: note } }]) {
         const before = upstream.requests.length;
         const response = await send({ ...ASKED, messages: said(block) });

@@ -2,7 +2,13 @@ import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { post } from '#test/support/http.ts';
-import { digestOf, expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
+import {
+  digestOf,
+  expectSigned,
+  idOf,
+  issuedReceipt,
+  type Receipt,
+} from '#test/support/receipts.ts';
 import type { ResponsesUpstream } from '#test/support/responses-upstream.ts';
 import type { System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -75,17 +81,6 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
     return events;
   }
 
-  async function receiptOf(id: string): Promise<Receipt> {
-    let receipt: Receipt | undefined;
-    await until(async () => {
-      const headers = { authorization: `Bearer ${system().key}` };
-      const response = await fetch(`${system().baseUrl}/receipts/${id}`, { headers });
-      receipt = (await response.json()) as Receipt;
-      return response.status === 200 && receipt.proof !== undefined;
-    }, 'the receipt is there');
-    return receipt!;
-  }
-
   describe.each([CHAT, NATIVE])('a response of %s', (model) => {
     it('is whole and has a signed receipt over exactly its bytes, found by its id as well', async () => {
       const body = JSON.stringify(asks({ model, instructions: 'Be short.', store: true }));
@@ -110,7 +105,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         '"store":false',
       );
       expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent));
-      expect(idOf(await receiptOf(answer.id))).toBe(idOf(receipt));
+      expect(idOf(await issuedReceipt(system(), answer.id))).toBe(idOf(receipt));
     });
 
     it('streams events in order, numbered without a gap, of which the last carries the signed receipt', async () => {
@@ -319,7 +314,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         type: 'response.failed',
         response: { status: 'failed', error: { code: 'upstream_error' } },
       });
-      const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+      const receipt = await issuedReceipt(system(), response.headers.get('x-receipt-id')!);
       expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
       const sent = receiptedIn(frames.slice(0, -1));
       expect(receipt.credentialSubject).toMatchObject({
@@ -339,7 +334,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         if (event.type === 'response.created') id = event.response.id;
         if (event.type === 'response.output_text.delta') break;
       }
-      const receipt = await receiptOf(id.replace('resp_', 'rcpt_'));
+      const receipt = await issuedReceipt(system(), id.replace('resp_', 'rcpt_'));
       expect(receipt.credentialSubject).toMatchObject({ outcome: 'partial' });
     });
 
@@ -419,7 +414,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
           ({ data }) => JSON.parse(data) as ResponseStreamEvent,
         );
         expect(events.at(-1)).toMatchObject({ type: 'response.failed', sequence_number: 12 });
-        const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+        const receipt = await issuedReceipt(system(), response.headers.get('x-receipt-id')!);
         expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
       },
     );

@@ -3,11 +3,9 @@ import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts';
-import { answerIdIn, modelNamedIn } from '../answer-names.ts';
+import { AnnouncedEvents } from '../announced-events.ts';
 import type { EventStream } from '../event-relay.ts';
-import { GrowingText } from '../growing-text.ts';
 import { namerOf, type OurNames } from '../our-names.ts';
-import { announcedWith } from '../responses/native.ts';
 import { readUsage } from '../usage.ts';
 import { messageUsage } from './message-writer.ts';
 
@@ -79,26 +77,19 @@ function toldUsageOf(usage: Usage | UnknownUsage, theirs: unknown): JsonObject |
   return { ...(isObject(theirs) ? theirs : {}), ...messageUsage(usage) };
 }
 
-const COUNTS = [
-  'input_tokens',
-  'cache_creation_input_tokens',
-  'cache_read_input_tokens',
-  'output_tokens',
-] as const;
+/** The counts that a server tells of the prompt, and of the answer. */
+const OF_PROMPT = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'];
+const OF_ANSWER = ['output_tokens'];
 
 /** Passes the events of an upstream's message on as they come, and keeps the last two back: what was used, and the end. */
-export class NativeMessage implements EventStream {
-  readonly #emit: (payload: string) => void;
+export class NativeMessage extends AnnouncedEvents implements EventStream {
   readonly #names: OurNames;
   readonly #energy: Endpoint['energy'];
-  #announced: string[] | null = [];
-  #first: JsonObject | undefined;
   /** Told in parts: of the prompt at the beginning, of the answer at the end. */
-  #counts: JsonObject | undefined;
+  readonly #counts: JsonObject = {};
   #delta: { text: string; usage: unknown } | undefined;
   #last: string | undefined;
   #hasReason = false;
-  readonly #text = new GrowingText();
 
   constructor(
     {
@@ -108,7 +99,7 @@ export class NativeMessage implements EventStream {
     }: { emit: (payload: string) => void; model: string; requestId: string },
     energy: Endpoint['energy'],
   ) {
-    this.#emit = emit;
+    super(emit);
     this.#names = { id: answerIdOf('messages', requestId), model };
     this.#energy = energy;
   }
@@ -118,89 +109,52 @@ export class NativeMessage implements EventStream {
     return this.#delta === undefined ? undefined : readMessageUsage(this.#counts, this.#energy);
   }
 
-  get texts(): readonly string[] {
-    return [String(this.#text)];
-  }
-
-  get kept(): number {
-    return this.#text.length;
-  }
-
-  get upstreamAnswerId(): string | undefined {
-    return answerIdIn(this.#first);
-  }
-
-  get modelNamed(): string | undefined {
-    return modelNamedIn(this.#first);
-  }
-
   get isFinished(): boolean {
     return this.#last !== undefined && this.#hasReason;
   }
 
   accept(given: string, event: JsonObject): boolean {
-    const { type, message, usage } = event;
+    const { type, message, delta, usage } = event;
     if (type === MESSAGE_END) {
       this.#last ??= given;
       return false;
     }
     if (type === 'message_start' && isObject(message)) {
-      this.#first ??= message;
-      // What it says of an answer that has not begun is none.
-      this.#count({ ...(message['usage'] as JsonObject | null), output_tokens: null });
-      return this.#announce(this.#ours(given, message));
-    }
-    if (type === 'ping' && this.#announced !== null) return false;
-    if (type !== 'ping') this.#letGo();
-    if (type === 'message_delta') {
-      this.#count(usage);
-      this.#delta = { text: given, usage };
-      this.#hasReason ||= isObject(event['delta']) && isWholeMessage(event['delta']);
+      this.named(message);
+      this.#count(message['usage'], OF_PROMPT);
+      this.announce(this.#ours(given, message));
       return false;
     }
-    this.#begin();
-    this.#emit(given);
-    const said = textSaidIn(event);
-    this.#text.add(said);
-    return said !== '';
+    // A sign of life is nothing of an answer that has not begun.
+    if (type === 'ping') return this.hasBegun && this.emit(given);
+    this.#letGo();
+    if (type === 'message_delta') {
+      this.#count(usage, [...OF_PROMPT, ...OF_ANSWER]);
+      this.#delta = { text: given, usage };
+      this.#hasReason ||= isObject(delta) && isWholeMessage(delta);
+      return false;
+    }
+    return this.emit(given, textSaidIn(event));
   }
 
   finish(usage: Usage | UnknownUsage): string {
-    this.#begin();
-    if (this.#delta !== undefined) {
-      const { text, usage: theirs } = this.#delta;
-      const told = toldUsageOf(usage, theirs);
-      this.#emit(told === undefined ? text : setMember(text, 'usage', JSON.stringify(told)));
-    }
+    this.#letGo(usage);
     return this.#last!;
   }
 
-  /** Until another event comes, the call may be made again. */
-  #announce(text: string): boolean {
-    if (this.#announced === null) this.#emit(text);
-    else this.#announced = announcedWith(this.#announced, text);
-    return false;
-  }
-
-  #begin(): void {
-    for (const text of this.#announced ?? []) this.#emit(text);
-    this.#announced = null;
-  }
-
-  /** What was held as the last word on its usage, where more comes behind it. */
-  #letGo(): void {
+  /** Sends what was held as the last word on its usage: as it came, or with the counts of the receipt. */
+  #letGo(usage?: Usage | UnknownUsage): void {
     if (this.#delta === undefined) return;
-    this.#begin();
-    this.#emit(this.#delta.text);
-    this.#delta = undefined;
+    const { text, usage: theirs } = this.#delta;
+    const told = usage === undefined ? undefined : toldUsageOf(usage, theirs);
+    this.emit(told === undefined ? text : setMember(text, 'usage', JSON.stringify(told)));
+    if (usage === undefined) this.#delta = undefined;
   }
 
-  #count(usage: unknown): void {
+  #count(usage: unknown, names: readonly string[]): void {
     if (!isObject(usage)) return;
-    const counts: JsonObject = { ...this.#counts };
-    for (const name of [...COUNTS, this.#energy?.usageField])
-      if (name !== undefined && usage[name] != null) counts[name] = usage[name];
-    this.#counts = counts;
+    for (const name of [...names, this.#energy?.usageField])
+      if (name !== undefined && usage[name] != null) this.#counts[name] = usage[name];
   }
 
   #ours(event: string, message: JsonObject): string {

@@ -4,10 +4,8 @@ import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts';
 import { isAnnouncement } from '#shared/receipts/response-events.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import { answerIdIn, modelNamedIn } from '../answer-names.ts';
+import { AnnouncedEvents } from '../announced-events.ts';
 import type { OurNames } from '../our-names.ts';
-import { GrowingText } from '../growing-text.ts';
-import { UpstreamError } from '../providers/upstream-failure.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { readUsage } from '../usage.ts';
 import type { EventStream } from '../event-relay.ts';
@@ -89,30 +87,11 @@ function textOfItem({ content, summary, name, arguments: args, input }: JsonObje
   return [...texts, name, args, input].filter((text) => typeof text === 'string').join('');
 }
 
-/** As many as announce an answer, in events and in characters. */
-const ANNOUNCED_MAX = 16;
-const ANNOUNCED_CHARS_MAX = 8 * 1024 * 1024;
-
-/**
- * What announces an answer that has not begun, which is held until it does.
- * @throws UpstreamError where its server announces without end
- */
-export function announcedWith(announced: readonly string[], text: string): string[] {
-  const chars = announced.reduce((sum, { length }) => sum + length, text.length);
-  if (announced.length < ANNOUNCED_MAX && chars <= ANNOUNCED_CHARS_MAX) return [...announced, text];
-  const detail = 'the stream announces an answer again and again, and has none';
-  throw new UpstreamError({ kind: 'malformed', detail });
-}
-
 /** Passes the events of an upstream's response on as they come, and keeps the last one back. */
-export class NativeStream implements EventStream {
-  readonly #emit: (payload: string) => void;
+export class NativeStream extends AnnouncedEvents implements EventStream {
   readonly #names: NativeNames;
   readonly #energy: Endpoint['energy'];
-  #announced: string[] | null = [];
-  #first: JsonObject | undefined;
   #last: { text: string; response: JsonObject } | undefined;
-  readonly #text = new GrowingText();
   usage: Usage | undefined;
 
   constructor(
@@ -126,25 +105,9 @@ export class NativeStream implements EventStream {
     },
     energy: Endpoint['energy'],
   ) {
-    this.#emit = emit;
+    super(emit);
     this.#names = { id: answerIdOf('responses', requestId), model, previous };
     this.#energy = energy;
-  }
-
-  get texts(): readonly string[] {
-    return [String(this.#text)];
-  }
-
-  get kept(): number {
-    return this.#text.length;
-  }
-
-  get upstreamAnswerId(): string | undefined {
-    return answerIdIn(this.#first);
-  }
-
-  get modelNamed(): string | undefined {
-    return modelNamedIn(this.#first);
   }
 
   get isFinished(): boolean {
@@ -155,7 +118,7 @@ export class NativeStream implements EventStream {
     const { type, delta, response } = event;
     let text = given;
     if (isObject(response)) {
-      this.#first ??= response;
+      this.named(response);
       this.usage = readUsage(response['usage'], this.#energy) ?? this.usage;
       text = this.#ours(given, response);
       if (ENDINGS.has(type)) {
@@ -163,27 +126,17 @@ export class NativeStream implements EventStream {
         return false;
       }
     }
-    // Until another event comes, the call may be made again.
-    if (isAnnouncement(type) && this.#announced !== null) {
-      this.#announced = announcedWith(this.#announced, text);
+    if (isAnnouncement(type)) {
+      this.announce(text);
       return false;
     }
-    this.#announce();
-    this.#emit(text);
-    if (typeof delta !== 'string' || delta === '') return false;
-    this.#text.add(delta);
-    return true;
+    return this.emit(text, typeof delta === 'string' ? delta : '');
   }
 
   finish(usage: Usage | UnknownUsage): string {
-    this.#announce();
+    this.begin();
     const { text, response } = this.#last!;
     return this.#ours(text, response, usage);
-  }
-
-  #announce(): void {
-    for (const text of this.#announced ?? []) this.#emit(text);
-    this.#announced = null;
   }
 
   #ours(event: string, response: JsonObject, usage?: Usage | UnknownUsage): string {

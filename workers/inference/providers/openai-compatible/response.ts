@@ -59,6 +59,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   #chunks: Buffer[] = [];
   #size = 0;
   /** What has come of a stream and waits for its turn, and its end, where that has come behind it. */
+  /** Of what came before the answer. */
+  #whiteBytes = 0;
   #unread: Buffer = NOTHING;
   #then: (() => void) | undefined;
   #decoder: StringDecoder | undefined;
@@ -221,8 +223,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   /** The first byte that is no white space tells JSON from a stream: some servers say one and send the other. */
   #judge(chunk: Buffer): void {
     const first = chunk.find((byte) => !WHITE_SPACE.has(byte));
-    this.#size += first === undefined ? chunk.length : 0;
-    if (this.#size > WHITE_BYTES_MAX)
+    this.#whiteBytes += first === undefined ? chunk.length : 0;
+    if (this.#whiteBytes > WHITE_BYTES_MAX)
       return this.#fail({ kind: 'malformed', detail: 'the answer begins with white space alone' });
     if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#mode = 'whole';
     else if (first !== undefined) this.#startStream();
