@@ -45,7 +45,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   proof: () => fieldTable(RECEIPT.properties.proof),
   responses: () =>
     table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
-  messages: () => table(['field', 'to every server'], messageRows()),
+  messages: () => table(['field', 'to servers of chats'], messageRows()),
 };
 
 /** The pages that hold such tables, relative to the repository. */

@@ -3,7 +3,8 @@ import { maybe, modelField, ownFields, samplerFields } from '#api/openai/fields.
 
 /**
  * Anthropic's Messages interface. The lists of blocks are closed: what the gateway does not know it cannot have screened.
- * Members of a block that are not named here (`cache_control`, `citations`) may be there, and go no further.
+ * Members of a block that are not named here (`cache_control`, `citations`) may be there, and go to servers alone that speak
+ * this interface themselves.
  */
 
 /** Anthropic takes names of so many characters. */
@@ -141,7 +142,7 @@ const Messages = Type.Array(
   { minItems: 1, 'x-expected': 'a non-empty array of messages' },
 );
 
-/** A tool that the caller runs. Any other is of a server that runs it, and is left out. */
+/** A tool that the caller runs. Any other is of a server that runs it, and chats are without it. */
 export const CLIENT_TOOL: TObject = Type.Object({
   type: maybe(Type.Literal('custom')),
   name: Name,
@@ -153,7 +154,10 @@ export const CLIENT_TOOL: TObject = Type.Object({
 const Tool = Type.Object(
   {
     type: maybe(
-      Type.String({ description: 'Left out or `custom`; tools of other types are left out.' }),
+      Type.String({
+        description:
+          'Left out or `custom`. Tools of other types are run by servers that speak this interface, and left out for others.',
+      }),
     ),
     name: maybe(Name),
     description: maybe(Type.String()),
@@ -187,7 +191,7 @@ const messageFields = {
       { type: Type.String() },
       {
         description:
-          'With `disabled`, what the model thinks is left out of the answer. Nothing of it is passed on.',
+          'With `disabled`, what the model thinks is left out of the answer. To chats nothing of it is passed on.',
       },
     ),
   ),

@@ -34,9 +34,9 @@ const MESSAGE: Omit<Static<typeof MessageObject>, 'receipt'> = {
 
 const NOT_YET = { stop_reason: null, usage: { ...USAGE, input_tokens: 0, output_tokens: 0 } };
 
-const KEYS = `The key may stand in \`x-api-key\` as well as in \`Authorization: Bearer\`; two that differ are refused. \`anthropic-version\`, \`anthropic-beta\` and \`?beta=true\` are taken, and change nothing. Errors have Anthropic’s envelope, with \`code\`, \`param\` and \`docket_type\` beside its members.`;
+const KEYS = `The key may stand in \`x-api-key\` as well as in \`Authorization: Bearer\`; two that differ are refused. \`anthropic-version\` and \`?beta=true\` are taken, and change nothing; \`anthropic-beta\` goes to servers that speak this interface themselves. Errors have Anthropic’s envelope, with \`code\`, \`param\` and \`docket_type\` beside its members.`;
 
-const TRANSLATED = `To every upstream the request goes as a chat completion, and its answer comes back as a message. Tools that Anthropic’s servers would run, \`cache_control\`, and fields that only they act upon are left out; blocks that are not known are refused with their place. What a model thinks is a block \`thinking\`, and goes back to it as such.`;
+const TRANSLATED = `Servers that speak this interface themselves get the request as it came; what of it is changed, docs/messages.md says. To all others it goes as a chat completion, and its answer comes back as a message: tools that Anthropic’s servers would run, \`cache_control\`, and fields that only they act upon are left out; blocks that are not known are refused with their place. What a model thinks is a block \`thinking\`, and goes back to it as such.`;
 
 const FRAMING = `With \`"stream": true\` the answer is a stream of named server-sent events in Anthropic’s order, with an event \`ping\` after 15 seconds of silence. The receipt is a member of the last event, \`message_stop\`. A stream that breaks ends with an event \`error\`, and without that one.`;
 
