@@ -70,8 +70,8 @@ export class Launcher {
   /** Of the processes, once they are being started. */
   #settings: ToolConfig | undefined;
   #claimed = false;
-  /** Lets the port of the api go. */
-  #release = (): void => {};
+  /** Let the ports go that are held for api and sandbox until those listen. */
+  readonly #held = { api: (): void => {}, sandbox: (): void => {} };
   #stopping: Promise<void> | undefined;
 
   /** @throws ConfigError when the environment cannot be used. */
@@ -94,10 +94,11 @@ export class Launcher {
     this.#claimed = true;
     const host = this.#options.env['HOST'] || LOCALHOST;
     const port = await claimPort(host, this.#config.port);
-    this.#release = await holdPort(host, port);
+    this.#held.api = await holdPort(host, port);
 
     // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
     const sandboxPort = await claimPort('127.0.0.1', 0);
+    this.#held.sandbox = await holdPort('127.0.0.1', sandboxPort);
     const sandboxUrl = `http://127.0.0.1:${sandboxPort}`;
     // Settings and catalogue are refused before anything is started.
     const { path, providers } = await startCatalogue(this.#config, this.#dataDir, (line) =>
@@ -166,7 +167,7 @@ export class Launcher {
       processes: this.#processes(),
     });
     this.#stopIfAsked();
-    this.#release();
+    this.#held.api();
     await writeDevFile(this.#dataDir, info());
     this.#onChange = () => this.#rewrite(info);
     const chatModel = catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
@@ -245,6 +246,7 @@ export class Launcher {
   async #startSandbox(env: Environment): Promise<void> {
     this.#sandbox = this.#supervise(sandboxCommand(this.#options.output, env));
     await this.#sandbox.start();
+    this.#held.sandbox();
   }
 
   async #startRoles(
@@ -310,7 +312,7 @@ export class Launcher {
     const withinMs = this.#config.shutdownMs + STOP_SLACK_MS;
     const stop = (roles: readonly Supervisor[]): Promise<unknown> =>
       Promise.all(roles.map((role) => role.stop(withinMs)));
-    this.#release();
+    for (const release of Object.values(this.#held)) release();
     this.#compilation?.kill();
     await this.#writing;
     if (this.#claimed) await removeDevFile(this.#dataDir);

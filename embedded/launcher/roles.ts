@@ -155,7 +155,8 @@ export function sandboxCommand(output: Output, env: RoleCommand['env']): RoleCom
     roles: [],
     entry: SANDBOX_ENTRY,
     cwd: REPOSITORY,
-    env: { ...env, HOST: '127.0.0.1' },
+    // As the api, until it listens.
+    env: { ...env, HOST: '127.0.0.1', ...(HOLDS_PORTS ? { REUSE_PORT: '1' } : {}) },
     probed: false,
     semiSpaceMib: SEMI_SPACE_MIB.others,
     onLine: (line) => output.line('sandbox', line),

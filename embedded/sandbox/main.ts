@@ -29,7 +29,12 @@ function runSandbox(env: Environment): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  server.listen(numberOf(env, 'PORT', 0), env['HOST'] ?? '127.0.0.1', () => {
+  const address = {
+    port: numberOf(env, 'PORT', 0),
+    host: env['HOST'] ?? '127.0.0.1',
+    reusePort: env['REUSE_PORT'] === '1',
+  };
+  server.listen(address, () => {
     const { port } = server.address() as AddressInfo;
     const ready = { level: 'info', role: 'sandbox', event: 'ready', port };
     if (!QUIET_LEVELS.has(env['LOG_LEVEL'] ?? '')) {
