@@ -1,6 +1,5 @@
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
+import { claimPort } from '#embedded/ports.ts';
 import type { RedisServer } from '#embedded/stores/redis.ts';
 import { startTestRedis } from './redis.ts';
 import { until } from './until.ts';
@@ -66,7 +65,7 @@ export async function startTestRedisClusterWithReplica(): Promise<{
 
 /** The default bus port is 10,000 above the port, which may be taken or beyond the last one. */
 async function startNode(): Promise<RedisServer & { busPort: number }> {
-  const busPort = await freePort();
+  const busPort = await claimPort('127.0.0.1', 0);
   const server = await startTestRedis({
     settings: [
       'cluster-enabled yes',
@@ -77,12 +76,4 @@ async function startNode(): Promise<RedisServer & { busPort: number }> {
     ],
   });
   return Object.assign(server, { busPort });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
