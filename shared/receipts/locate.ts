@@ -94,19 +94,39 @@ function asUnkept(response: string): string {
 
 /** The data of each event, its lines joined (WHATWG HTML, 9.2.6), without the word that ends a stream. */
 function payloads(stream: string): Required<Omit<SavedAnswer, 'receipts'>> {
-  const all = stream
-    .replaceAll(/\r\n?/g, '\n')
-    .split(/\n{2,}/)
-    .map((event) =>
-      event
-        .split('\n')
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.replace(/^data: ?/, ''))
-        .join('\n'),
-    )
-    .filter((payload) => payload !== '');
-  const isEnd = (payload: string): boolean => payload.trim() === '[DONE]';
-  const pieces = all.filter((payload) => !isEnd(payload));
-  const end = all.findIndex(isEnd);
-  return { pieces, isContinued: end !== -1 && end < pieces.length };
+  const pieces: string[] = [];
+  let hasEnded = false;
+  let isContinued = false;
+  let lines: string[] = [];
+  const endEvent = (): void => {
+    const payload = lines.join('\n');
+    lines = [];
+    if (payload.trim() === '[DONE]') hasEnded = true;
+    else if (payload !== '') {
+      pieces.push(payload);
+      isContinued ||= hasEnded;
+    }
+  };
+  for (const line of linesOf(stream)) {
+    if (line.startsWith('data:')) lines.push(line.slice(line[5] === ' ' ? 6 : 5));
+    else if (line === '' && lines.length > 0) endEvent();
+  }
+  endEvent();
+  return { pieces, isContinued };
+}
+
+/** One after the other, because a saved file may have as many of them as it has characters. */
+function* linesOf(text: string): Generator<string> {
+  let [feed, carriage] = [-1, -1];
+  const next = (character: string, from: number): number => {
+    const found = text.indexOf(character, from);
+    return found === -1 ? text.length : found;
+  };
+  for (let at = 0; at <= text.length;) {
+    if (feed < at) feed = next('\n', at);
+    if (carriage < at) carriage = next('\r', at);
+    const end = Math.min(feed, carriage);
+    yield text.slice(at, end);
+    at = carriage + 1 === feed ? feed + 1 : end + 1;
+  }
 }

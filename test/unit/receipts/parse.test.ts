@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import { locateReceipt } from '#shared/receipts/locate.ts';
+import { answerIn, locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { INPUTS, newIssuer, type Loose } from './samples.ts';
@@ -195,6 +195,25 @@ describe('a receipt is found in what callers save', () => {
 
   it('a stream without one says so', () => {
     expect(codeOf(() => locateReceipt('data: {"choices":[]}\n\n'))).toBe('missing_field');
+  });
+
+  it('the payloads of a stream are the same with any line ends, and with as many empty lines between', () => {
+    const line = fc.string().map((any) => any.replaceAll(/[\r\n]/g, ''));
+    const payload = fc
+      .array(line, { minLength: 1 })
+      .filter((lines) => lines.join('').trim() !== '');
+    const end = fc.constantFrom('\n', '\r\n', '\r');
+    fc.assert(
+      fc.property(fc.array(fc.tuple(payload, end, fc.integer({ min: 1, max: 9 }))), (events) => {
+        const texts = events.map(
+          ([lines, ending, empty]) =>
+            lines.map((one) => `data: ${one}${ending}`).join('') + ending.repeat(empty),
+        );
+        const { pieces } = answerIn(`: begin\n\n${texts.join('')}data: [DONE]`);
+        const sent = events.map(([lines]) => lines.join('\n'));
+        expect(pieces).toEqual(sent.filter((one) => one.trim() !== '[DONE]'));
+      }),
+    );
   });
 
   it('anything else is left to the parser', () => {
