@@ -1,6 +1,7 @@
 import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
+import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
 import { allowOrigins } from '#api/plugins/cross-origin.ts';
@@ -33,6 +34,7 @@ import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
 import { RequestsOfCallers } from '#api/plugins/requests-of-callers.ts';
 import { serialisersOnUse } from '#api/plugins/serialisers.ts';
+import { Turns } from '#api/plugins/turns.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -169,6 +171,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     goOn: (refused?: Fault) => void,
   ): void => takeOfAddress({ addresses, held }, request, reply, goOn);
   const drainage = new Drainage();
+  const arrivals = new Arrivals();
   refuseBeforeRouting(app, {
     addresses,
     trustedProxies,
@@ -187,11 +190,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     },
     drain: (request, response) => drainage.add(request, response),
     held,
+    turns: new Turns(() => arrivals.areTaken()),
   });
   allowOrigins(app, options.corsOrigins);
   readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });
+  beginInOrder(app.server, arrivals);
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.decorateRequest('arrivedAt', 0);

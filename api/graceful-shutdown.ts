@@ -81,10 +81,11 @@ export class GracefulShutdown {
 
 /**
  * A process that was held up hears of the time before it hears of what came in meanwhile: what lies unread is read before
- * the connection is given up.
+ * the connection is given up. One whose turn to be read has not come has the time once more.
  */
 function closeUnlessHeard(socket: Socket): void {
   const { bytesRead } = socket;
+  if (socket.isPaused()) return void socket.setTimeout(socket.timeout ?? IDLE_MS);
   setImmediate(() => {
     if (socket.bytesRead === bytesRead) socket.destroy();
   });

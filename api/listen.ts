@@ -4,6 +4,12 @@ import type { Config } from '#shared/config/config.ts';
 import { addressesOf, isMissing } from '#shared/kernel/localhost.ts';
 import type { GracefulShutdown } from './graceful-shutdown.ts';
 
+/**
+ * Connections that wait to be taken. Of one that finds no room the client's first packet is lost, and it sends it again a
+ * second later: node's 511 are few when thousands come at once. The kernel allows at most `net.core.somaxconn`.
+ */
+const BACKLOG = 16_384;
+
 /** Listens on every address of the host, and returns the port it got. */
 export async function listen(
   app: FastifyInstance,
@@ -12,12 +18,17 @@ export async function listen(
 ): Promise<number> {
   const [first, ...others] = addressesOf(host);
   // Passed on to the socket: several api processes may share the port, and the kernel spreads connections.
-  const address: ListenOptions = { port, host: first, reusePort };
+  const address: ListenOptions = { port, host: first, reusePort, backlog: BACKLOG };
   await app.listen(address as FastifyListenOptions);
   const bound = app.server.address();
   const got = typeof bound === 'object' && bound !== null ? bound.port : port;
   for (const other of others) {
-    const door = await listenFor(app.server, { port: got, host: other, reusePort });
+    const door = await listenFor(app.server, {
+      port: got,
+      host: other,
+      reusePort,
+      backlog: BACKLOG,
+    });
     if (door !== null) shutdown.alsoAt(door);
   }
   return got;

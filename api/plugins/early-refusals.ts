@@ -10,7 +10,7 @@ import type { MadeAnswer } from './error-envelope.ts';
 import type { HeldRefusals } from './held-refusals.ts';
 import type { Addresses, Refusal } from './rates.ts';
 import type { RequestsOfCallers } from './requests-of-callers.ts';
-import { Turns } from './turns.ts';
+import type { Turns } from './turns.ts';
 
 export interface EarlyRefusalsOptions {
   addresses: Pick<Addresses, 'waitOf'>;
@@ -28,6 +28,8 @@ export interface EarlyRefusalsOptions {
   /** Told of a refused request whose body may still come, before it is answered. */
   drain: (request: IncomingMessage, response: ServerResponse) => void;
   held: HeldRefusals;
+  /** In which requests of a caller are routed. */
+  turns: Turns;
 }
 
 /** Requests are answered within moments, so there is room again. */
@@ -48,13 +50,13 @@ export function refuseBeforeRouting(
     refuse,
     drain,
     held,
+    turns,
   }: EarlyRefusalsOptions,
 ): void {
   const isTrusted = proxyAddr.compile([...trustedProxies]);
   const isProxy = proxyTest(trustedProxies);
   const revokes = routeTest(app, ({ bucket }) => bucket === 'revocations');
   const takesApiKeyHeader = routeTest(app, (config) => config.takesApiKeyHeader === true);
-  const turns = new Turns();
   takeBeforeRouting(app, (request, response, goOn) => {
     if (isFree(request)) return false;
     const address = proxyAddr(request, isTrusted);

@@ -15,8 +15,14 @@ interface Turn {
 export class Turns {
   /** In the order in which they are next. */
   readonly #ofCallers = new Map<string, Turn>();
+  readonly #isForOthers: () => boolean;
   #begun = 0;
   #isPlanned = false;
+
+  /** In a turn that is for others it begins nothing. */
+  constructor(isForOthers: () => boolean = () => false) {
+    this.#isForOthers = isForOthers;
+  }
 
   /** Says that a request may begin now, or has it begun in a later turn. */
   take(caller: string, begin: () => void): boolean {
@@ -26,7 +32,8 @@ export class Turns {
       this.#ofCallers.set(caller, turn);
       this.#plan();
     }
-    if (turn.begun < BEGUN_OF_ONE && turn.waiting.length === 0 && this.#begun < BEGUN_OF_ALL) {
+    const hasRoom = turn.begun < BEGUN_OF_ONE && this.#begun < BEGUN_OF_ALL;
+    if (hasRoom && turn.waiting.length === 0 && !this.#isForOthers()) {
       turn.begun += 1;
       this.#begun += 1;
       return true;
@@ -46,6 +53,7 @@ export class Turns {
 
   #next(): void {
     this.#begun = 0;
+    if (this.#isForOthers()) return this.#plan();
     for (const [caller, turn] of this.#ofCallers) {
       turn.begun = 0;
       if (turn.waiting.length === 0) this.#ofCallers.delete(caller);

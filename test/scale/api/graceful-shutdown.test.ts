@@ -1,9 +1,11 @@
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { GracefulShutdown } from '#api/graceful-shutdown.ts';
+import { beginInOrder } from '#api/plugins/arrivals.ts';
+import { until } from '#test/support/until.ts';
 
 /** Above the time after which a leaving server gives up a connection on which nothing comes. */
 const HELD_UP_MS = 1_200;
@@ -36,6 +38,36 @@ it('a request that came while the process was held up is answered, though its co
   hold(HELD_UP_MS);
 
   expect(await text(client)).toContain('answered');
+  await left;
+});
+
+it('a request on a connection whose turn to be read has not come is answered, though it had been idle for too long', async () => {
+  const server = createServer((_request, response) => response.end('answered'));
+  const shutdown = new GracefulShutdown(server);
+  const begins: (() => void)[] = [];
+  beginInOrder(server, {
+    take: (_caller, begin) => {
+      begins.push(begin);
+      return false;
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => server.closeAllConnections());
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket));
+  const answer = asked(server);
+  const silent = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await until(() => sockets.length === 2);
+
+  const left = shutdown.leave(0);
+  for (const socket of sockets) server.emit('timeout', socket);
+  await turn();
+  await turn();
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+  for (const begin of begins) begin();
+  expect(await answer).toContain('answered');
+  // What brings nothing then is given up, as any other.
+  expect(await text(silent)).toBe('');
   await left;
 });
 

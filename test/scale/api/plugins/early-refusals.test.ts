@@ -6,6 +6,7 @@ import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
 import { limitAddresses } from '#api/plugins/rates.ts';
 import { RequestsOfCallers } from '#api/plugins/requests-of-callers.ts';
+import { Turns } from '#api/plugins/turns.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 import { until } from '#test/support/until.ts';
 
@@ -67,6 +68,7 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     },
     drain: () => {},
     held: heldRefusals,
+    turns: new Turns(),
   });
   limitAddresses(app, { addresses: { take: waitOf, spend() {} }, held: heldRefusals });
   app.setErrorHandler((_error, _request, reply) => {
