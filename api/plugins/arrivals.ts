@@ -18,17 +18,21 @@ export class Arrivals {
   /** What has each connection of a caller begin, in the order in which callers are next. */
   readonly #ofCallers = new Map<string, (() => void)[]>();
   #isPlanned = false;
+  /** Whether one has been taken alone, behind which another may come in the next turn. */
+  #isFirst = false;
+  /** Whether one has been taken since the last turn behind another. */
   #hasTaken = false;
   /** Turns in a row in which connections were taken and nothing else was begun; below zero while others have theirs. */
   #taking = 0;
 
   /** Says that a connection may begin now, or has it begin in a later turn. */
   take(caller: string, begin: () => void): boolean {
-    this.#hasTaken = true;
     if (!this.#isPlanned) {
+      this.#isFirst = true;
       this.#plan();
       return true;
     }
+    this.#hasTaken = true;
     const waiting = this.#ofCallers.get(caller);
     if (waiting === undefined) this.#ofCallers.set(caller, [begin]);
     else waiting.push(begin);
@@ -55,8 +59,9 @@ export class Arrivals {
     else this.#taking = 0;
     if (this.#taking > TURNS_OF_TAKING) this.#taking = -TURNS_OF_OTHERS;
     if (!this.areTaken()) this.#begin();
-    if (hasTaken || this.#ofCallers.size > 0) this.#plan();
+    if (hasTaken || this.#isFirst || this.#ofCallers.size > 0) this.#plan();
     else this.#taking = 0;
+    this.#isFirst = false;
   }
 
   #begin(): void {

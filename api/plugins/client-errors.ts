@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Fault } from '#shared/kernel/errors.ts';
 import { errorAnswer } from './error-envelope.ts';
@@ -6,17 +6,31 @@ import { errorAnswer } from './error-envelope.ts';
 /** The error of node's HTTP parser about a connection that it cannot go on with. */
 export type ParserError = Error & { code?: string };
 
+/** Connections on which an error waits for the answers to what was asked before it. */
+const waiting = new WeakSet<Socket>();
+
 /**
  * Answers what never became a request: a malformed request line, headers that are too large or too slow. The connection
- * is closed, because the start of a next request in it cannot be known.
+ * is closed, because the start of a next request in it cannot be known. What was asked on it before is answered first: the
+ * error would be taken for its answer.
  */
 export function answerClientError(
   error: ParserError,
   socket: Socket,
   newRequestId: () => string,
 ): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return;
-  if (!socket.writable || hasBegunAnswer(socket)) {
+  if (error.code === 'ECONNRESET' || socket.destroyed || waiting.has(socket)) return;
+  const answer = answerUnderWay(socket);
+  if (answer?.req.complete === true) {
+    waiting.add(socket);
+    answer.once('close', () => {
+      waiting.delete(socket);
+      answerClientError(error, socket, newRequestId);
+    });
+    return;
+  }
+  // A second answer in the middle of the first would be read as part of it.
+  if (!socket.writable || answer?.headersSent === true) {
     socket.destroy(error);
     return;
   }
@@ -41,8 +55,8 @@ function faultOfParser({ code }: ParserError): Fault {
   }
 }
 
-/** A second answer in the middle of the first would be read as part of it. Node asks the same of the same field. */
-function hasBegunAnswer(socket: Socket): boolean {
-  const { _httpMessage: answer } = socket as { _httpMessage?: { headersSent: boolean } };
-  return answer?.headersSent === true;
+/** Node keeps it here, asks the same field, and has no public name for it. */
+function answerUnderWay(socket: Socket): ServerResponse | undefined {
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null };
+  return answer ?? undefined;
 }
