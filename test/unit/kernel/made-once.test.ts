@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { madeOnce } from '#shared/kernel/made-once.ts';
 
@@ -18,4 +19,26 @@ it('a failure to make it is told to those who wait for it, and made good for the
   const outcomes = await Promise.allSettled([ask(), ask()]);
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await ask()).toBe(2);
+});
+
+it('those who wait for it go on one in a turn of the event loop, in order, and who comes later waits for none', async () => {
+  const making = Promise.withResolvers<string>();
+  const ask = madeOnce(() => making.promise);
+  const gone: number[] = [];
+  const all = Array.from({ length: 20 }, async (_, at) => {
+    await ask();
+    gone.push(at);
+  });
+  making.resolve('made');
+  for (let before = 0; gone.length < 20; before = gone.length) {
+    await turn();
+    expect(gone.length - before).toBeLessThanOrEqual(1);
+  }
+  expect(gone).toEqual(Array.from({ length: 20 }, (_, at) => at));
+  await Promise.all(all);
+  let isGiven = false;
+  void ask().then(() => (isGiven = true));
+  await Promise.resolve().then(() => Promise.resolve());
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  expect(isGiven).toBe(true);
 });
