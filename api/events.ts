@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { countedCode } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
 import type { ConnectionBound } from '#api/plugins/connections.ts';
@@ -55,7 +56,7 @@ function apiMetrics(registry: Registry) {
     }),
     refusals: new Counter({
       name: 'docket_refusals_total',
-      help: 'Answers with an error envelope, by code',
+      help: 'Answers with an error envelope, by code; parameters without a code of their own are invalid_other',
       labelNames: ['code', 'type'],
       registers,
     }),
@@ -104,7 +105,7 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       log.debug({ event: 'answered', requestId: id, orgId, stream, ms });
     },
     refused(fault, request) {
-      metrics.refusals.inc({ code: fault.code, type: fault.type });
+      metrics.refusals.inc({ code: countedCode(fault.code), type: fault.type });
       if (!log.isLevelEnabled('debug')) return;
       const { method, id, routeOptions } = request;
       log.debug({

@@ -17,6 +17,7 @@ import {
   SERVICE_CHAIN,
 } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
@@ -84,9 +85,6 @@ export interface ActOptions {
 
 export const REASON = ['--reason <text>', 'why, for the audit log'] as const;
 
-/** One line that stands in the audit log, and may stand on a page. */
-const REASON_TEXT = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${REASON_LENGTH_MAX}}$`, 'u');
-
 /** The user that a command runs as. Containers run as a number that has no name. */
 function userName(): string {
   try {
@@ -108,8 +106,9 @@ export function actorFrom({ actor: text, reason }: ActOptions): Actor {
       message: 'Name who acts: --actor operator:<name> or support:<ticket>.',
     });
   }
-  if (reason !== undefined && !REASON_TEXT.test(reason)) {
-    const message = `--reason must be one line of at most ${REASON_LENGTH_MAX} characters.`;
+  // It stands in the audit log, and may stand on a page.
+  if (reason !== undefined && !isPrintable(reason, REASON_LENGTH_MAX)) {
+    const message = `--reason must be one line of 1 to ${REASON_LENGTH_MAX} printable characters.`;
     throw invalidParam('reason', message);
   }
   return { ...actor, address: place, ...(reason === undefined ? {} : { reason }) };

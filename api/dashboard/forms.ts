@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PageError } from './page-error.ts';
 import { type IdPrefix, isId } from '#shared/kernel/ids.ts';
+import { printable } from '#shared/kernel/plain-text.ts';
 
 /** The largest form of ours has a field for each model of a catalogue, or three for each of a hundred owners and directors. */
 const FIELDS_MAX = 1_000;
@@ -30,9 +31,9 @@ export class Form {
     return this.#fields.getAll(name);
   }
 
-  /** What its person says about an act. */
-  note(name: string): string {
-    return this.text(name).slice(0, NOTE_LENGTH_MAX);
+  /** What its person says about an act, on one line: it is kept, and shown to others. */
+  note(name: string, lengthMax: number = NOTE_LENGTH_MAX): string {
+    return printable(this.text(name).slice(0, lengthMax));
   }
 
   /** Every field as it came, to be sent again. */

@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { type Fault, fillIn } from '#shared/kernel/errors.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
-import { codeOfParameter } from '#api/plugins/reply-with-error.ts';
+import { codeOfDeclared } from '#api/plugins/reply-with-error.ts';
 import {
   isOfMessages,
   MessageErrorEnvelope,
@@ -109,7 +109,7 @@ const OF_BODIES = [
 /** The codes that an operation can answer with; those that follow from what it is come first. */
 function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly DocumentedCode[] {
   const { scope, asksNoStore, isCounted, schema } = declared;
-  const ofParameters = declaredParameters(declared).map(([name]) => codeOfParameter(name));
+  const ofParameters = declaredParameters(declared).map(([name]) => codeOfDeclared(name));
   const keyed: DocumentedCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
   return [
     ...(scope === 'public' ? [] : [...keyed, 'customer_suspended' as const]),
@@ -138,11 +138,11 @@ function declaredParameters({ schema }: DeclaredOperation): [string, Schema][] {
 
 /** The refusals of parameters whose code has no row: what they say follows from the schema. */
 function parameterRefusals(declared: DeclaredOperation): Record<string, Example> {
-  const own = declaredParameters(declared).filter(([name]) => !isDocumented(codeOfParameter(name)));
+  const own = declaredParameters(declared).filter(([name]) => !isDocumented(codeOfDeclared(name)));
   return Object.fromEntries(
     own.map(([param, schema]): [string, Example] => {
       const [code, message] = [
-        codeOfParameter(param),
+        codeOfDeclared(param),
         `\`${param}\` must be ${schemaWords(schema)}.`,
       ];
       const error = { code, type: 'validation_error', message, param };

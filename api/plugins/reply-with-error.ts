@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { codeOfParameter } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
@@ -230,9 +231,9 @@ const CODE_NAMES: ReadonlyMap<string, string> = new Map([
   ['expires_at', 'expiry'],
 ]);
 
-/** The code of a parameter that is not what it must be: `invalid_<param>`. */
-export function codeOfParameter(param: string): `invalid_${string}` {
-  return `invalid_${CODE_NAMES.get(param) ?? param}`;
+/** The code of a parameter of a route that is not what it must be. */
+export function codeOfDeclared(param: string): `invalid_${string}` {
+  return codeOfParameter(CODE_NAMES.get(param) ?? param);
 }
 
 /** A schema of ours refused a query, a path or a body: names the first parameter at fault, and what it must be. */
@@ -256,7 +257,7 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
       : unknown !== undefined
         ? `\`${name}\` ${canBeNamed ? 'is not known' : 'holds a name that is not known'} here.`
         : `\`${name}\` must be ${wanted}.`;
-  return new Fault(codeOfParameter(String(path[0] ?? 'request')), { message, param: name });
+  return new Fault(codeOfDeclared(String(path[0] ?? 'request')), { message, param: name });
 }
 
 /** The whole of what stands at this place: where there are alternatives, the last error is about all of them. */

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { ONE_LINE } from '#shared/kernel/plain-text.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
@@ -18,8 +19,8 @@ export const LogIndex = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTE
 export const lineOfText = (lengthMax: number, description?: string) =>
   Type.String({
     maxLength: lengthMax,
-    pattern: '^[^\\p{Cc}\\p{Cs}]*$',
-    'x-expected': `a string of at most ${lengthMax} characters without control characters`,
+    pattern: ONE_LINE,
+    'x-expected': `a string of at most ${lengthMax} printable characters on one line`,
     ...(description === undefined ? {} : { description }),
   });
 

@@ -1,6 +1,5 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import type { Command } from 'commander';
-import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import type {
   RecalculationRequests,
@@ -216,13 +215,6 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
   // Refuses an organisation that is none.
   await deps.accounts.get(options.org);
   const { reason } = options;
-  // It stands on every revision that follows.
-  if (
-    reason !== undefined &&
-    (reason.length > REASON_LENGTH_MAX || !/^[^\p{Cc}\p{Cs}]*$/u.test(reason))
-  ) {
-    throw new Error(`--reason must be one line of at most ${REASON_LENGTH_MAX} characters.`);
-  }
   const by = reason === undefined ? { actor } : { actor, reason };
   const flagged = await requests.requestSince(options.org, since, by);
   const run = options.wait === true ? await finished(requests, options.org) : null;

@@ -52,6 +52,12 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+interface Claims {
+  host: string;
+  port: number;
+  sandboxPort: number;
+}
+
 /** Time beyond its own SHUTDOWN_MS after which a process is killed. */
 const STOP_SLACK_MS = 2_000;
 /** Roles that take requests in are stopped one after the other, so that what they took can finish behind them. */
@@ -69,6 +75,7 @@ export class Launcher {
   #roles: Supervisor[] = [];
   /** Of the processes, once they are being started. */
   #settings: ToolConfig | undefined;
+  #claims: Promise<Claims> | undefined;
   #claimed = false;
   /** Let the ports go that are held for api and sandbox until those listen. */
   readonly #held = { api: (): void => {}, sandbox: (): void => {} };
@@ -88,22 +95,15 @@ export class Launcher {
    */
   async start(): Promise<Running> {
     const { output } = this.#options;
-    // One that is there may be of others, too, and stays as it is.
-    await mkdir(this.#dataDir, { recursive: true, mode: OWN_DIRECTORY_MODE });
-    await claimDirectory(this.#dataDir);
-    this.#claimed = true;
-    const host = this.#options.env['HOST'] || LOCALHOST;
-    const port = await claimPort(host, this.#config.port);
-    this.#held.api = await holdPort(host, port);
-
-    // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
-    const sandboxPort = await claimPort('127.0.0.1', 0);
-    this.#held.sandbox = await holdPort('127.0.0.1', sandboxPort);
+    this.#claims = this.#claim();
+    const { host, port, sandboxPort } = await this.#claims;
+    this.#stopIfAsked();
     const sandboxUrl = `http://127.0.0.1:${sandboxPort}`;
     // Settings and catalogue are refused before anything is started.
     const { path, providers } = await startCatalogue(this.#config, this.#dataDir, (line) =>
       output.say(line),
     );
+    this.#stopIfAsked();
     const common = {
       ...this.#environment(sandboxUrl, host, port),
       ...(path === undefined ? {} : { CATALOGUE: path }),
@@ -230,6 +230,21 @@ export class Launcher {
     if (this.#stopping !== undefined) throw new Error('stopped while starting');
   }
 
+  /** What no other instance may have: the directory, and the ports of api and sandbox. */
+  async #claim(): Promise<Claims> {
+    // One that is there may be of others, too, and stays as it is.
+    await mkdir(this.#dataDir, { recursive: true, mode: OWN_DIRECTORY_MODE });
+    await claimDirectory(this.#dataDir);
+    this.#claimed = true;
+    const host = this.#options.env['HOST'] || LOCALHOST;
+    const port = await claimPort(host, this.#config.port);
+    this.#held.api = await holdPort(host, port);
+    // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
+    const sandboxPort = await claimPort('127.0.0.1', 0);
+    this.#held.sandbox = await holdPort('127.0.0.1', sandboxPort);
+    return { host, port, sandboxPort };
+  }
+
   #startStores(): Promise<Stores> {
     const { databaseUrl, redisUrl } = this.#config.secrets;
     const { output } = this.#options;
@@ -312,6 +327,8 @@ export class Launcher {
     const withinMs = this.#config.shutdownMs + STOP_SLACK_MS;
     const stop = (roles: readonly Supervisor[]): Promise<unknown> =>
       Promise.all(roles.map((role) => role.stop(withinMs)));
+    // Of an interrupted start, what it was just claiming too.
+    await this.#claims?.catch(() => {});
     for (const release of Object.values(this.#held)) release();
     this.#compilation?.kill();
     await this.#writing;

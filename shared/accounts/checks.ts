@@ -61,7 +61,10 @@ export function checkLabel(text: string, param: keyof typeof LABELS): string {
 /** Refuses what is no address. Whether one can be delivered to is only found by writing to it. */
 export function checkContact(contact: Contact, param: 'billing' | 'technical'): Contact {
   const email = contact.email.trim();
-  if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>,;"]+@[^\s@<>,;"]+\.[^\s@<>,;"]+$/.test(email)) {
+  if (
+    !isPrintable(email, EMAIL_LENGTH_MAX) ||
+    !/^[^\s@<>,;"]+@[^\s@<>,;"]+\.[^\s@<>,;"]+$/.test(email)
+  ) {
     throw invalidParam(param, `The e-mail address of the ${param} contact is not one.`);
   }
   return { name: checkLabel(contact.name, param), email };

@@ -447,7 +447,7 @@ const PATTERNED = {
     param: 'id',
   }),
   invalid_reason: invalid({
-    when: 'The reason is over 500 characters, or holds control characters.',
+    when: 'The reason is over 500 characters, or not one line of printable ones.',
     advice: 'Send one line of at most 500 characters, or none.',
     example: '`reason` must be a string of at most 500 characters.',
     param: 'reason',
@@ -606,9 +606,24 @@ export function codeRow(code: ErrorCode): CodeRow {
   const own: CodeRow | undefined = Object.hasOwn(CODES, code)
     ? CODES[code as DocumentedCode]
     : undefined;
-  if (!code.endsWith('_not_found')) return own ?? INVALID;
+  // The beginning first: how an invalid parameter's code ends is the caller's to say.
+  if (code.startsWith('invalid_') || !code.endsWith('_not_found')) return own ?? INVALID;
   const resource = code.slice(0, -'_not_found'.length).replaceAll('_', ' ');
   return { ...NOT_FOUND, message: `No such ${resource}.`, ...own };
+}
+
+/**
+ * The code of a parameter that is not what it must be. A name whose code means another thing, as that of `api_key` does, has
+ * that of the whole request: a caller would look for a new key.
+ */
+export function codeOfParameter(param: string): `invalid_${string}` {
+  const code = `invalid_${param}` as const;
+  return codeRow(code).status === INVALID.status ? code : 'invalid_request';
+}
+
+/** The code by which a metric counts a refusal. A series stays for ever, and callers name parameters: unknown ones share one. */
+export function countedCode(code: ErrorCode): ErrorCode {
+  return code.startsWith('invalid_') && !Object.hasOwn(CODES, code) ? 'invalid_other' : code;
 }
 
 const INVALID: CodeRow = invalid({

@@ -1,5 +1,6 @@
 import {
   type CODES,
+  codeOfParameter,
   codeRow,
   type DocumentedCode,
   type ErrorCode,
@@ -94,5 +95,5 @@ export function fillIn(message: string, values: Values): string {
 
 /** A 400 by the contract's pattern: `invalid_<param>`, with the dotted path as `error.param`. */
 export function invalidParam(param: string, message: string, path: string = param): Fault {
-  return new Fault(`invalid_${param}`, { message, param: path });
+  return new Fault(codeOfParameter(param), { message, param: path });
 }

@@ -19,7 +19,7 @@ export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, '
 /** An address in the form that it is kept in. Throws `invalid_email`. */
 export function checkEmail(typed: string): string {
   const email = typed.trim().toLowerCase();
-  if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>",;]+@[^\s@<>",;]+$/.test(email)) {
+  if (!isPrintable(email, EMAIL_LENGTH_MAX) || !/^[^\s@<>",;]+@[^\s@<>",;]+$/.test(email)) {
     throw invalidParam('email', 'The e-mail address is not one.');
   }
   return email;

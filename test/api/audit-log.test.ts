@@ -47,7 +47,7 @@ let fetched: FetchedLog;
 
 beforeAll(async () => {
   const log = createAuditLog(database.poolAs('docket_operator', 1), systemSurroundings);
-  const actor = { kind: 'user', id: 'usr_"1"\u2028', address: '192.0.2.7' } as const;
+  const actor = { kind: 'user', id: 'usr_"1"', address: '192.0.2.7' } as const;
   for (const orgId of ['org_a', 'org_b']) {
     for (let i = 0; i < 25; i += 1) {
       await log.append({
@@ -56,7 +56,7 @@ beforeAll(async () => {
         action: 'key.revoked',
         ...(i % 2 === 0 ? {} : { subject: `key_${i}`, reason: 'µ \\ "quoted" 🙂\n' }),
         details: {
-          text: 'ä </script>',
+          text: 'ä\u2028 </script>',
           count: i,
           none: null,
           is: true,
@@ -96,7 +96,7 @@ describe('GET /audit-log', () => {
   it('finds entries by action, actor, subject and period, and by all together', async () => {
     const whole = (await list('order=asc')).body.data as (Entry & { at: string })[];
     const at = whole[7]!.at;
-    const actor = `actor=${encodeURIComponent('usr_"1"\u2028')}`;
+    const actor = `actor=${encodeURIComponent('usr_"1"')}`;
     const filters = ['action=key.revoked', actor, 'subject=key_7', `from=${at}`];
     expect((await list(filters.join('&'))).body.data).toEqual([whole[7]]);
     for (const [query, fits] of [

@@ -289,14 +289,26 @@ describe('lists', () => {
   );
 });
 
+it('the reason of a revocation is taken as it comes, and kept on one line that turns no direction', async () => {
+  const { key, id: orgId } = await organisation();
+  const made = await call(key, 'POST', '/keys', { name: 'odd' });
+  const reason = 'seen\nin \u001b[2Ja log\u202e';
+  const revoked = await call(key, 'POST', `/keys/${made.body.id}/revoke`, { reason });
+  expect(revoked.status).toBe(200);
+  const { items } = await registries.audit.list({ orgId, limit: 1, order: 'desc' });
+  expect(items[0]!.reason).toBe('seen in  [2Ja log');
+});
+
 describe('text that no database can hold', () => {
   it('text that no database can hold breaks neither an act nor the chain that records it', async () => {
     const { key, id } = await organisation();
     const made = await call(key, 'POST', '/keys', { name: 'odd' });
-    const reason = 'lone \ud800 surrogate and a nul \u0000';
+    const reason = 'lone\ud800surrogate and a nul \u0000';
     const revoked = await call(key, 'POST', `/keys/${made.body.id}/revoke`, { reason });
     expect(revoked.status).toBe(200);
     for await (const verdict of registries.audit.verify(id)) expect(verdict.fault).toBeNull();
+    const half = await call(key, 'POST', '/keys', { name: 'half \ud800' });
+    expect(refusalOf(half)).toEqual([400, 'invalid_name', 'name']);
     for (const query of ['after=%00', 'action=%00', 'actor=%00']) {
       expect((await call(key, 'GET', `/audit-log?${query}`)).status).toBeLessThan(500);
     }

@@ -118,6 +118,7 @@ describe('POST /receipts/{id}/recalculate', () => {
     ['too long', 'a'.repeat(501)],
     ['with a NUL, which no store holds', 'a\u0000b'],
     ['with a line break, which forges log lines', 'a\nb'],
+    ['with a mark that turns text on the pages that show it', 'a\u202eb'],
     ['with half a surrogate pair, which is stored as another text than was hashed', 'a\ud800b'],
   ])('POST /receipts/{id}/recalculate 400 for a reason %s', async (_, reason) => {
     const answer = await flagBecause(await issue({ model: UNSIZED }), reason);

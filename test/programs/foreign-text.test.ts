@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
+import { Form } from '#api/dashboard/forms.ts';
+import { actorFrom } from '#cli/operator.ts';
 import { printJson } from '#cli/print.ts';
 import { checkContact, checkLabel } from '#shared/accounts/checks.ts';
 import { checkRegionNote } from '#shared/catalogue/region-note.ts';
@@ -59,6 +61,7 @@ describe('names that people give', () => {
     contact: (name) => checkContact({ name, email }, 'billing').name,
     'owner or director': (name) => checkLabel(name, 'parties'),
     'note of a region': checkRegionNote,
+    'reason of an operator': (reason) => actorFrom({ actor: 'operator:ada', reason }).reason,
   };
 
   it.each(Object.keys(NAMED))(
@@ -71,11 +74,30 @@ describe('names that people give', () => {
       // One line is made of a note, with any line breaks in it.
       const breaking = of === 'note of a region' ? '' : '\n\r\u2028\u2029';
       const unseen = '\u00ad\u200b\u2060\u{e0041}';
-      for (const character of `\u0000\u0007\u007f\u0085\u009b${breaking}${turning}${unseen}`) {
+      const half = '\ud800';
+      for (const character of `\u0000\u0007\u007f\u0085\u009b${breaking}${turning}${unseen}${half}`) {
         expect(() => check(`a${character}b`), plain(character)).toThrow('printable characters');
       }
     },
   );
+
+  it('an e-mail address and the name of an operator hold none of it either', () => {
+    for (const character of '\u0007\u202e\u200b\ud800') {
+      const odd = `a${character}b`;
+      const address = `${odd}@example.org`;
+      expect(() => checkPerson({ name: 'Ada', email: address }), plain(character)).toThrow();
+      expect(() => checkContact({ name: 'Ada', email: address }, 'billing')).toThrow();
+      expect(() => actorFrom({ actor: `operator:${odd}` })).toThrow();
+    }
+  });
+
+  it('what a person says about an act is one line, and no character of it is cut in half', () => {
+    const form = new Form(
+      new URLSearchParams({ said: 'one\r\ntwo \u001b[2J\u202eeerht', cut: 'aa😀' }),
+    );
+    expect(form.note('said')).toBe('one  two  [2J eerht');
+    expect(form.note('cut', 3)).toBe('aa');
+  });
 
   it('are what is left of what an issuer says, or a browser', () => {
     expect(printable('\u2067Eve\u2028ready\u0007\u202e ')).toBe('Eve ready');

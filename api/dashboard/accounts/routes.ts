@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ACCOUNT_STATES } from '#shared/accounts/account.ts';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { type Actor, REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
@@ -184,5 +184,5 @@ async function showAccount(
 }
 
 function reasonFrom(form: Form, act: string): string {
-  return form.text(`${act}-reason`).slice(0, 500);
+  return form.note(`${act}-reason`, REASON_LENGTH_MAX);
 }

@@ -62,11 +62,7 @@ export function receiptPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
     const form = await sessionForm(deps, request);
     const { orgId } = request.membership;
     const { id } = request.params;
-    // It goes onto a signed document: one line, and no half characters.
-    const reason = form
-      .text('reason')
-      .replaceAll(/[\p{Cc}\p{Cs}]+/gu, ' ')
-      .slice(0, REASON_LENGTH_MAX);
+    const reason = form.note('reason', REASON_LENGTH_MAX);
     const outcome = await deps.recalculations.flag(orgId, id, {
       actor: actorOf(request),
       ...(reason === '' ? {} : { reason }),

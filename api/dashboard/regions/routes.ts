@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { regionLines } from '#api/front/status.ts';
-import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { REASON_LENGTH_MAX, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { REGION_STATUSES } from '#shared/catalogue/catalogue.ts';
 import { checkRegionNote } from '#shared/catalogue/region-note.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
@@ -41,7 +41,7 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const form = await sessionForm(deps, request);
     const code = form.text('region');
     const asked = form.text('status');
-    const typed = { code, note: form.text('note'), reason: form.text('reason').slice(0, 500) };
+    const typed = { code, note: form.text('note'), reason: form.note('reason', REASON_LENGTH_MAX) };
     try {
       if (!deps.index().regions.has(code)) throw new Fault('region_not_found');
       const status = REGION_STATUSES.find((known) => known === asked) ?? null;

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Applicant, RecordedVetting, Review } from '#shared/accounts/vetting.ts';
+import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import type { ListVersion } from '#shared/accounts/sanctions/listed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { confirmedForm } from '../session/confirmation.ts';
@@ -59,7 +60,7 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       throw new PageError(400, 'That could not be read', 'A review is approved or rejected.');
     }
     if (decision === 'approved') await confirmedForm(deps, request);
-    const note = form.text(`${decision}-note`);
+    const name = `${decision}-note`;
     try {
       // Of the review in the address, which may have been decided while another was opened.
       if (review.decision !== null) throw new Fault('invalid_account_state', ALREADY);
@@ -67,12 +68,12 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         decision,
         vettingId: form.text('screening') || null,
         actor: staffActorOf(request),
-        note: note.slice(0, 500),
+        note: form.note(name, REASON_LENGTH_MAX),
       });
     } catch (error) {
       if (!(error instanceof Fault) || error.status >= 500) throw error;
       const problem = PROBLEMS[error.code] ?? error.message;
-      const parts = { open: decision, typed: note, problem };
+      const parts = { open: decision, typed: form.text(name), problem };
       return showReview(deps, [request, reply], parts, error.status);
     }
     const isDecided = (await deps.vettings.review(id)).decision !== null;

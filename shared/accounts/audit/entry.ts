@@ -1,3 +1,5 @@
+import { isPrintable } from '#shared/kernel/plain-text.ts';
+
 /** The one who acted: a dashboard user, an API key, an operator, a support request, or the service itself. */
 export interface Actor {
   kind: 'user' | 'key' | 'operator' | 'support' | 'system';
@@ -143,7 +145,7 @@ export function parseActor(text: string): Actor | null {
   const colon = text.indexOf(':');
   const kind = colon < 0 ? 'operator' : text.slice(0, colon);
   const id = text.slice(colon + 1).trim();
-  if (id === '' || id.length > ACTOR_LENGTH_MAX) return null;
+  if (!isPrintable(id, ACTOR_LENGTH_MAX)) return null;
   if (kind !== 'operator' && kind !== 'support' && kind !== 'user') return null;
   return { kind, id };
 }

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
+import { printable } from '#shared/kernel/plain-text.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -97,9 +98,12 @@ export async function appendAudit(
   return entry;
 }
 
-/** Without the characters that PostgreSQL refuses (NUL) or replaces (half a surrogate pair): the hash covers what is stored. */
+/**
+ * On one line, as pages and terminals show it. What PostgreSQL refuses (NUL) or replaces (half a surrogate pair) is gone too:
+ * the hash covers what is stored.
+ */
 function storable(text: string | undefined): string | null {
-  return text?.toWellFormed().replaceAll('\0', '') ?? null;
+  return text === undefined ? null : printable(text);
 }
 
 /** Writers of one organisation take turns on this row. */

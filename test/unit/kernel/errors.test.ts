@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { CODES, codeRow, type DocumentedCode, STABLE_CODES } from '#shared/kernel/error-codes.ts';
+import {
+  CODES,
+  codeOfParameter,
+  codeRow,
+  countedCode,
+  type DocumentedCode,
+  STABLE_CODES,
+} from '#shared/kernel/error-codes.ts';
 import { errorHeaders } from '#api/plugins/error-envelope.ts';
 import { PINNED_ERRORS, pinnedError } from '#test/support/pinned-errors.ts';
 import { Fault, fillIn } from '#shared/kernel/errors.ts';
@@ -44,6 +51,23 @@ describe('the table of error codes', () => {
     expect(codeRow('invalid_api_key')).toMatchObject({ type: 'auth_error', status: 401 });
     expect(codeRow('invalid_top_k')).toMatchObject({ type: 'validation_error', status: 400 });
     expect(codeRow('constructor_not_found')).toMatchObject({ status: 404, retry: false });
+  });
+
+  it('a parameter that callers name is a 400 with a code of parameters, also where its name means another refusal', () => {
+    expect(codeRow(codeOfParameter('a_not_found'))).toMatchObject({
+      status: 400,
+      type: 'validation_error',
+    });
+    for (const name of ['api_key', 'content_type', 'content_encoding'])
+      expect(codeOfParameter(name)).toBe('invalid_request');
+    expect(codeOfParameter('limit')).toBe('invalid_limit');
+  });
+
+  it('is all that metrics count by, however callers name their parameters', () => {
+    for (const name of ['x1', 'a_not_found', '__proto__', 'toString', 'temperaturee'])
+      expect(countedCode(codeOfParameter(name))).toBe('invalid_other');
+    for (const code of DOCUMENTED) expect(countedCode(code)).toBe(code);
+    expect(countedCode('review_not_found')).toBe('review_not_found');
   });
 });
 

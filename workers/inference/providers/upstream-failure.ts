@@ -1,3 +1,4 @@
+import { codeOfParameter } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
 import { type WireFault, wireFault } from '#shared/lanes/messages.ts';
@@ -178,9 +179,9 @@ function rejection(
   const name = PARAM.exec(param ?? '')?.[0];
   const translated = OTHER_PARAMS[route]?.[name ?? ''];
   if (translated !== undefined)
-    return { code: `invalid_${translated}`, message: said, param: translated };
+    return { code: codeOfParameter(translated), message: said, param: translated };
   if (name === undefined) return { code: 'invalid_request', message: said };
-  return { code: `invalid_${name}`, message: said, param: param! };
+  return { code: codeOfParameter(name), message: said, param: param! };
 }
 
 /** How servers say how much their model takes. */

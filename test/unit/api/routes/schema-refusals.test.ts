@@ -1,4 +1,7 @@
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { apiEvents } from '#api/events.ts';
 import type { ApiDocument } from '#api/docs/document-shape.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';
@@ -7,7 +10,9 @@ import { sourceFiles } from '#test/architecture/source-files.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
 
 const credentials = new TestCredentials();
+const registry = new Registry();
 const app = await buildTestApp(NO_DATABASE, {
+  events: apiEvents(pino({ level: 'silent' }), registry),
   authenticate: { credentials, keyUse: { used() {} } },
 });
 const authorization = `Bearer ${credentials.issue('org_a', SCOPES)}`;
@@ -159,13 +164,31 @@ describe('what a schema refuses', () => {
     for (const [query, code, message] of [
       ['__proto__', 'invalid___proto__', '`__proto__` is not known here.'],
       ['constructor', 'invalid_constructor', '`constructor` is not known here.'],
+      ['a_not_found', 'invalid_a_not_found', '`a_not_found` is not known here.'],
+      ['api_key', 'invalid_request', '`api_key` is not known here.'],
       ['%F0%9F%98%80', 'invalid_request', '`request` holds a name that is not known here.'],
       ['x'.repeat(3_000), 'invalid_request', '`request` holds a name that is not known here.'],
     ] as const) {
       const url = `/v1/keys?${query}=1`;
       const reply = await app.inject({ method: 'GET', url, headers: { authorization } });
+      expect(reply.statusCode).toBe(400);
       expect(reply.json().error).toMatchObject({ code, message });
     }
+  });
+
+  it('no caller makes series of metrics: refusals of names that are not known are counted together', async () => {
+    const names = Array.from({ length: 5 }, (_, i) => `made_up_${i}`);
+    for (const name of names) {
+      const url = `/v1/keys?${name}=1`;
+      await app.inject({ method: 'GET', url, headers: { authorization } });
+      const payload = { name: 'k', [name]: 1 };
+      await app.inject({ method: 'POST', url: '/v1/keys', headers: { authorization }, payload });
+    }
+    const text = await registry.metrics();
+    expect(text).toMatch(
+      /docket_refusals_total\{code="invalid_other",type="validation_error"\} \d{2,}/,
+    );
+    expect(text).not.toContain('made_up');
   });
 });
 
