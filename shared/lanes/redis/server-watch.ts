@@ -21,6 +21,8 @@ export type WatchOptions = Required<Pick<RedisOptions, 'Connector' | 'reconnectO
 interface Watched {
   client: Redis | undefined;
   runId: string | undefined;
+  /** How often a server to write to had been found when this one was asked last. */
+  found: number;
 }
 
 /**
@@ -35,6 +37,8 @@ export class ServerWatch {
   /** Why there is no server to write to. */
   #lost: string | undefined;
   #renewedAt = -Infinity;
+  /** How often there was one again. */
+  #found = 0;
 
   constructor(onChange: (change: ServerChange) => void) {
     this.#onChange = onChange;
@@ -42,7 +46,11 @@ export class ServerWatch {
 
   /** Opens a connection that is watched, as its copies are, which are opened with what is theirs besides: BullMQ parks on them. */
   connect(open: (options: WatchOptions) => Redis): Redis {
-    const watched: Watched = { client: undefined, runId: undefined };
+    const watched: Watched = {
+      client: undefined,
+      runId: undefined,
+      found: this.#found,
+    };
     const mayUse = (info: Info): boolean => this.#mayUse(watched, info);
     const client = open({
       Connector: class extends StandaloneConnector {
@@ -57,7 +65,7 @@ export class ServerWatch {
       },
       reconnectOnError: (error) => {
         const [refusal] = UNUSABLE.exec(error.message) ?? [];
-        if (refusal !== undefined) this.#lose(refusal);
+        if (refusal !== undefined) this.#lose(watched, refusal);
         return false;
       },
     });
@@ -70,29 +78,46 @@ export class ServerWatch {
 
   /** For readiness. Rejects when nothing can be written. */
   async write(client: RedisClient, processId: string): Promise<void> {
-    if (this.#lost !== undefined) throw new Error(this.#lost);
+    if (this.#lost !== undefined) {
+      // No other command may be sent meanwhile whose refusal would have it asked anew.
+      this.#renewAll();
+      throw new Error(this.#lost);
+    }
     await client.set(readyKey(processId), '1', 'PX', READY_MS);
   }
 
   /** Whether a new connection leads to the server to write to; otherwise it is closed and made anew. */
   #mayUse(watched: Watched, { role = 'master', run_id: runId }: Info): boolean {
     if (role !== 'master') {
-      this.#lose(`its role is ${role}`);
+      this.#lose(watched, `its role is ${role}`);
       return false;
     }
     watched.runId = runId;
     const isAnother = this.#runId !== undefined && runId !== undefined && runId !== this.#runId;
     this.#runId = runId ?? this.#runId;
-    if (this.#lost !== undefined) this.#onChange({ kind: 'found' });
-    else if (isAnother) this.#onChange({ kind: 'replaced' });
+    if (this.#lost !== undefined) {
+      this.#found += 1;
+      this.#onChange({ kind: 'found' });
+    } else if (isAnother) this.#onChange({ kind: 'replaced' });
     this.#lost = undefined;
+    watched.found = this.#found;
     if (isAnother) this.#renew((other) => other !== watched && other.runId !== runId);
     return true;
   }
 
-  #lose(why: string): void {
+  #lose(watched: Watched, why: string): void {
+    if (this.#lost === undefined && watched.found !== this.#found) {
+      // It may have said so before another connection found the server promoted: it is asked anew.
+      watched.found = this.#found;
+      if (watched.client?.status === 'ready') watched.client.disconnect(true);
+      return;
+    }
     if (this.#lost === undefined) this.#onChange({ kind: 'lost', why });
     this.#lost = why;
+    this.#renewAll();
+  }
+
+  #renewAll(): void {
     const now = performance.now();
     if (now - this.#renewedAt < RENEW_MS) return;
     this.#renewedAt = now;

@@ -11,10 +11,16 @@ import { until } from '#test/support/until.ts';
 const [first, second] = await Promise.all([startTestRedis(), startTestRedis()]);
 const portOf = (url: string): number => Number(new URL(url).port);
 
+/** A connection whose answers are held back: what has been answered until now, and what lets it go. */
+interface Held {
+  text: string;
+  release: () => void;
+}
+
 /** A name that leads to another server from now on; connections stay where they are. */
 async function startName() {
   const sockets = new Set<Socket>();
-  const name = { port: portOf(first.url), url: '' };
+  const name = { port: portOf(first.url), url: '', holds: false, held: [] as Held[] };
   const server = createServer((client) => {
     const service = connect(name.port, '127.0.0.1');
     for (const socket of [client, service]) {
@@ -25,7 +31,22 @@ async function startName() {
         service.destroy();
       });
     }
-    client.pipe(service).pipe(client);
+    client.pipe(service);
+    if (!name.holds) return void service.pipe(client);
+    const held: Held = {
+      text: '',
+      release: () => {
+        client.write(held.text);
+        service.off('data', keep).pipe(client);
+      },
+    };
+    const keep = (data: Buffer): void => {
+      // From what the server says of itself on.
+      if (held.text === '' && !data.includes('redis_version')) client.write(data);
+      else held.text += data.toString();
+    };
+    service.on('data', keep);
+    name.held.push(held);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   name.url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -82,6 +103,40 @@ describe('the server that a process writes to', () => {
       await server.write(writer, 'p');
       await until(() => isOn(reader, second), 'the reader has found it too');
       expect(changes).toHaveLength(2);
+    },
+  );
+
+  it(
+    'what a connection was told before another one found the server promoted is no second loss',
+    { tags: ['survives.redis-demoted'] },
+    async () => {
+      const { name, changes, server, writer, reader } = await startProcess();
+      const promote = await demoteFirst();
+      name.holds = true;
+      await expect(server.write(writer, 'p')).rejects.toThrow('READONLY');
+      await until(() => name.held.length === 2, 'both ask anew');
+      await until(() => name.held.every(({ text }) => text.includes('role:slave')), 'are answered');
+      name.holds = false;
+      await promote();
+      name.held[0]!.release();
+      await until(() => changes.length === 2, 'one has found it promoted');
+      name.held[1]!.release();
+      await until(
+        () => [writer, reader].every(({ status }) => status === 'ready'),
+        'both are back',
+      );
+      expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found']);
+      // A word that comes behind is believed, and a server that is lost again within a second is found again.
+      const writes = (): Promise<boolean> =>
+        server.write(writer, 'p').then(
+          () => true,
+          () => false,
+        );
+      const again = await demoteFirst();
+      await until(async () => !(await writes()), 'it is demoted again');
+      await again();
+      await until(writes, 'it is promoted again');
+      expect(changes.map(({ kind }) => kind)).toEqual(['lost', 'found', 'lost', 'found']);
     },
   );
 
