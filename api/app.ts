@@ -4,7 +4,8 @@ import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins
 import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
-import { allowOrigins } from '#api/plugins/cross-origin.ts';
+import { boundPieces } from '#api/plugins/body-pieces.ts';
+import { allowOrigins, answerPreflights, preflightTest } from '#api/plugins/cross-origin.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { isOfMessages } from '#api/anthropic/error-envelope.ts';
 import { errorAnswer, idHeaders } from '#api/plugins/error-envelope.ts';
@@ -172,10 +173,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   ): void => takeOfAddress({ addresses, held }, request, reply, goOn);
   const drainage = new Drainage();
   const arrivals = new Arrivals();
+  const isPreflight = preflightTest(options.corsOrigins);
+  answerPreflights(app, isPreflight);
   refuseBeforeRouting(app, {
     addresses,
     trustedProxies,
-    isFree: isHealthCheck,
+    isFree: (request) => isHealthCheck(request) || isPreflight(request),
     ownerOf: (request, takesApiKeyHeader) =>
       ownerOfKey(request, takesApiKeyHeader, options.authenticate.credentials),
     requests: new RequestsOfCallers(connectionsMax),
@@ -193,6 +196,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     turns: new Turns(() => arrivals.areTaken()),
   });
   allowOrigins(app, options.corsOrigins);
+  boundPieces(app);
   readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });

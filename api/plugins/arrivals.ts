@@ -3,8 +3,10 @@ import { callerNetwork } from './caller-network.ts';
 
 /** Each may bring eight requests, which are read at once. */
 const BEGUN_IN_A_TURN = 4;
-/** A connection takes some 0.1 ms to be taken, so what others ask waits for some 30 ms. */
+/** A connection takes some 0.1 ms to be taken, where a turn has nothing else. */
 const TURNS_OF_TAKING = 256;
+/** A turn that reads from a thousand connections is longer. */
+const TAKING_MS = 30;
 /** Then what was asked meanwhile goes on. */
 const TURNS_OF_OTHERS = 8;
 
@@ -24,6 +26,14 @@ export class Arrivals {
   #hasTaken = false;
   /** Turns in a row in which connections were taken and nothing else was begun; below zero while others have theirs. */
   #taking = 0;
+  /** When the first of them began. */
+  #takingSince = 0;
+  readonly #now: () => number;
+
+  /** `now` in milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /** Says that a connection may begin now, or has it begin in a later turn. */
   take(caller: string, begin: () => void): boolean {
@@ -57,11 +67,17 @@ export class Arrivals {
     this.#hasTaken = false;
     if (this.#taking < 0 || hasTaken) this.#taking += 1;
     else this.#taking = 0;
-    if (this.#taking > TURNS_OF_TAKING) this.#taking = -TURNS_OF_OTHERS;
+    if (this.#taking === 1) this.#takingSince = this.#now();
+    else if (this.#isTakenLong()) this.#taking = -TURNS_OF_OTHERS;
     if (!this.areTaken()) this.#begin();
     if (hasTaken || this.#isFirst || this.#ofCallers.size > 0) this.#plan();
     else this.#taking = 0;
     this.#isFirst = false;
+  }
+
+  #isTakenLong(): boolean {
+    if (this.#taking <= 0) return false;
+    return this.#taking > TURNS_OF_TAKING || this.#now() - this.#takingSince > TAKING_MS;
   }
 
   #begin(): void {

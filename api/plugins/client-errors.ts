@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Fault } from '#shared/kernel/errors.ts';
+import { IN_PIECES } from './body-pieces.ts';
 import { errorAnswer } from './error-envelope.ts';
 
 /** The error of node's HTTP parser about a connection that it cannot go on with. */
@@ -49,6 +50,10 @@ function faultOfParser({ code }: ParserError): Fault {
     case 'HPE_HEADER_OVERFLOW':
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new Fault('headers_too_large');
+    case IN_PIECES:
+      return new Fault('invalid_request', {
+        message: 'The body comes in too many small pieces. Send it in pieces of kilobytes.',
+      });
     case undefined:
     default:
       return new Fault('invalid_request');

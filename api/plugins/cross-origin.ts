@@ -1,33 +1,31 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { takeBeforeRouting } from './before-routing.ts';
 
 /** Two hours, which is as long as Chromium remembers a preflight. */
 const REMEMBERED_S = 7_200;
+const IN_API = /^\/v1(?:[/?]|$)/;
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 /** Names of headers, which come from the page that asks. */
 const NAMES = /^[\w!#$%&'*+.^`|~, -]*$/;
 
-/**
- * Lets pages of these origins call what is under `/v1` from a browser, with a key in a header and no cookies. The headers that
- * say so are set before routing, so that a refusal and a stream have them too; a preflight is answered there, and counts for
- * nothing.
- */
-export function allowOrigins(
+/** Tells what browsers ask before they ask something of `/v1` for a page of one of these origins. */
+export function preflightTest(origins: readonly string[]): (request: IncomingMessage) => boolean {
+  return ({ method, url = '', headers }) =>
+    method === 'OPTIONS' &&
+    headers['access-control-request-method'] !== undefined &&
+    origins.includes(headers.origin ?? '') &&
+    IN_API.test(url);
+}
+
+/** Answers them before routing. They count for nothing. */
+export function answerPreflights(
   app: Pick<FastifyInstance, 'server'>,
-  origins: readonly string[],
+  isPreflight: (request: IncomingMessage) => boolean,
 ): void {
-  if (origins.length === 0) return;
-  takeBeforeRouting(app, ({ method, url = '', headers }, response) => {
-    if (!/^\/v1(?:[/?]|$)/.test(url)) return false;
-    response.setHeader('vary', 'Origin');
-    const { origin } = headers;
-    if (origin === undefined || !origins.includes(origin)) return false;
-    response.setHeader('access-control-allow-origin', origin);
-    response.setHeader('access-control-expose-headers', '*');
-    if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) {
-      return false;
-    }
-    const names = headers['access-control-request-headers'] ?? '';
+  takeBeforeRouting(app, (request, response) => {
+    if (!isPreflight(request)) return false;
+    const names = request.headers['access-control-request-headers'] ?? '';
     response
       .writeHead(204, {
         'access-control-allow-methods': METHODS,
@@ -36,5 +34,24 @@ export function allowOrigins(
       })
       .end();
     return true;
+  });
+}
+
+/**
+ * Lets pages of these origins call what is under `/v1` from a browser, with a key in a header and no cookies. The headers that
+ * say so are set before routing, so that a refusal, a stream and the answer to a preflight have them too.
+ */
+export function allowOrigins(
+  app: Pick<FastifyInstance, 'server'>,
+  origins: readonly string[],
+): void {
+  if (origins.length === 0) return;
+  takeBeforeRouting(app, ({ url = '', headers: { origin } }, response) => {
+    if (!IN_API.test(url)) return false;
+    response.setHeader('vary', 'Origin');
+    if (origin === undefined || !origins.includes(origin)) return false;
+    response.setHeader('access-control-allow-origin', origin);
+    response.setHeader('access-control-expose-headers', '*');
+    return false;
   });
 }

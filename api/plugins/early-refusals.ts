@@ -15,7 +15,7 @@ import type { Turns } from './turns.ts';
 export interface EarlyRefusalsOptions {
   addresses: Pick<Addresses, 'waitOf'>;
   trustedProxies: readonly string[];
-  /** Whether a request counts under no rate. */
+  /** Whether a request counts under no rate; it waits for its turn all the same. */
   isFree: (request: IncomingMessage) => boolean;
   /**
    * Whose key a request shows, where it is known to be good: such a one is held up by nothing that its address did. Its
@@ -58,9 +58,14 @@ export function refuseBeforeRouting(
   const revokes = routeTest(app, ({ bucket }) => bucket === 'revocations');
   const takesApiKeyHeader = routeTest(app, (config) => config.takesApiKeyHeader === true);
   takeBeforeRouting(app, (request, response, goOn) => {
-    if (isFree(request)) return false;
     const address = proxyAddr(request, isTrusted);
     const network = callerNetwork(address);
+    if (isFree(request)) {
+      const answer = (): void => {
+        if (!request.socket.destroyed) goOn();
+      };
+      return !turns.take(network, answer);
+    }
     const owner = ownerOf(request, takesApiKeyHeader(request));
     const give = (caller: string, faultOf: (heldMs: number) => Fault): true => {
       held.give(caller, { request, response }, (heldMs) => {

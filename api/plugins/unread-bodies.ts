@@ -47,6 +47,8 @@ export class Drainage {
     const { socket } = request;
     // What Fastify injects has no connection, and nothing that is still on its way.
     if (request.complete || !hasBody(request) || !(socket instanceof Socket)) return false;
+    // Node would throw its pieces away uncounted as soon as it is answered.
+    if (request.headers['transfer-encoding'] !== undefined) request.resume();
     const wantsClose = !response.shouldKeepAlive;
     response.shouldKeepAlive = true;
     const { bytesRead } = socket;

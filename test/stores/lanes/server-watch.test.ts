@@ -32,7 +32,10 @@ async function startName() {
       });
     }
     client.pipe(service);
-    if (!name.holds) return void service.pipe(client);
+    if (!name.holds) {
+      service.pipe(client);
+      return;
+    }
     const held: Held = {
       text: '',
       release: () => {

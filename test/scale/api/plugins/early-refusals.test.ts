@@ -26,6 +26,8 @@ interface Server {
   closed: number;
   /** What is to be done later, in order, and when. */
   held: Set<{ ms: number; act: () => void }>;
+  /** Whether no request begins, since others have their turns. */
+  isBusy: boolean;
   /** Does what is due by then. */
   passes: (ms: number) => void;
 }
@@ -35,7 +37,17 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
   const app = Fastify({ trustProxy: [PROXY] });
   const held: Server['held'] = new Set();
   const passes = (ms: number) => held.forEach((one) => one.ms <= ms && one.act());
-  const server: Server = { remote, app, port: 0, routed: [], answered: 0, closed: 0, held, passes };
+  const server: Server = {
+    remote,
+    app,
+    port: 0,
+    routed: [],
+    answered: 0,
+    closed: 0,
+    isBusy: false,
+    held,
+    passes,
+  };
   const waitOf = (address: string) =>
     address.startsWith(ADDRESSES) || address === '127.0.0.1' ? 1_500 : 0;
   const heldRefusals = new HeldRefusals({
@@ -53,7 +65,7 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
   refuseBeforeRouting(app, {
     addresses: { waitOf },
     trustedProxies: [PROXY],
-    isFree: () => false,
+    isFree: ({ url }) => url === '/free',
     ownerOf: ({ headers }, takesApiKeyHeader) => {
       const key = headers.authorization ?? (takesApiKeyHeader ? headers['x-api-key'] : undefined);
       if (key === 'Bearer good') return { keyId: 'key_1', orgId: 'org_1', scopes: ['admin:keys'] };
@@ -68,7 +80,7 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     },
     drain: () => {},
     held: heldRefusals,
-    turns: new Turns(),
+    turns: new Turns(() => server.isBusy),
   });
   limitAddresses(app, { addresses: { take: waitOf, spend() {} }, held: heldRefusals });
   app.setErrorHandler((_error, _request, reply) => {
@@ -76,6 +88,10 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     return reply.code(429).send('no');
   });
   app.get('/keyed', { config: { scope: 'any' } }, async ({ url }) => {
+    server.routed.push(url);
+    return 'yes';
+  });
+  app.get('/free', { config: { bucket: 'none' } }, async ({ url }) => {
     server.routed.push(url);
     return 'yes';
   });
@@ -275,6 +291,24 @@ describe('requests of an address that is over its rate', () => {
     },
   );
 });
+
+it(
+  'a request that counts under no rate waits for its turn as others do, and is answered also where its address is over its rate',
+  { tags: ['limits.connections'] },
+  async () => {
+    const server = await serve(ADDRESS);
+    server.isBusy = true;
+    const { socket } = await ask(server.port, '', 1, '/before');
+    const free = await ask(server.port, '', 3, '/free');
+    await until(() => server.answered === 1);
+    expect([free.text, server.routed]).toEqual(['', []]);
+    server.isBusy = false;
+    await until(() => free.text.split('200 OK').length === 4);
+    expect(server.routed).toEqual(['/free', '/free', '/free']);
+    hangUp([free]);
+    socket.destroy();
+  },
+);
 
 describe('requests of which too many are not answered', () => {
   const KEY = 'Authorization: Bearer good\r\n';

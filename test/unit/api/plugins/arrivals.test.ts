@@ -10,7 +10,8 @@ import { until } from '#test/support/until.ts';
 
 /** Those who connect, and what has begun, in order. */
 function arriving() {
-  const arrivals = new Arrivals();
+  const clock = { ms: 0 };
+  const arrivals = new Arrivals(() => clock.ms);
   const begun: string[] = [];
   const arrive = (name: string): void => {
     const [caller = ''] = name.split('-');
@@ -23,7 +24,7 @@ function arriving() {
       await turn();
     }
   };
-  return { arrivals, begun, arrive, flood };
+  return { clock, arrivals, begun, arrive, flood };
 }
 
 describe('connections', { tags: ['limits.connections'] }, () => {
@@ -74,6 +75,20 @@ describe('connections', { tags: ['limits.connections'] }, () => {
     expect(ofOthers).toBe(rounds * 8);
     // Those begin too meanwhile; the first of these turns was that of the first connection.
     expect(begun).toHaveLength(1 + (ofOthers - 1) * 4);
+  });
+
+  it('hold up others no longer than 30 ms at once, however long a turn is', async () => {
+    const { clock, arrivals, arrive } = arriving();
+    let heldMs = 0;
+    let longestMs = 0;
+    for (let at = 0; at < 100; at += 1) {
+      arrive(`many-${at}`);
+      await turn();
+      clock.ms += 10;
+      heldMs = arrivals.areTaken() ? heldMs + 10 : 0;
+      longestMs = Math.max(longestMs, heldMs);
+    }
+    expect(longestMs).toBe(40);
   });
 
   it('hold up requests that wait for their turn while they are taken, and no longer', async () => {

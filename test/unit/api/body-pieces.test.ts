@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { boundPieces } from '#api/plugins/body-pieces.ts';
+import { answerClientError } from '#api/plugins/client-errors.ts';
+import { Drainage } from '#api/plugins/unread-bodies.ts';
+import { until } from '#test/support/until.ts';
+
+/** What a client has read, of a server that does this with each request. */
+async function asking(handle: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = createServer(handle);
+  boundPieces({ server });
+  server.on('clientError', (error, socket) =>
+    answerClientError(error, socket as Socket, () => 'req_x'),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  onTestFinished(() => {
+    client.destroy();
+    server.close();
+  });
+  const seen = { text: '', isClosed: false };
+  client.on('error', () => {});
+  client.on('data', (data) => {
+    seen.text += data.toString();
+  });
+  client.on('close', () => {
+    seen.isClosed = true;
+  });
+  client.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  return { client, seen };
+}
+
+const pieces = (count: number, bytes: number): string =>
+  `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`.repeat(count);
+const END = '0\r\n\r\n';
+
+/** Answers how long a body was. */
+function measure(request: IncomingMessage, response: ServerResponse): void {
+  let bytes = 0;
+  request.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+  });
+  request.on('end', () => response.end(`bytes: ${bytes}.`));
+}
+
+it.each([
+  ['thousands of single bytes', 4_000, 1],
+  ['a megabyte in pieces of 200 bytes', 5_000, 200],
+])('a body is read that comes in %s', { tags: ['limits.intake'] }, async (_what, count, bytes) => {
+  const { client, seen } = await asking(measure);
+  client.write(pieces(count, bytes) + END);
+  await until(() => seen.text.includes('bytes: '));
+  expect(seen.text).toContain(`bytes: ${count * bytes}.`);
+});
+
+it(
+  'a body that comes in too many small pieces is refused, and its connection closed',
+  { tags: ['limits.intake'] },
+  async () => {
+    const { client, seen } = await asking(measure);
+    client.write(pieces(20_000, 1) + END);
+    await until(() => seen.isClosed);
+    expect(seen.text).toMatch(/^HTTP\/1.1 400 [^]*too many small pieces/);
+  },
+);
+
+it(
+  'no more pieces of a body are kept than are read of one, where it waits to be read',
+  { tags: ['limits.intake'] },
+  async () => {
+    const asked: IncomingMessage[] = [];
+    const { client, seen } = await asking((request) => void asked.push(request));
+    client.write(pieces(60_000, 1));
+    await until(() => seen.isClosed);
+    expect(asked[0]!.readableLength).toBeLessThan(4_200);
+  },
+);
+
+it(
+  'a body that is not read since its request was refused is cut off in the same way, and not answered twice',
+  { tags: ['limits.intake'] },
+  async () => {
+    const drainage = new Drainage();
+    const { client, seen } = await asking((request, response) => {
+      drainage.add(request, response);
+      response.writeHead(404).end('nothing here');
+    });
+    await until(() => seen.text.includes('nothing here'));
+    const more = setInterval(() => client.write(pieces(1_000, 1)), 1);
+    await until(() => seen.isClosed);
+    clearInterval(more);
+    expect(seen.text.split('HTTP/1.1')).toHaveLength(2);
+  },
+);
