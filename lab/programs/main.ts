@@ -42,7 +42,10 @@ const wanted = chosen('program', PROGRAMS, values.only);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const { signal, stopped } = untilStopped();
 const cache = new Cache(values.cache ?? inUserCache('programs'), say, signal);
-const MODEL = 'scripted';
+/** Each has a model of its own, by which the calls of its key are told from those of others. */
+const modelOf = (program: Program): string => `scripted-${PROGRAMS.indexOf(program) + 1}`;
+/** They wait for the model most of the time; more would make each slow on a small machine. */
+const AT_ONCE = 3;
 /** Later requests of a program are as its first, with more before them. */
 const RECORDED_MAX = 3;
 /** So long a program may take to say that no more is to be had. */
@@ -95,12 +98,16 @@ regions:
 endpoints:
   - { name: scripted, adapter: openai-compatible, base_url: '${url}', regions: [here], timeout_ms: 120000 }
 models:
-  - id: ${MODEL}
+${PROGRAMS.map(modelOf)
+  .map(
+    (id) => `  - id: ${id}
     kinds: [chat]
     context_window: 200000
-    endpoints: [{ name: scripted, model: ${MODEL} }]
+    endpoints: [{ name: scripted, model: ${id} }]
     footprint: { active_b: 8, total_b: 8 }
-`;
+`,
+  )
+  .join('')}`;
 }
 
 interface Ready {
@@ -121,7 +128,7 @@ async function runAll(): Promise<void> {
         baseUrl: `${origin}/v1`,
         root: origin,
         apiKey,
-        model: MODEL,
+        model: modelOf(program),
         home,
         work,
         bin,
@@ -133,18 +140,28 @@ async function runAll(): Promise<void> {
     }
   }
   try {
-    for (const one of ready) await stepsOf(one);
+    await someAtOnce(ready, async (one) => {
+      await stepsOf(one);
+      await tooManyASecond(one);
+    });
     await setLimit(1);
-    for (const one of ready) await overLimit(one);
+    await someAtOnce(ready, overLimit);
   } finally {
     for (const { setting } of ready) await rm(setting.home, { recursive: true, force: true });
   }
 }
 
+async function someAtOnce<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const one of left) await run(one);
+    }),
+  );
+}
+
 /** The steps that take place while its key may ask what it wants. */
 async function stepsOf({ program, setting, keyId }: Ready): Promise<void> {
-  say(`${program.name} ${program.version}`);
-  const before = model.calls;
   const turn = async (task: string, words = ''): Promise<Turn> =>
     ask(program, setting, `${task} ${words || 'Tell me of the lighthouse.'}`, { signal });
   note(program, 'first request', has(await turn(TASKS.tell), SAID));
@@ -155,17 +172,28 @@ async function stepsOf({ program, setting, keyId }: Ready): Promise<void> {
     note(program, 'three steps', isWritten ? has(told, SAID) : { works: false, told });
   }
   note(program, 'silence of 50 s', has(await turn(TASKS.wait), SAID));
-  const broken = await turn(TASKS.break, `${program.name}: tell me of the lighthouse.`);
+  const broken = await turn(TASKS.break);
   note(program, 'broken answer', has(broken, SAID, /connection to the upstream provider failed/));
-  if (values.record) await record(program);
-  note(program, 'receipts', await receiptsFit(keyId, model.calls - before));
+  if (values.record) await record(program, setting.apiKey);
+  note(program, 'receipts', await receiptsFit(keyId, model.callsOf(setting.model)));
 }
 
-async function record({ name }: Program): Promise<void> {
+/** Its first request comes when another has just used what its key may ask in a second. */
+async function tooManyASecond({ program, setting }: Ready): Promise<void> {
+  const limit = { requests_per_second: 1, burst: 1 };
+  const { key: apiKey } = await newKey(program.name, { rate_limit: limit });
+  recorder.before(apiKey, () => askOnce(setting.model, apiKey));
+  const told = await ask(program, { ...setting, apiKey }, `${TASKS.tell} Not so fast.`, { signal });
+  const judged = has(told, SAID, /too many requests per second/i);
+  const wasRefused = recorder.refusalsOf(apiKey) > 0;
+  note(program, 'too many a second', wasRefused ? judged : { works: false, how: 'is not refused' });
+}
+
+async function record({ name }: Program, apiKey: string): Promise<void> {
   const folder = join(ROOT, 'test/fixtures/programs');
   await mkdir(folder, { recursive: true });
   const file = join(folder, `${name.replace('@', '').replace('/', '-')}.json`);
-  await writeFile(file, JSON.stringify(recorder.take().slice(0, RECORDED_MAX)));
+  await writeFile(file, JSON.stringify(recorder.of(apiKey).slice(0, RECORDED_MAX)));
   await promisify(execFile)('oxfmt', [file]);
 }
 
@@ -200,13 +228,14 @@ async function overLimit({ program, setting }: Ready): Promise<void> {
 function note({ name }: Program, step: string, { works, how, told }: Judged): void {
   const verdict = works ? 'works' : 'fails';
   found.push({ program: name, step, verdict, ...(how === undefined ? {} : { how }) });
-  say(`  ${step}: ${verdict}${how === undefined ? '' : ` (${how})`}`);
+  say(`${name}: ${step}: ${verdict}${how === undefined ? '' : ` (${how})`}`);
   if (told !== undefined && (!works || values.verbose))
     say(`${told.code} ${told.output.slice(-2_000)}`.replaceAll(/^/gm, '    '));
 }
 
-async function newKey(name: string): Promise<{ id: string; key: string }> {
+async function newKey(name: string, more: object = {}): Promise<{ id: string; key: string }> {
   const body = JSON.stringify({
+    ...more,
     name: name.slice(0, 60),
     scopes: ['inference:write', 'inference:read', 'service:read'],
   });
@@ -266,14 +295,18 @@ async function setLimit(perDay: number): Promise<void> {
   });
   const until = Date.now() + LIMITS_KNOWN_MS;
   for (;;) {
-    const { base_url: baseUrl, api_key: apiKey } = instance.info;
-    const response = await fetch(`${baseUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hi' }] }),
-    });
-    await response.text();
-    if (response.status === 429) return;
-    if (Date.now() > until) throw new Error(`the limit is not known: ${response.status}`);
+    const status = await askOnce(modelOf(PROGRAMS[0]!), instance.info.api_key);
+    if (status === 429) return;
+    if (Date.now() > until) throw new Error(`the limit is not known: ${status}`);
   }
+}
+
+async function askOnce(model: string, apiKey: string): Promise<number> {
+  const response = await fetch(`${instance.info.base_url}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+  });
+  await response.text();
+  return response.status;
 }

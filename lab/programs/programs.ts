@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '#shared/config/config.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /** Where a program asks, with what, and where it works. */
 export interface Setting {
@@ -27,7 +28,8 @@ interface Command {
 /** A program that people put before a model, and how its user says where that is: address, key and model, nothing else. */
 export interface Program {
   name: string;
-  source: 'npm' | 'pip';
+  /** `own`: this repository has it already. */
+  source: 'npm' | 'pip' | 'own';
   version: string;
   /** Packages beside it that its own documentation asks for. */
   beside?: readonly string[];
@@ -37,6 +39,31 @@ export interface Program {
   hasTools: boolean;
   /** Writes what it is configured by, and says how one prompt is given to it. */
   command: (setting: Setting, prompt: string) => Promise<Command>;
+}
+
+const SCRIPTS = join(import.meta.dirname, 'scripts');
+const OWN = packageJson.devDependencies;
+
+const openai = ({ baseUrl, apiKey }: Setting): Environment => ({
+  OPENAI_BASE_URL: baseUrl,
+  OPENAI_API_KEY: apiKey,
+});
+const anthropic = ({ root, apiKey }: Setting): Environment => ({
+  ANTHROPIC_BASE_URL: root,
+  ANTHROPIC_API_KEY: apiKey,
+});
+
+/** A library, in a script that runs an agent with it. The variables are those that the library reads itself. */
+function scripted(
+  args: readonly [script: string, ...more: string[]],
+  variables: (setting: Setting) => Environment,
+): Program['command'] {
+  const [script, ...more] = args;
+  return async (setting, prompt) => ({
+    file: script.endsWith('.ts') ? process.execPath : join(setting.bin, 'python'),
+    args: [join(SCRIPTS, script), ...more, prompt],
+    env: { MODEL: setting.model, PYTHONDONTWRITEBYTECODE: '1', ...variables(setting) },
+  });
 }
 
 export const PROGRAMS: readonly Program[] = [
@@ -196,5 +223,132 @@ models:
       args: ['--no-cache', '--no-md', prompt],
       env: { API_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, DEFAULT_MODEL: model },
     }),
+  },
+  {
+    name: 'anthropic',
+    source: 'pip',
+    version: '2.14.0',
+    route: 'messages',
+    hasTools: true,
+    command: scripted(['use_anthropic.py'], anthropic),
+  },
+  {
+    name: '@anthropic-ai/sdk',
+    source: 'own',
+    version: OWN['@anthropic-ai/sdk'],
+    route: 'messages',
+    hasTools: true,
+    command: scripted(['use_anthropic.ts'], anthropic),
+  },
+  {
+    name: '@ai-sdk/openai-compatible',
+    source: 'own',
+    version: OWN['@ai-sdk/openai-compatible'],
+    route: 'chat',
+    hasTools: true,
+    command: scripted(['use_ai_sdk.ts', '@ai-sdk/openai-compatible'], openai),
+  },
+  {
+    name: '@ai-sdk/openai',
+    source: 'own',
+    version: OWN['@ai-sdk/openai'],
+    route: 'responses',
+    hasTools: true,
+    command: scripted(['use_ai_sdk.ts', '@ai-sdk/openai'], openai),
+  },
+  {
+    name: 'agent-framework-openai',
+    source: 'pip',
+    version: '1.17.0',
+    route: 'responses',
+    hasTools: true,
+    command: scripted(['use_agent_framework.py'], openai),
+  },
+  {
+    name: 'smolagents',
+    source: 'pip',
+    version: '1.26.0',
+    beside: ['openai==3.54.0'],
+    route: 'chat',
+    hasTools: true,
+    command: scripted(['use_smolagents.py'], openai),
+  },
+  {
+    name: 'haystack-ai',
+    source: 'pip',
+    version: '3.4.1',
+    route: 'chat',
+    hasTools: true,
+    command: scripted(['use_haystack.py'], openai),
+  },
+  {
+    name: 'crewai',
+    source: 'pip',
+    version: '1.15.30',
+    route: 'chat',
+    hasTools: true,
+    command: scripted(['use_crewai.py'], (setting) => ({
+      ...openai(setting),
+      CREWAI_DISABLE_TELEMETRY: 'true',
+    })),
+  },
+  {
+    name: 'inspect-ai',
+    source: 'pip',
+    version: '0.3.285',
+    beside: ['openai==3.54.0'],
+    route: 'chat',
+    hasTools: true,
+    command: scripted(['use_inspect.py'], ({ baseUrl, apiKey }) => ({
+      DOCKET_BASE_URL: baseUrl,
+      DOCKET_API_KEY: apiKey,
+    })),
+  },
+  {
+    name: 'promptfoo',
+    source: 'npm',
+    version: '0.123.1',
+    route: 'chat',
+    hasTools: false,
+    command: async (setting, prompt) => {
+      const file = join(setting.home, 'promptfooconfig.json');
+      const tests = [{ vars: { prompt } }];
+      const providers = [`openai:chat:${setting.model}`];
+      await writeFile(file, JSON.stringify({ prompts: ['{{prompt}}'], providers, tests }));
+      return {
+        file: join(setting.bin, 'promptfoo'),
+        args: ['eval', '--config', file, '--no-cache', '--no-progress-bar'],
+        env: {
+          ...openai(setting),
+          PROMPTFOO_DISABLE_TELEMETRY: '1',
+          PROMPTFOO_DISABLE_UPDATE: '1',
+        },
+      };
+    },
+  },
+  {
+    name: 'guidellm',
+    source: 'pip',
+    version: '0.8.1',
+    route: 'chat',
+    hasTools: false,
+    command: async ({ root, apiKey, model, work, bin }, prompt) => {
+      const [prompts, report] = [join(work, 'prompts.jsonl'), join(work, 'report.json')];
+      await writeFile(prompts, `${JSON.stringify({ prompt })}\n`);
+      const benchmark = [
+        '--disable-progress',
+        `--backend=kind=openai_http,target=${root},api_key=${apiKey},model=${model}`,
+        '--profile=kind=synchronous',
+        '--constraint=kind=max_requests,count=1',
+        `--data=kind=json_file,path=${prompts}`,
+        `--output=kind=json,path=${report}`,
+      ];
+      return {
+        // Answers stand in its report alone.
+        file: 'sh',
+        args: ['-c', '"$@"; cat "$0"', report, join(bin, 'guidellm'), 'run', ...benchmark],
+        env: {},
+      };
+    },
   },
 ];

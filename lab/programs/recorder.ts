@@ -1,4 +1,9 @@
-import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  request as ask,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import { LocalServer } from '#test/support/local-server.ts';
 
@@ -24,7 +29,9 @@ const OF_ONE_RUN: readonly (readonly [RegExp, string])[] = [
 /** Stands before the product and passes everything on, noting what programs ask. */
 export class Recorder extends LocalServer {
   readonly #target: string;
-  #recorded: Recorded[] = [];
+  readonly #recorded = new Map<string, Recorded[]>();
+  readonly #before = new Map<string, () => Promise<unknown>>();
+  readonly #refusals = new Map<string, number>();
 
   /** @param target the origin of the product */
   constructor(target: string) {
@@ -32,40 +39,65 @@ export class Recorder extends LocalServer {
     this.#target = target;
   }
 
+  /** Has something done before the next request with a key is passed on, once. */
+  before(apiKey: string, what: () => Promise<unknown>): void {
+    this.#before.set(apiKey, what);
+  }
+
+  /** How often the product said to a key that it is too much. */
+  refusalsOf(apiKey: string): number {
+    return this.#refusals.get(apiKey) ?? 0;
+  }
+
   protected override serve(from: IncomingMessage, to: ServerResponse): void {
     const chunks: Buffer[] = [];
     from.on('data', (chunk: Buffer) => chunks.push(chunk));
-    from.on('end', () => this.#note(from, Buffer.concat(chunks).toString()));
+    from.on('end', () => {
+      this.#pass(from, Buffer.concat(chunks), to).catch(() => to.destroy());
+    });
+  }
+
+  async #pass(from: IncomingMessage, body: Buffer, to: ServerResponse): Promise<void> {
     const { method, headers } = from;
+    const key = keyOf(headers);
+    if (method === 'POST') {
+      this.#note(key, from.url!, body.toString());
+      const first = this.#before.get(key);
+      this.#before.delete(key);
+      await first?.();
+    }
     const on = ask(new URL(from.url!, this.#target), { method, headers });
     on.on('response', (answer) => {
+      if (answer.statusCode === 429) this.#refusals.set(key, this.refusalsOf(key) + 1);
       to.writeHead(answer.statusCode!, answer.rawHeaders);
       answer.pipe(to);
     });
     on.on('error', () => to.destroy());
-    from.pipe(on);
+    on.end(body);
   }
 
-  /** What was asked since it was last asked for, without what was asked before in the same words. */
-  take(): Recorded[] {
-    const taken = this.#recorded;
-    this.#recorded = [];
+  /** What was asked with a key, without what was asked before in the same words. */
+  of(apiKey: string): Recorded[] {
     const seen = new Set<string>();
-    return taken.filter((one) => {
+    return (this.#recorded.get(apiKey) ?? []).filter((one) => {
       const text = JSON.stringify(one);
       return !seen.has(text) && seen.add(text);
     });
   }
 
-  #note({ method, url }: IncomingMessage, text: string): void {
-    if (method !== 'POST') return;
+  #note(key: string, path: string, text: string): void {
+    const before = this.#recorded.get(key) ?? [];
     try {
-      this.#recorded.push({ path: url!, body: shortened(JSON.parse(text)) as JsonObject });
+      const body = shortened(JSON.parse(text)) as JsonObject;
+      this.#recorded.set(key, [...before, { path, body }]);
     } catch {
       // It is no JSON, and so nothing that the product would take.
     }
   }
 }
+
+const keyOf = ({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string =>
+  String(key ?? authorization).replace('Bearer ', '');
 
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') return shortText(value);

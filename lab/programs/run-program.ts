@@ -9,6 +9,7 @@ import { type Cache, NotToBeHad } from '#lab/upstreams/cache.ts';
 import type { Program, Setting } from './programs.ts';
 
 const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
 /** A silence of fifty seconds, and tries of its own around it. */
 const TURN_MS = 150_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
@@ -92,6 +93,7 @@ export async function installed(
   { name, source, version, beside = [] }: Program,
   { cache, say, signal }: { cache: Cache; say: (line: string) => void; signal: AbortSignal },
 ): Promise<string> {
+  if (source === 'own') return join(ROOT, 'node_modules/.bin');
   if (source === 'pip') {
     const python = await cache.python({
       title: name,

@@ -18,8 +18,6 @@ export const WRITTEN = 'The keeper sleeps.';
 export const TOKENS = { input: 100, output: 10 } as const;
 /** Longer than programs wait that count events, and shorter than any deadline of the gateway. */
 const SILENT_MS = 50_000;
-/** Breaks an answer so often, and then gives it whole: programs that try again have it. */
-const BREAKS = 1;
 
 type Tool = { name: string; properties: JsonObject };
 /** What the model does next: it says something, or calls a tool. */
@@ -27,39 +25,39 @@ type Step = { say: string } | { call: string; args: JsonObject };
 
 /**
  * A model by script, behind the interface of chat completions: it calls the tools of whichever program asks, by what their
- * schemas say, so that a file is written and read, and says that it has done so.
+ * schemas say, so that a file is written and read, and says that it has done so. Of each model it breaks one answer off, so
+ * that a program which tries again has it.
  */
 export class ScriptedModel extends NotingUpstream {
-  readonly #broken = new Map<string, number>();
-  /** Requests that it has begun to answer. */
-  calls = 0;
+  readonly #broken = new Set<unknown>();
+  readonly #calls = new Map<unknown, number>();
+
+  /** How many answers of a model the product may have passed on. */
+  callsOf(model: string): number {
+    return this.#calls.get(model) ?? 0;
+  }
 
   protected override answerTo(body: JsonObject, response: ServerResponse): void {
     this.#answer(body, response).catch(() => response.destroy());
   }
 
   async #answer(body: JsonObject, response: ServerResponse): Promise<void> {
-    this.calls += 1;
+    const { model } = body;
     const prompt = promptOf(body);
     if (prompt.includes(TASKS.wait)) await delay(SILENT_MS);
     const step = stepOf(body, prompt);
-    const breaks = prompt.includes(TASKS.break) && this.#isToBreak(prompt);
+    const breaks = prompt.includes(TASKS.break) && !this.#broken.has(model);
+    if (breaks) this.#broken.add(model);
+    // The product itself asks again for an answer that was to come whole, and its one receipt is of the second.
+    if (breaks && body['stream'] !== true) return void response.destroy();
+    this.#calls.set(model, (this.#calls.get(model) ?? 0) + 1);
     if (body['stream'] === true) return stream(response, body, step, breaks);
-    if (breaks) return void response.destroy();
     const { message, reason } = messageOf(step);
     const choices = [{ index: 0, message, finish_reason: reason }];
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(
       JSON.stringify({ ...headOf(body), object: 'chat.completion', choices, usage: USAGE }),
     );
-  }
-
-  #isToBreak(prompt: string): boolean {
-    // Of which program, says the word behind it.
-    const [task = ''] = new RegExp(`${TASKS.break} \\S+`).exec(prompt) ?? [];
-    const broken = this.#broken.get(task) ?? 0;
-    this.#broken.set(task, broken + 1);
-    return broken < BREAKS;
   }
 }
 
@@ -127,7 +125,15 @@ function promptOf({ messages }: JsonObject): string {
   return listOf(messages)
     .filter(isObject)
     .filter(({ role }) => role === 'user')
-    .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)))
+    .map(({ content }) => textOf(content))
+    .join('\n');
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return listOf(content)
+    .filter(isObject)
+    .map(({ text }) => text)
     .join('\n');
 }
 
@@ -135,12 +141,21 @@ function stepOf(body: JsonObject, prompt: string): Step {
   const tools = toolsOf(body);
   const path = /\/[\w./-]+\/lighthouse\.txt/.exec(prompt)?.[0];
   if (!prompt.includes(TASKS.write) || tools.length === 0 || path === undefined)
-    return { say: SAID };
-  const done = listOf(body['messages'])
-    .filter(isObject)
-    .filter(({ role }) => role === 'tool').length;
+    return ending(tools, SAID);
+  const done = listOf(body['messages']).filter(isObject).filter(isResult).length;
   const steps = [() => writing(tools, path), () => reading(tools, path)];
-  return steps[done]?.() ?? { say: `${SAID} It is written.` };
+  return steps[done]?.() ?? ending(tools, `${SAID} It is written.`);
+}
+
+/** Agents of smolagents have a tool for their last words. */
+function ending(tools: readonly Tool[], words: string): Step {
+  const last = tools.find(({ name }) => name === 'final_answer');
+  return last === undefined ? { say: words } : { call: last.name, args: { answer: words } };
+}
+
+/** Whether a tool's result is said in it; smolagents says them as its user's words. */
+function isResult({ role, content }: JsonObject): boolean {
+  return role === 'tool' || (role === 'user' && textOf(content).startsWith('Observation:'));
 }
 
 function toolsOf({ tools }: JsonObject): Tool[] {
