@@ -10,17 +10,25 @@ import { untilStopped } from '#lab/support/until-stopped.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 import { Cache, inUserCache, NotToBeHad } from '#lab/upstreams/cache.ts';
 import { type Found, pageOf } from './page.ts';
-import { type Program, PROGRAMS, type Setting } from './programs.ts';
+import { type Program, PROGRAMS, type Setting, type Step } from './programs.ts';
 import { Recorder } from './recorder.ts';
 import { ask, contentOf, installed, newHome, type Turn } from './run-program.ts';
-import { SAID, ScriptedModel, TASKS, TOKENS, WRITTEN } from './scripted-model.ts';
+import {
+  SAID,
+  SAID_LATER,
+  ScriptedModel,
+  SEAS_MAX,
+  TASKS,
+  TOKENS,
+  WRITTEN,
+} from './scripted-model.ts';
 
 const USAGE = `npm run programs -- [--only NAME]… [--write] [--record] [--cache DIRECTORY] [--verbose]
 
 Starts the product before a model that answers by script, and gives prompts to the programs that people put before a model, as
 they come from npm and PyPI, without a terminal: a first request, three steps with a file written, a silence of fifty seconds, an
-answer that breaks off, a limit that is reached, and whether each step has its receipt. Exit code 1 when something does not work,
-130 when stopped. What this machine cannot get is skipped by name. Programs:
+answer that breaks off, limits that are reached, a conversation that is too long, and whether each call has its receipt. Exit
+code 1 when something does not work, 130 when stopped. What this machine cannot get is skipped by name. Programs:
 ${PROGRAMS.map(({ name, version }) => `  ${name} ${version}`).join('\n')}
 
 --write    write docs/programs.md; all programs must have run
@@ -132,6 +140,7 @@ async function runAll(): Promise<void> {
         home,
         work,
         bin,
+        goesOn: false,
       };
       ready.push({ program, setting, keyId });
     } catch (error) {
@@ -143,6 +152,7 @@ async function runAll(): Promise<void> {
     await someAtOnce(ready, async (one) => {
       await stepsOf(one);
       await tooManyASecond(one);
+      if (one.program.goesOn === true) await longSession(one);
     });
     await setLimit(1);
     await someAtOnce(ready, overLimit);
@@ -189,6 +199,15 @@ async function tooManyASecond({ program, setting }: Ready): Promise<void> {
   note(program, 'too many a second', wasRefused ? judged : { works: false, how: 'is not refused' });
 }
 
+/** Each of two prompts is within the window of the model, and both are not. */
+async function longSession({ program, setting }: Ready): Promise<void> {
+  const words = 'sea '.repeat(0.6 * SEAS_MAX);
+  await ask(program, setting, `${TASKS.tell} ${words}`, { signal });
+  const goingOn = { ...setting, goesOn: true };
+  const told = await ask(program, goingOn, `${TASKS.goOn} ${words}`, { signal });
+  note(program, 'long session', has(told, SAID_LATER, /context (window|length)|too long|compact/i));
+}
+
 async function record({ name }: Program, apiKey: string): Promise<void> {
   const folder = join(ROOT, 'test/fixtures/programs');
   await mkdir(folder, { recursive: true });
@@ -216,7 +235,7 @@ async function overLimit({ program, setting }: Ready): Promise<void> {
     signal,
     turnMs: LIMIT_MS,
   });
-  const says = /daily request budget/i.test(told.output);
+  const says = /daily[ _](request )?budget/i.test(told.output);
   const waits = !says && told.code === null;
   note(program, 'over its limit', {
     works: says,
@@ -225,7 +244,7 @@ async function overLimit({ program, setting }: Ready): Promise<void> {
   });
 }
 
-function note({ name }: Program, step: string, { works, how, told }: Judged): void {
+function note({ name }: Program, step: Step, { works, how, told }: Judged): void {
   const verdict = works ? 'works' : 'fails';
   found.push({ program: name, step, verdict, ...(how === undefined ? {} : { how }) });
   say(`${name}: ${step}: ${verdict}${how === undefined ? '' : ` (${how})`}`);
@@ -301,11 +320,11 @@ async function setLimit(perDay: number): Promise<void> {
   }
 }
 
-async function askOnce(model: string, apiKey: string): Promise<number> {
+async function askOnce(id: string, apiKey: string): Promise<number> {
   const response = await fetch(`${instance.info.base_url}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+    body: JSON.stringify({ model: id, messages: [{ role: 'user', content: 'Hi' }] }),
   });
   await response.text();
   return response.status;

@@ -17,7 +17,22 @@ export interface Setting {
   home: string;
   /** Where npm or pip has put its command. */
   bin: string;
+  /** Whether the prompt belongs to the conversation before, for programs that keep it. */
+  goesOn: boolean;
 }
+
+/** What is asked of each program, in this order. */
+export const STEPS = [
+  'first request',
+  'three steps',
+  'silence of 50 s',
+  'broken answer',
+  'receipts',
+  'too many a second',
+  'long session',
+  'over its limit',
+] as const;
+export type Step = (typeof STEPS)[number];
 
 interface Command {
   file: string;
@@ -37,6 +52,10 @@ export interface Program {
   route: 'chat' | 'messages' | 'responses';
   /** Whether it runs tools, and so can write a file. */
   hasTools: boolean;
+  /** Why a step does not work, where that is known. */
+  why?: Partial<Record<Step, string>>;
+  /** Whether it can go on with a conversation without a terminal. */
+  goesOn?: true;
   /** Writes what it is configured by, and says how one prompt is given to it. */
   command: (setting: Setting, prompt: string) => Promise<Command>;
 }
@@ -73,9 +92,18 @@ export const PROGRAMS: readonly Program[] = [
     version: '2.1.332',
     route: 'messages',
     hasTools: true,
-    command: async ({ root, apiKey, model, bin }, prompt) => ({
+    goesOn: true,
+    command: async ({ root, apiKey, model, bin, goesOn }, prompt) => ({
       file: join(bin, 'claude'),
-      args: ['-p', prompt, '--allowedTools', 'Write', 'Read', 'Bash'],
+      args: [
+        ...(goesOn ? ['--continue'] : []),
+        '-p',
+        prompt,
+        '--allowedTools',
+        'Write',
+        'Read',
+        'Bash',
+      ],
       env: {
         ANTHROPIC_BASE_URL: root,
         ANTHROPIC_API_KEY: apiKey,
@@ -91,7 +119,8 @@ export const PROGRAMS: readonly Program[] = [
     version: '0.171.0',
     route: 'responses',
     hasTools: true,
-    command: async ({ baseUrl, apiKey, model, home, work, bin }, prompt) => {
+    goesOn: true,
+    command: async ({ baseUrl, apiKey, model, home, work, bin, goesOn }, prompt) => {
       const folder = join(home, '.codex');
       await mkdir(folder, { recursive: true });
       const config = `model = "${model}"
@@ -115,6 +144,7 @@ enabled = false
           '--dangerously-bypass-approvals-and-sandbox',
           '-C',
           work,
+          ...(goesOn ? ['resume', '--last'] : []),
           prompt,
         ],
         env: { DOCKET_API_KEY: apiKey },
@@ -127,9 +157,10 @@ enabled = false
     version: '0.24.4',
     route: 'chat',
     hasTools: true,
-    command: async ({ baseUrl, apiKey, model, bin }, prompt) => ({
+    goesOn: true,
+    command: async ({ baseUrl, apiKey, model, bin, goesOn }, prompt) => ({
       file: join(bin, 'qwen'),
-      args: ['-p', prompt, '--yolo', '--auth-type', 'openai'],
+      args: [...(goesOn ? ['--continue'] : []), '-p', prompt, '--yolo', '--auth-type', 'openai'],
       env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model },
     }),
   },
@@ -139,7 +170,8 @@ enabled = false
     version: '1.18.33',
     route: 'chat',
     hasTools: true,
-    command: async ({ baseUrl, apiKey, model, work, home, bin }, prompt) => {
+    goesOn: true,
+    command: async ({ baseUrl, apiKey, model, work, home, bin, goesOn }, prompt) => {
       const options = { baseURL: baseUrl, apiKey };
       const docket = {
         npm: '@ai-sdk/openai-compatible',
@@ -150,7 +182,7 @@ enabled = false
       await writeFile(join(work, 'opencode.json'), JSON.stringify({ provider: { docket } }));
       return {
         file: join(bin, 'opencode'),
-        args: ['run', '--model', `docket/${model}`, prompt],
+        args: ['run', ...(goesOn ? ['--continue'] : []), '--model', `docket/${model}`, prompt],
         env: {
           OPENCODE_CONFIG_CONTENT: JSON.stringify({ autoupdate: false, share: 'disabled' }),
           OPENCODE_DISABLE_MODELS_FETCH: '1',
@@ -165,7 +197,8 @@ enabled = false
     version: '1.5.47',
     route: 'chat',
     hasTools: true,
-    command: async ({ baseUrl, apiKey, model, home, bin }, prompt) => {
+    goesOn: true,
+    command: async ({ baseUrl, apiKey, model, home, bin, goesOn }, prompt) => {
       const file = join(home, 'config.yaml');
       const config = `name: Docket
 version: 0.0.1
@@ -182,7 +215,7 @@ models:
       await writeFile(file, config);
       return {
         file: join(bin, 'cn'),
-        args: ['-p', prompt, '--config', file, '--auto'],
+        args: [...(goesOn ? ['--resume'] : []), '-p', prompt, '--config', file, '--auto'],
         env: { CONTINUE_TELEMETRY_ENABLED: '0' },
       };
     },
@@ -310,6 +343,10 @@ models:
     version: '0.123.1',
     route: 'chat',
     hasTools: false,
+    why: {
+      'too many a second':
+        'it waits and asks again, and then takes an answer for a refusal when `x-ratelimit-remaining-requests: 0` stands beside it, drops it, and asks again until it gives up. Each of these answers has its receipt.',
+    },
     command: async (setting, prompt) => {
       const file = join(setting.home, 'promptfooconfig.json');
       const tests = [{ vars: { prompt } }];
@@ -332,6 +369,10 @@ models:
     version: '0.8.1',
     route: 'chat',
     hasTools: false,
+    why: {
+      'too many a second': 'it measures, so a refusal is a failed request of its report.',
+      'over its limit': 'its report has the status 429, and nothing of what was answered.',
+    },
     command: async ({ root, apiKey, model, work, bin }, prompt) => {
       const [prompts, report] = [join(work, 'prompts.jsonl'), join(work, 'report.json')];
       await writeFile(prompts, `${JSON.stringify({ prompt })}\n`);
@@ -350,5 +391,13 @@ models:
         env: {},
       };
     },
+  },
+  {
+    name: 'lm-eval[api]',
+    source: 'pip',
+    version: '0.4.13',
+    route: 'chat',
+    hasTools: false,
+    command: scripted(['use_lm_eval.py'], openai),
   },
 ];

@@ -9,9 +9,14 @@ export const TASKS = {
   write: 'TASK-WRITE',
   wait: 'TASK-WAIT',
   break: 'TASK-BREAK',
+  goOn: 'TASK-GO-ON',
 } as const;
 /** Ends each answer that came to its end. */
 export const SAID = 'The lamp turns every ten seconds.';
+/** What it says instead to a conversation that goes on. */
+export const SAID_LATER = 'The lamp is lit again.';
+/** More words of the sea in one conversation it refuses, as servers do what is over their window. */
+export const SEAS_MAX = 20_000;
 /** What it writes into the file that it is asked for. */
 export const WRITTEN = 'The keeper sleeps.';
 /** What it says that each of its answers took. */
@@ -44,6 +49,7 @@ export class ScriptedModel extends NotingUpstream {
   async #answer(body: JsonObject, response: ServerResponse): Promise<void> {
     const { model } = body;
     const prompt = promptOf(body);
+    if (prompt.split('sea ').length > SEAS_MAX) return refuse(response);
     if (prompt.includes(TASKS.wait)) await delay(SILENT_MS);
     const step = stepOf(body, prompt);
     const breaks = prompt.includes(TASKS.break) && !this.#broken.has(model);
@@ -72,6 +78,12 @@ const headOf = ({ model }: JsonObject): JsonObject => ({
   created: 1_764_000_000,
   model,
 });
+
+function refuse(response: ServerResponse): undefined {
+  const message = `This model's maximum context length is ${SEAS_MAX} tokens, and your messages have more.`;
+  const error = { message, type: 'invalid_request_error', code: 'context_length_exceeded' };
+  response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+}
 
 function messageOf(step: Step): { message: JsonObject; reason: string } {
   if ('say' in step) return { message: { role: 'assistant', content: step.say }, reason: 'stop' };
@@ -140,6 +152,7 @@ function textOf(content: unknown): string {
 function stepOf(body: JsonObject, prompt: string): Step {
   const tools = toolsOf(body);
   const path = /\/[\w./-]+\/lighthouse\.txt/.exec(prompt)?.[0];
+  if (prompt.includes(TASKS.goOn)) return ending(tools, SAID_LATER);
   if (!prompt.includes(TASKS.write) || tools.length === 0 || path === undefined)
     return ending(tools, SAID);
   const done = listOf(body['messages']).filter(isObject).filter(isResult).length;
