@@ -28,6 +28,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'test/**/*-process.ts',
     'lab/package/consumer.ts',
     'lab/languages/typescript/*.ts',
+    'lab/programs/scripts/*.ts',
   ],
   project: [
     '{api,workers,shared,migrations,cli,client,embedded}/**/*.ts!',
