@@ -400,4 +400,21 @@ models:
     hasTools: false,
     command: scripted(['use_lm_eval.py'], openai),
   },
+  {
+    name: 'open-webui',
+    source: 'pip',
+    version: '0.12.4',
+    route: 'chat',
+    hasTools: false,
+    command: scripted(['use_open_webui.py'], ({ baseUrl, apiKey, home }) => ({
+      OPENAI_API_BASE_URL: baseUrl,
+      OPENAI_API_KEY: apiKey,
+      DATA_DIR: home,
+      ENABLE_OLLAMA_API: 'false',
+      WEBUI_AUTH: 'false',
+      // It would fetch a model for embeddings from a hub.
+      RAG_EMBEDDING_ENGINE: 'openai',
+      OFFLINE_MODE: 'true',
+    })),
+  },
 ];

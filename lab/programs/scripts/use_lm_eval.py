@@ -17,7 +17,6 @@ task = {
     "output_type": "generate_until",
     "doc_to_text": "{{question}}",
     "doc_to_target": "{{answer}}",
-    "generation_kwargs": {"until": []},
     "metric_list": [{"metric": "bypass"}],
 }
 found = simple_evaluate(
