@@ -28,6 +28,12 @@ export const MessageErrorEnvelope = Type.Object(
       docket_type: Type.Enum([...ERROR_TYPES], {
         description: 'The `type` that the error has in the other interfaces.',
       }),
+      details: Type.Optional(
+        Type.Object(
+          { error_code: Type.String(), unsupported: Type.Array(Type.String()) },
+          { description: 'Of a refused `thread`, as Anthropic has it.' },
+        ),
+      ),
     }),
     request_id: Type.Union([Type.String(), Type.Null()]),
   },
@@ -55,10 +61,16 @@ export function messageEnvelopeOf(
       code,
       param,
       docket_type: type,
+      ...(param === THREAD && { details: UNTHREADED }),
     },
     request_id: requestId,
   };
 }
+
+/** Names a conversation that Anthropic's servers keep. */
+export const THREAD = 'thread';
+/** Tool runners of Anthropic's SDKs send the whole conversation when they read this. */
+const UNTHREADED = { error_code: 'thread_unsupported_request', unsupported: [THREAD] };
 
 /** Agents shorten a conversation when they read this, in Anthropic's words. */
 const TOO_LONG = 'prompt is too long: ';

@@ -6,6 +6,7 @@ import { caseCheckOf, likenessOf } from '#api/openai/letter-case.ts';
 import type { ChatRequest } from '#api/openai/requests.ts';
 import type { JsonBody } from '#api/openai/parse-json.ts';
 import { refusal, validateChat } from '#api/openai/validate.ts';
+import { THREAD } from './error-envelope.ts';
 import { CLIENT_TOOL, CountBody, MessageBody, type CountRequest } from './requests.ts';
 
 const message = Compile(MessageBody);
@@ -35,6 +36,7 @@ export function validateMessage({ value: body, text }: JsonBody, counts = false)
   }
   checkTools(body);
   checkAnswers(body);
+  checkThread(body);
   const chat = chatOfWritten(body, text);
   return { body, chat: validateChat(chat), ignored: ignoredIn(body) };
 }
@@ -63,5 +65,16 @@ function checkAnswers(body: object): void {
   for (const [name, value] of Object.entries(body)) {
     if (likenessOf(name) === 'n' && value !== null && value !== 1)
       throw invalidParam('n', '`n` is not offered: a message is one answer.');
+  }
+}
+
+/** Only the newest message stands in a request that goes on with a thread, so its answer would be to another question. */
+function checkThread(body: object): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (likenessOf(name) === THREAD && value !== null)
+      throw invalidParam(
+        THREAD,
+        '`thread` is not offered: send the whole conversation in `messages`.',
+      );
   }
 }

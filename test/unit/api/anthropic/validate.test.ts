@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { messageEnvelopeOf } from '#api/anthropic/error-envelope.ts';
 import { mediaInBlocks } from '#api/anthropic/media.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
 import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 
 const BODY = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] };
 const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
@@ -104,6 +105,7 @@ describe('a request for a message', () => {
       'stop_sequences',
     ],
     ['several answers', { n: 2 }, 'invalid_n', 'n'],
+    ['a thread that is kept elsewhere', { thread: { type: 'create' } }, 'invalid_thread', 'thread'],
     ['several answers in other letters', { N: 2 }, 'invalid_n', 'n'],
     ['a known field in other letters', { System: 'x' }, 'invalid_system', 'system'],
     ['a field of chats beyond its bounds', { seed: 0.5 }, 'invalid_seed', 'seed'],
@@ -149,5 +151,15 @@ describe('media in blocks', () => {
       { modality: 'file', isElsewhere: false, param: 'messages[0].content[4]' },
     ]);
     expect(mediaInBlocks(BODY.messages)).toBeUndefined();
+  });
+});
+
+describe('a refused thread', () => {
+  it('says by what tool runners read that they have to send the whole conversation', () => {
+    const of = (param: string): object =>
+      messageEnvelopeOf(invalidParam(param, 'It is refused.'), null).error;
+    const details = { error_code: 'thread_unsupported_request', unsupported: ['thread'] };
+    expect(of('thread')).toMatchObject({ type: 'invalid_request_error', details });
+    expect(of('tools')).not.toHaveProperty('details');
   });
 });
