@@ -14,6 +14,7 @@ import { type Program, PROGRAMS, type Setting, type Step } from './programs.ts';
 import { Recorder } from './recorder.ts';
 import { ask, contentOf, installed, newHome, type Turn } from './run-program.ts';
 import {
+  DONE,
   SAID,
   SAID_LATER,
   ScriptedModel,
@@ -179,7 +180,7 @@ async function stepsOf({ program, setting, keyId }: Ready): Promise<void> {
     const file = join(setting.work, 'lighthouse.txt');
     const told = await turn(TASKS.write, `Write what the keeper does into ${file}, then read it.`);
     const isWritten = (await contentOf(file))?.includes(WRITTEN) === true;
-    note(program, 'three steps', isWritten ? has(told, SAID) : { works: false, told });
+    note(program, 'three steps', isWritten ? has(told, DONE) : { works: false, told });
   }
   note(program, 'silence of 50 s', has(await turn(TASKS.wait), SAID));
   const broken = await turn(TASKS.break);

@@ -410,6 +410,8 @@ models:
       OPENAI_API_BASE_URL: baseUrl,
       OPENAI_API_KEY: apiKey,
       DATA_DIR: home,
+      // What it was once told it would keep, whichever key is set later.
+      ENABLE_PERSISTENT_CONFIG: 'false',
       ENABLE_OLLAMA_API: 'false',
       WEBUI_AUTH: 'false',
       // It would fetch a model for embeddings from a hub.

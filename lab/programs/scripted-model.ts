@@ -13,6 +13,8 @@ export const TASKS = {
 } as const;
 /** Ends each answer that came to its end. */
 export const SAID = 'The lamp turns every ten seconds.';
+/** What it says when it has seen that the file is written and read: all of the conversation is before it. */
+export const DONE = 'The log is kept.';
 /** What it says instead to a conversation that goes on. */
 export const SAID_LATER = 'The lamp is lit again.';
 /** More words of the sea in one conversation it refuses, as servers do what is over their window. */
@@ -157,7 +159,7 @@ function stepOf(body: JsonObject, prompt: string): Step {
     return ending(tools, SAID);
   const done = listOf(body['messages']).filter(isObject).filter(isResult).length;
   const steps = [() => writing(tools, path), () => reading(tools, path)];
-  return steps[done]?.() ?? ending(tools, `${SAID} It is written.`);
+  return steps[done]?.() ?? ending(tools, DONE);
 }
 
 /** Agents of smolagents have a tool for their last words. */
