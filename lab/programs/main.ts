@@ -57,8 +57,8 @@ const modelOf = (program: Program): string => `scripted-${PROGRAMS.indexOf(progr
 const AT_ONCE = 3;
 /** Later requests of a program are as its first, with more before them. */
 const RECORDED_MAX = 3;
-/** So long a program may take to say that no more is to be had. */
-const LIMIT_MS = 60_000;
+/** So long a program may take to start and to say that no more is to be had. */
+const LIMIT_MS = 90_000;
 const ROOT = join(import.meta.dirname, '../..');
 /** A key may be known for so long, with the limits that it had. */
 const LIMITS_KNOWN_MS = 60_000;
