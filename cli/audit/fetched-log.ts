@@ -11,10 +11,12 @@ import { plain } from '#shared/kernel/plain-text.ts';
 import { checkAnchorProof, parseAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { MalformedLedgerText, type SignedNote } from '#shared/ledger/notes.ts';
-import { CannotJudge } from '#cli/verify/cannot-judge.ts';
+import { BOUNDS, checkSize, jsonSize } from '#shared/receipts/bounds.ts';
+import { CannotJudge, withinBounds } from '#cli/verify/cannot-judge.ts';
 import { headSigner } from '#cli/verify/head-signer.ts';
 import type { Verdict } from '#cli/verify/judge-pack.ts';
 import type { Trust } from '#cli/verify/judge-receipt.ts';
+import { pageLines } from './page-lines.ts';
 
 /** An audit log as its organisation fetched it. */
 export interface FetchedLog {
@@ -195,6 +197,9 @@ function entriesIn(text: string, orgId: string): AuditEntry[] {
   return entries.toSorted((one, other) => one.sequence - other.sequence);
 }
 
+/** A log that is judged with its head may be twice as long as what is judged by itself. */
+const LOG_BOUNDS = { ...BOUNDS, members: 2 * BOUNDS.members };
+
 function pagesIn(text: string): unknown[] {
   try {
     return [pageIn(text)];
@@ -203,29 +208,24 @@ function pagesIn(text: string): unknown[] {
     // Several, one a line.
   }
   try {
-    return text
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map(pageIn);
+    return Array.from(pageLines(text), pageIn);
   } catch (error) {
     if (error instanceof CannotJudge) throw error;
     throw new CannotJudge('The entries are not JSON: one page, or one a line.', error);
   }
 }
 
-/** @throws CannotJudge when a name stands twice in an object, of which hashes see the last and readers perhaps the first */
+/**
+ * @throws CannotJudge when it holds too much, or a name stands twice in an object, of which hashes see the last and readers
+ * perhaps the first
+ */
 function pageIn(text: string): unknown {
+  const size = jsonSize(text);
+  withinBounds(() => checkSize(size, LOG_BOUNDS));
   const page: unknown = JSON.parse(text);
-  if (colonsIn(text) !== membersIn(page))
+  if (size.members !== membersIn(page))
     throw new CannotJudge('The entries are not what GET /v1/audit-log gives: a name stands twice.');
   return page;
-}
-
-/** Of a JSON text, outside its strings: as many as it has members. */
-function colonsIn(text: string): number {
-  let colons = 0;
-  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|:/g)) if (mark === ':') colons += 1;
-  return colons;
 }
 
 function membersIn(value: unknown): number {
@@ -254,6 +254,9 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'details',
 ]);
 
+/** What is told of a name that no entry has. */
+const NAME_CHARS_MAX = 200;
+
 function entryOf(value: unknown, orgId: string): AuditEntry {
   const fields = (value ?? {}) as Record<string, unknown>;
   const actor = (fields['actor'] ?? {}) as Record<string, unknown>;
@@ -261,7 +264,9 @@ function entryOf(value: unknown, orgId: string): AuditEntry {
     Object.keys(fields).find((name) => !MEMBERS.has(name)) ??
     Object.keys(actor).find((name) => name !== 'kind' && name !== 'id');
   if (other !== undefined)
-    throw new CannotJudge(`An entry says more than its hash is over: ${plain(other)}.`);
+    throw new CannotJudge(
+      `An entry says more than its hash is over: ${plain(other.slice(0, NAME_CHARS_MAX))}.`,
+    );
   const isText = (each: unknown): boolean => typeof each === 'string';
   const isTextOrNull = (each: unknown): boolean => each === null || isText(each);
   const fits =

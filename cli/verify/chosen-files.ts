@@ -1,8 +1,11 @@
 import { judgeEntriesAlone } from '#cli/audit/fetched-log.ts';
 import { auditJudgement } from '#cli/audit/judgement.ts';
+import { pageLines } from '#cli/audit/page-lines.ts';
 import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
-import { CannotJudge } from './cannot-judge.ts';
+import { checkJson } from '#shared/receipts/bounds.ts';
+import { withBreaks } from '#shared/receipts/content.ts';
+import { CannotJudge, withinBounds } from './cannot-judge.ts';
 import { checkpointJudgement, isNote } from './checkpoint-judgement.ts';
 import type { LineageMethodologies } from './figures.ts';
 import { NO_KEYS, trustIn } from './judge-receipt.ts';
@@ -116,7 +119,7 @@ function sorted(files: readonly ChosenFile[]): Sorted {
 /** A page without entries is shorter than this. */
 const EMPTY_PAGE_CHARS = 1_024;
 
-/** Pages of an audit log: one document, or one a line; undefined for anything else. */
+/** Pages of an audit log: one document, or one a line; undefined for anything else. @throws CannotJudge where that is too much */
 export function auditPagesIn(text: string): string[] | undefined {
   if (text.length > EMPTY_PAGE_CHARS && !text.includes('"audit_log_entry"')) return undefined;
   // An answer may have a list of that name, and brings its receipt.
@@ -130,10 +133,14 @@ export function auditPagesIn(text: string): string[] | undefined {
   const whole = parsed(text);
   if (whole !== undefined) {
     // Line breaks of JSON are white space; written again it would lose names that stand twice.
-    return isPage(whole) ? [text.replaceAll(/[\r\n]/g, ' ')] : undefined;
+    return isPage(whole) ? [withBreaks(text, ' ')] : undefined;
   }
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return lines.length > 0 && lines.every((line) => isPage(parsed(line))) ? lines : undefined;
+  const lines: string[] = [];
+  for (const line of pageLines(text)) {
+    if (!isPage(parsed(line))) return undefined;
+    lines.push(line);
+  }
+  return lines.length > 0 ? lines : undefined;
 }
 
 function isAnchor(text: string): boolean {
@@ -143,7 +150,9 @@ function isAnchor(text: string): boolean {
   );
 }
 
+/** Undefined for what is no JSON. @throws CannotJudge where it is too much */
 function parsed(text: string): unknown {
+  withinBounds(() => checkJson(text));
   try {
     return JSON.parse(text);
   } catch {

@@ -7,7 +7,7 @@ import { receiptedEvents } from '#shared/receipts/response-events.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
-import { CannotJudge } from './cannot-judge.ts';
+import { CannotJudge, withinBounds } from './cannot-judge.ts';
 
 /** Bytes that are no text, which neither requests nor answers are. */
 const NO_TEXT = 'no text';
@@ -36,7 +36,7 @@ export interface ComparedContents {
   request: Compared;
 }
 
-/** The contents in files. @throws CannotJudge when one is in a form that holds the text differently */
+/** The contents in files. @throws CannotJudge when one is in a form that holds the text differently, or holds too much */
 export function contentsIn(given: {
   answer?: Uint8Array | string | undefined;
   request?: Uint8Array | string | undefined;
@@ -44,7 +44,8 @@ export function contentsIn(given: {
   const answer = textOf('answer', given.answer);
   const request = textOf('request', given.request);
   return {
-    answer: answer === undefined || answer === NO_TEXT ? answer : answerIn(answer),
+    answer:
+      answer === undefined || answer === NO_TEXT ? answer : withinBounds(() => answerIn(answer)),
     request: request === undefined || request === NO_TEXT ? request : [request],
   };
 }

@@ -16,7 +16,7 @@ import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/re
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { foreignForm } from '#cli/foreign-form.ts';
 import { textIn } from '#cli/utf8.ts';
-import { CannotJudge } from './cannot-judge.ts';
+import { CannotJudge, withinBounds } from './cannot-judge.ts';
 import {
   type ComparedContents,
   compareContents,
@@ -111,7 +111,10 @@ export function checkIsAnswer(source: Uint8Array | string, file: string): void {
   );
 }
 
-/** Finds the receipt in what was saved, and verifies it by keys that may depend on who its issuer is. */
+/**
+ * Finds the receipt in what was saved, and verifies it by keys that may depend on who its issuer is.
+ * @throws CannotJudge where that holds more than can be judged
+ */
 export function judgeReceipt(
   read: () => string,
   trustFor: (issuer: () => string) => Trust,
@@ -127,7 +130,7 @@ function verified(
   now: number,
 ): Omit<JudgedSignature, 'found'> {
   try {
-    const { receipt, answer } = locateReceipt(read());
+    const { receipt, answer } = withinBounds(() => locateReceipt(read()));
     if (isPendingReceipt(receipt)) {
       return { verdict: verifyReceipt(receipt, new Map(), now), trust: NO_TRUST };
     }

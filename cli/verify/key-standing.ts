@@ -31,6 +31,7 @@ import {
   SEAL,
 } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
+import { checkSize, jsonSize } from '#shared/receipts/bounds.ts';
 import type { TrustedKey, TrustedKeys } from '#shared/receipts/verify.ts';
 import { headSigner } from './head-signer.ts';
 import type { Bag } from './bag.ts';
@@ -264,7 +265,9 @@ function trustedAgain(didJson: string, issuer: string, intervals: KeyIntervals):
 function fileOf(bytes: Uint8Array, path: string): { consistency: Hash[]; proof: object } {
   let fields: { consistency?: unknown; proof?: unknown };
   try {
-    fields = JSON.parse(textOf(bytes, path)) as typeof fields;
+    const text = textOf(bytes, path);
+    checkSize(jsonSize(text));
+    fields = JSON.parse(text) as typeof fields;
   } catch {
     throw invalid(path);
   }

@@ -1,5 +1,6 @@
 import { multihashOf, multihashOfContent } from '#shared/kernel/multihash.ts';
 import { canonicalJson, digestOf, type Json } from '#shared/kernel/canonical-json.ts';
+import { checkJson } from '#shared/receipts/bounds.ts';
 import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { InputDocument, ReceiptDocument } from '#shared/receipts/document.ts';
 
@@ -80,6 +81,7 @@ function unlike(
 
 function parse(text: string): Loose {
   try {
+    checkJson(text);
     const value = JSON.parse(text) as Json;
     // The text then holds nothing else: no member twice, no white space.
     return canonicalJson(value) === text ? value : undefined;

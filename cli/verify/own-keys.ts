@@ -1,5 +1,6 @@
 import { DID_DOCUMENT, JWKS, SEAL } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
+import { checkJson } from '#shared/receipts/bounds.ts';
 import { jwkThumbprint, publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
 import { jwksOf, type DidDocument } from '#shared/receipts/signing/publication.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
@@ -47,6 +48,7 @@ const MEMBERS = ['@context', 'id', 'verificationMethod', 'assertionMethod'];
 function documentIn(text: string): DidDocument {
   let did: DidDocument;
   try {
+    checkJson(text);
     did = JSON.parse(text) as DidDocument;
   } catch {
     throw mismatch('It is not JSON.');

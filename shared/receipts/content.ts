@@ -1,6 +1,7 @@
 import { decodeBytes, encodeBytes, startSha256 } from '#primitives';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
+import { jsonSize } from './bounds.ts';
 import type { ReceiptDocument } from './document.ts';
 import {
   DEPTH_MAX,
@@ -55,9 +56,10 @@ export async function fitOf(
     ends.some((end) => content.digestWith(end) === digest);
 
   const forms = formsOf(pieces);
-  const { texts } = forms.at(-1)!;
   const chars = pieces.reduce((sum, { length }) => sum + length, 0);
-  const spellings = chars > RESPELLED_CHARS_MAX ? [] : spellingsThatDiffer(texts);
+  const isRespelled = chars <= RESPELLED_CHARS_MAX;
+  const texts = isRespelled ? forms.at(-1)!.texts() : [];
+  const spellings = isRespelled ? spellingsThatDiffer(texts) : [];
   const total = chars * (forms.length + spellings.length);
   let done = 0;
   const step = async (further: number): Promise<void> => {
@@ -67,9 +69,9 @@ export async function fitOf(
     if (further >= SLICE_CHARS) await nextTurn();
   };
 
-  for (const { how, texts: form } of forms) {
+  for (const { how, texts: made } of forms) {
     const content = new Content(salted);
-    for (const text of form) {
+    for (const text of made()) {
       for (const slice of slicesOf(text)) {
         content.write(slice);
         await step(slice.length);
@@ -80,8 +82,12 @@ export async function fitOf(
   const tried = forms.map(({ how }) => how ?? 'as it is');
   if (ends.length > 1) tried.push('with and without the end of its last line');
 
-  if (chars > RESPELLED_CHARS_MAX) {
+  if (!isRespelled) {
     const why = `its JSON was not written again, because it is longer than ${RESPELLED_CHARS_MAX / 1_048_576} Mi characters`;
+    return { fits: false, tried: `${tried.join(', ')}; ${why}` };
+  }
+  if (texts.some((text) => jsonSize(text).depth > DEPTH_MAX)) {
+    const why = `its JSON was not written again, because it is nested deeper than ${DEPTH_MAX} levels`;
     return { fits: false, tried: `${tried.join(', ')}; ${why}` };
   }
   if (!texts.every(isJson)) return { fits: false, tried: `${tried.join(', ')}; it is no JSON` };
@@ -93,13 +99,7 @@ export async function fitOf(
     return { spelling, write: (text) => content.write(text) };
   });
   for (const text of texts) {
-    const writing = respell(text, all);
-    let next = writing.next();
-    for (; next.done !== true; next = writing.next()) await step(next.value * spellings.length);
-    if (!next.value) {
-      const why = `its JSON was not written again, because it is nested deeper than ${DEPTH_MAX} levels`;
-      return { fits: false, tried: `${tried.join(', ')}; ${why}` };
-    }
+    for (const read of respell(text, all)) await step(read * spellings.length);
   }
   const found = written.find(({ content }) => content.isWhole && isIt(content));
   if (found !== undefined) return { fits: true, how: `its JSON ${found.spelling.name}` };
@@ -115,22 +115,40 @@ function namesBut(tooLong: ReadonlySet<number>): string {
   return `${plain.map(({ name }) => name).join(', ')}, each also in ASCII, and compact as Go writes it`;
 }
 
+interface Form {
+  how: string | undefined;
+  /** Made when it is their turn: of a long text there is one form at a time in memory. */
+  texts: () => string[];
+}
+
 /** A text as it was given, and by other line breaks; the last form has none, and no byte order mark. */
-function formsOf(pieces: readonly string[]): { how: string | undefined; texts: string[] }[] {
+function formsOf(pieces: readonly string[]): Form[] {
   // Some editors put a byte order mark first, which is no part of what they were given.
   const [first = '', ...others] = pieces;
   const bare = [first.replace(/^\uFEFF/, ''), ...others];
-  const given = [{ how: undefined, texts: bodyOf(pieces) }];
-  if (bare[0] !== first) given.push({ how: undefined, texts: bodyOf(bare) });
+  const given: Form[] = [{ how: undefined, texts: () => bodyOf(pieces) }];
+  if (bare[0] !== first) given.push({ how: undefined, texts: () => bodyOf(bare) });
   if (!bare.some((text) => /[\r\n]/.test(text))) return given;
-  const broken = (lineBreak: string): string[] =>
-    bodyOf(bare.map((text) => text.replaceAll(/\r\n?|\n/g, lineBreak)));
+  const broken = (lineBreak: string) => (): string[] =>
+    bodyOf(bare.map((text) => withBreaks(text, lineBreak)));
   return [
     ...given,
     { how: 'with LF between its lines', texts: broken('\n') },
     { how: 'with CRLF between its lines', texts: broken('\r\n') },
     { how: 'without line breaks, as curl -d sends a file', texts: broken('') },
   ];
+}
+
+/** A text with these for line breaks. Slice by slice: V8 notes every place before it replaces one, and a text may be all breaks. */
+export function withBreaks(text: string, lineBreak: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length;) {
+    let end = at + SLICE_CHARS;
+    if (text[end - 1] === '\r' && text[end] === '\n') end += 1;
+    parts.push(text.slice(at, end).replaceAll(/\r\n?|\n/g, lineBreak));
+    at = end;
+  }
+  return parts.join('');
 }
 
 /** One text without the end of its last line, which is tried by itself. */

@@ -1,6 +1,7 @@
 import { isJsonObject } from '#shared/kernel/json-object.ts';
 import { dropMembers, members, memberText, setMember } from '#shared/kernel/json-text.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { BeyondBounds, BOUNDS, type Bounds, checkJson } from './bounds.ts';
 
 /** What is no receipt by itself but may carry one: a field of a stream's frame, or a comment between frames. */
 const STREAM_START = /^(?:data:|event:|id:|retry:|:)/;
@@ -27,15 +28,17 @@ export interface SavedAnswer {
  * The text of the receipt in what was saved, and the answer around it: a receipt, an API answer with `receipt` at its
  * top level, or a whole stream of which one chunk has it. What is neither is returned as it is, for the parser to refuse.
  * @throws MalformedData when there are several receipts, or a stream without one.
+ * @throws BeyondBounds
  */
-export function locateReceipt(source: string): Located {
+export function locateReceipt(source: string, bounds: Bounds = BOUNDS): Located {
   const text = source.trim();
   if (!STREAM_START.test(text)) {
+    checkJson(text, bounds);
     const receipt = receiptIn(text);
     if (receipt === undefined) return { receipt: text };
-    return { receipt, answer: { pieces: [source.replace(text, () => asDigested(text))] } };
+    return { receipt, answer: { pieces: [source.replace(text, () => objectAsDigested(text))] } };
   }
-  const { pieces, isContinued } = payloads(text);
+  const { pieces, isContinued } = payloads(text, bounds);
   const found = pieces.flatMap((payload) => receiptIn(payload) ?? []);
   if (found.length === 1) {
     return { receipt: found[0]!, answer: { pieces: pieces.map(asDigested), isContinued } };
@@ -44,15 +47,19 @@ export function locateReceipt(source: string): Located {
   throw new MalformedData(code, 'receipt', `the stream has ${found.length} receipts`);
 }
 
-/** An answer that was saved without its receipt, or with it: one text, or the payloads of a stream. */
-export function answerIn(source: string): SavedAnswer {
+/** An answer that was saved without its receipt, or with it: one text, or the payloads of a stream. @throws BeyondBounds */
+export function answerIn(source: string, bounds: Bounds = BOUNDS): SavedAnswer {
   const text = source.trim();
   if (!STREAM_START.test(text)) {
-    const pieces = [source.replace(text, () => asDigested(text))];
-    return { pieces, receipts: receiptsIn(text) };
+    checkJson(text, bounds);
+    // Each time that a long text is parsed costs as much memory again.
+    if (!isJsonObject(text)) return { pieces: [source], receipts: [] };
+    const pieces = [source.replace(text, () => objectAsDigested(text))];
+    return { pieces, receipts: receiptsOf(text) };
   }
-  const { pieces, isContinued } = payloads(text);
-  return { pieces: pieces.map(asDigested), isContinued, receipts: pieces.flatMap(receiptsIn) };
+  const { pieces, isContinued } = payloads(text, bounds);
+  const objects = pieces.filter(isJsonObject);
+  return { pieces: pieces.map(asDigested), isContinued, receipts: objects.flatMap(receiptsOf) };
 }
 
 /** The receipt of an answer, or undefined when the text is no answer. */
@@ -66,8 +73,7 @@ function receiptIn(text: string): string | undefined {
   return receipts[0] && text.slice(receipts[0].valueStart, receipts[0].valueEnd);
 }
 
-function receiptsIn(text: string): string[] {
-  if (!isJsonObject(text)) return [];
+function receiptsOf(text: string): string[] {
   return members(text)
     .filter(({ key }) => key === 'receipt')
     .map(({ valueStart, valueEnd }) => text.slice(valueStart, valueEnd));
@@ -77,7 +83,10 @@ function receiptsIn(text: string): string[] {
  * A text as it was when it was digested: without its receipt, and, of a response that was kept after that, with `store` false.
  */
 function asDigested(text: string): string {
-  if (!isJsonObject(text)) return text;
+  return isJsonObject(text) ? objectAsDigested(text) : text;
+}
+
+function objectAsDigested(text: string): string {
   const bare = dropMembers(text, ['receipt']);
   const response = memberText(bare, 'response');
   if (response === undefined || !isJsonObject(response)) return asUnkept(bare);
@@ -93,7 +102,7 @@ function asUnkept(response: string): string {
 }
 
 /** The data of each event, its lines joined (WHATWG HTML, 9.2.6), without the word that ends a stream. */
-function payloads(stream: string): Required<Omit<SavedAnswer, 'receipts'>> {
+function payloads(stream: string, bounds: Bounds): Required<Omit<SavedAnswer, 'receipts'>> {
   const pieces: string[] = [];
   let hasEnded = false;
   let isContinued = false;
@@ -103,6 +112,8 @@ function payloads(stream: string): Required<Omit<SavedAnswer, 'receipts'>> {
     lines = [];
     if (payload.trim() === '[DONE]') hasEnded = true;
     else if (payload !== '') {
+      if (pieces.length === bounds.events) throw new BeyondBounds(bounds.events, 'events');
+      checkJson(payload, bounds);
       pieces.push(payload);
       isContinued ||= hasEnded;
     }

@@ -65,16 +65,15 @@ export function spellingsThatDiffer(pieces: readonly string[]): readonly Spellin
 /**
  * Writes a JSON text in several spellings at once; numbers keep their digits, and members their order. Stops after each
  * slice, with how many characters it has read since the last stop.
- * @returns false when it is nested deeper than is tried
+ * @param text nested no deeper than DEPTH_MAX
  */
-export function* respell(text: string, all: readonly Written[]): Generator<number, boolean> {
+export function* respell(text: string, all: readonly Written[]): Generator<number> {
   let depth = 0;
   let stopped = 0;
   const both = (bracket: string): void => {
     for (const { spelling, write } of all) write(bracket + lineOf(spelling, depth));
   };
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
-    if (depth > DEPTH_MAX) return false;
     const character = text[at]!;
     if (character === '"') {
       const end = stringEnd(text, at);
@@ -119,7 +118,6 @@ export function* respell(text: string, all: readonly Written[]): Generator<numbe
     }
   }
   yield text.length - stopped;
-  return true;
 }
 
 /** A text in parts that are read at a time. */
