@@ -53,13 +53,15 @@ const STAY_MS = 1_000;
 /** Writes a request so many times at once, on a connection of its own, and reads nothing; 0 when it is closed or was long enough. */
 export function askAhead(
   origin: string,
-  { method, path }: Sent,
+  { method, path, headers, body = '' }: Sent,
   { localAddress, ahead }: { localAddress: string; ahead: number },
 ): Promise<number> {
   const { hostname: host, port } = new URL(origin);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\r\n`);
+  const text = `${method} ${path} HTTP/1.1\r\nHost:a\r\n${lines.join('')}\r\n${body.toString()}`;
   return new Promise((resolve) => {
     const socket = connect({ host, port: Number(port), localAddress }, () =>
-      socket.write(`${method} ${path} HTTP/1.1\r\nHost:a\r\n\r\n`.repeat(ahead)),
+      socket.write(text.repeat(ahead)),
     );
     const stay = setTimeout(() => socket.destroy(), STAY_MS);
     socket.on('error', () => {});

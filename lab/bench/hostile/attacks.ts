@@ -174,6 +174,22 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       return (count) => (count % 2 === 0 ? chat : list);
     },
   },
+  // They count under no rate.
+  'health checks': { ...repeating('/health', 1_600), pool: { connections: 200, pipelining: 8 } },
+  // As many chunks as node reads at once, and as many again; nothing asks for them.
+  'bodies in pieces': {
+    pace: { atOnce: 20 },
+    ahead: 1,
+    open: () => {
+      const chunks = '1\r\n \r\n'.repeat(20_000);
+      return () => ({
+        method: 'POST',
+        path: '/x',
+        headers: { 'transfer-encoding': 'chunked' },
+        body: chunks,
+      });
+    },
+  },
   // As many as node reads at once.
   'requests ahead': { ...repeating('/', 20), ahead: 2_520 },
   'docs without gzip': {
