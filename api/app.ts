@@ -5,7 +5,7 @@ import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
 import { boundPieces } from '#api/plugins/body-pieces.ts';
-import { allowOrigins, answerPreflights, preflightTest } from '#api/plugins/cross-origin.ts';
+import { allowOrigins, answerPreflights } from '#api/plugins/cross-origin.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { isOfMessages } from '#api/anthropic/error-envelope.ts';
 import { errorAnswer, idHeaders } from '#api/plugins/error-envelope.ts';
@@ -173,8 +173,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   ): void => takeOfAddress({ addresses, held }, request, reply, goOn);
   const drainage = new Drainage();
   const arrivals = new Arrivals();
-  const isPreflight = preflightTest(options.corsOrigins);
-  answerPreflights(app, isPreflight);
+  const isPreflight = answerPreflights(app, options.corsOrigins);
   refuseBeforeRouting(app, {
     addresses,
     trustedProxies,

@@ -9,20 +9,20 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 /** Names of headers, which come from the page that asks. */
 const NAMES = /^[\w!#$%&'*+.^`|~, -]*$/;
 
-/** Tells what browsers ask before they ask something of `/v1` for a page of one of these origins. */
-export function preflightTest(origins: readonly string[]): (request: IncomingMessage) => boolean {
-  return ({ method, url = '', headers }) =>
+/**
+ * Answers before routing what browsers ask before they ask something of `/v1` for a page of one of these origins. It counts
+ * for nothing. Returns what tells such requests.
+ */
+export function answerPreflights(
+  app: Pick<FastifyInstance, 'server'>,
+  origins: readonly string[],
+): (request: IncomingMessage) => boolean {
+  if (origins.length === 0) return () => false;
+  const isPreflight = ({ method, url = '', headers }: IncomingMessage): boolean =>
     method === 'OPTIONS' &&
     headers['access-control-request-method'] !== undefined &&
     origins.includes(headers.origin ?? '') &&
     IN_API.test(url);
-}
-
-/** Answers them before routing. They count for nothing. */
-export function answerPreflights(
-  app: Pick<FastifyInstance, 'server'>,
-  isPreflight: (request: IncomingMessage) => boolean,
-): void {
   takeBeforeRouting(app, (request, response) => {
     if (!isPreflight(request)) return false;
     const names = request.headers['access-control-request-headers'] ?? '';
@@ -35,6 +35,7 @@ export function answerPreflights(
       .end();
     return true;
   });
+  return isPreflight;
 }
 
 /**

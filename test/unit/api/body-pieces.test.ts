@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import type { Socket } from 'node:net';
+import { expect, it } from 'vitest';
 import { boundPieces } from '#api/plugins/body-pieces.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { Drainage } from '#api/plugins/unread-bodies.ts';
+import { rawClient } from '#test/support/raw-client.ts';
 import { until } from '#test/support/until.ts';
 
 /** What a client has read, of a server that does this with each request. */
@@ -13,20 +14,7 @@ async function asking(handle: (request: IncomingMessage, response: ServerRespons
   server.on('clientError', (error, socket) =>
     answerClientError(error, socket as Socket, () => 'req_x'),
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  onTestFinished(() => {
-    client.destroy();
-    server.close();
-  });
-  const seen = { text: '', isClosed: false };
-  client.on('error', () => {});
-  client.on('data', (data) => {
-    seen.text += data.toString();
-  });
-  client.on('close', () => {
-    seen.isClosed = true;
-  });
+  const { client, seen } = await rawClient(server);
   client.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
   return { client, seen };
 }

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import type { Socket } from 'node:net';
+import { expect, it } from 'vitest';
 import { answerClientError } from '#api/plugins/client-errors.ts';
+import { rawClient } from '#test/support/raw-client.ts';
 import { until } from '#test/support/until.ts';
 
 interface Asked {
@@ -20,19 +21,7 @@ async function serve() {
     errors += 1;
     answerClientError(error, socket as Socket, () => 'req_x');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  onTestFinished(() => {
-    client.destroy();
-    server.close();
-  });
-  const seen = { text: '', isClosed: false };
-  client.on('data', (data) => {
-    seen.text += data.toString();
-  });
-  client.on('close', () => {
-    seen.isClosed = true;
-  });
+  const { client, seen } = await rawClient(server);
   return { server, asked, sockets, client, seen, errors: () => errors };
 }
 
