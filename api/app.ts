@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
 import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { boundConnections } from '#api/plugins/connections.ts';
 import { boundPieces } from '#api/plugins/body-pieces.ts';
 import { allowOrigins, answerPreflights } from '#api/plugins/cross-origin.ts';
@@ -195,7 +196,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     turns: new Turns(() => arrivals.areTaken()),
   });
   allowOrigins(app, options.corsOrigins);
-  boundPieces(app);
+  boundPieces(app, (address) => {
+    // Behind a proxy are others, whose bodies are whole.
+    if (!isTrusted(address, 0)) arrivals.pace(callerNetwork(address));
+  });
   readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);
   boundConnections(app, { connectionsMax, trustedProxies, onRefused: events.connectionRefused });

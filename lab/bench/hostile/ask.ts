@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Sent } from './attacks.ts';
@@ -50,26 +50,53 @@ export async function ask(
 /** How long one that reads no answers stays. */
 const STAY_MS = 1_000;
 
-/** Writes a request so many times at once, on a connection of its own, and reads nothing; 0 when it is closed or was long enough. */
-export function askAhead(
+/** How a request is written on a connection of its own: so many times at once, or byte by byte until then (epoch milliseconds). */
+export type Writing = { ahead: number } | { byteEachMs: number; until: number };
+
+/** Writes a request and reads nothing; 0 when its connection is closed or was long enough. */
+export function askUnread(
   origin: string,
   { method, path, headers, body = '' }: Sent,
-  { localAddress, ahead }: { localAddress: string; ahead: number },
+  localAddress: string,
+  writing: Writing,
 ): Promise<number> {
   const { hostname: host, port } = new URL(origin);
   const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\r\n`);
   const text = `${method} ${path} HTTP/1.1\r\nHost:a\r\n${lines.join('')}\r\n${body.toString()}`;
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port), localAddress }, () =>
-      socket.write(text.repeat(ahead)),
-    );
-    const stay = setTimeout(() => socket.destroy(), STAY_MS);
+    const socket = connect({ host, port: Number(port), localAddress, noDelay: true });
+    const end =
+      'ahead' in writing
+        ? writeAhead(socket, text.repeat(writing.ahead))
+        : writeBytes(socket, text, writing);
     socket.on('error', () => {});
     socket.once('close', () => {
-      clearTimeout(stay);
+      end();
       resolve(0);
     });
   });
+}
+
+function writeAhead(socket: Socket, text: string): () => void {
+  socket.write(text);
+  const stay = setTimeout(() => socket.destroy(), STAY_MS);
+  return () => clearTimeout(stay);
+}
+
+function writeBytes(
+  socket: Socket,
+  text: string,
+  { byteEachMs, until }: { byteEachMs: number; until: number },
+): () => void {
+  let at = 0;
+  const writing = setInterval(() => {
+    if (Date.now() >= until) socket.destroy();
+    // What is behind the last byte begins the next request.
+    else socket.write(text[at % text.length]!);
+    at += 1;
+  }, byteEachMs);
+  socket.resume();
+  return () => clearInterval(writing);
 }
 
 async function readSlowly(

@@ -1,7 +1,7 @@
 /** The attacker, in a process of its own: sends one kind of thing until it is time, and says what it was answered. */
 import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, askAhead, callerAt } from './ask.ts';
+import { ask, askUnread, callerAt, type Writing } from './ask.ts';
 import { type Attack, ATTACKS, type Means } from './attacks.ts';
 
 /** What is sent at a pace and not answered is no more than this: the attacker has a machine to mind too. */
@@ -24,18 +24,19 @@ export interface Start {
 process.once('message', ({ name, origin, means, network }: Orders) => {
   // It would have a machine of its own, so here it gets what the gateway leaves.
   setPriority(19);
-  const { pace, addresses = 1, bytesPerSecond, ahead, pool, open } = ATTACKS[name]!;
+  const { pace, addresses = 1, bytesPerSecond, pool, open, ...attack } = ATTACKS[name]!;
   const sent = open(means);
   const statuses: Record<number, number> = {};
   let count = 0;
   const attackFrom = (address: string, until: number): Promise<void> => {
     const caller = callerAt(address, pool);
+    const writing = writingOf(attack, until);
     const slowness = bytesPerSecond === undefined ? undefined : { bytesPerSecond, until };
     return keepPace(pace, until, async () => {
       count += 1;
-      const status = await (ahead === undefined
+      const status = await (writing === undefined
         ? ask(origin, sent(count), caller, slowness)
-        : askAhead(origin, sent(count), { localAddress: address, ahead }));
+        : askUnread(origin, sent(count), address, writing));
       statuses[status] = (statuses[status] ?? 0) + 1;
     });
   };
@@ -48,6 +49,14 @@ process.once('message', ({ name, origin, means, network }: Orders) => {
   });
   process.send!('ready');
 });
+
+function writingOf(
+  { ahead, byteEachMs }: Pick<Attack, 'ahead' | 'byteEachMs'>,
+  until: number,
+): Writing | undefined {
+  if (ahead !== undefined) return { ahead };
+  return byteEachMs === undefined ? undefined : { byteEachMs, until };
+}
 
 async function keepPace(
   pace: Attack['pace'],

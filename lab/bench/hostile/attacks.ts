@@ -10,6 +10,8 @@ export interface Attack {
   bytesPerSecond?: number;
   /** How many of its requests are written at once on a connection of their own, whose answers are not read; one at a time when absent. */
   ahead?: number;
+  /** How long it waits between two bytes of a request, each of which has a connection of its own; all at once when absent. */
+  byteEachMs?: number;
   /** What it sends its requests on; as many connections as it has requests when absent. */
   pool?: Pool;
   /** Whether honest persons sign in meanwhile. */
@@ -190,6 +192,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       });
     },
   },
+  // Until they are told that their headers come too slowly.
+  'headers of single bytes': { ...repeating('/x', 1_000), byteEachMs: 20 },
   // As many as node reads at once.
   'requests ahead': { ...repeating('/', 20), ahead: 2_520 },
   'docs without gzip': {

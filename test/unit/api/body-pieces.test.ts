@@ -10,13 +10,14 @@ import { until } from '#test/support/until.ts';
 /** What a client has read, of a server that does this with each request. */
 async function asking(handle: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(handle);
-  boundPieces({ server });
+  const paced: string[] = [];
+  boundPieces({ server }, (address) => void paced.push(address));
   server.on('clientError', (error, socket) =>
     answerClientError(error, socket as Socket, () => 'req_x'),
   );
   const { client, seen } = await rawClient(server);
   client.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
-  return { client, seen };
+  return { client, seen, paced };
 }
 
 const pieces = (count: number, bytes: number): string =>
@@ -41,6 +42,23 @@ it.each([
   await until(() => seen.text.includes('bytes: '));
   expect(seen.text).toContain(`bytes: ${count * bytes}.`);
 });
+
+it.each([
+  ['thousands of single bytes', 4_000, 1, true],
+  ['a thousand single bytes', 1_000, 1, false],
+  ['a megabyte in pieces of 200 bytes', 5_000, 200, false],
+])(
+  'a connection ends with a body that comes in %s and its address is paced, or goes on',
+  { tags: ['limits.intake'] },
+  async (_what, count, bytes, ends) => {
+    const { client, seen, paced } = await asking(measure);
+    client.write(pieces(count, bytes) + END);
+    await until(() => seen.text.includes('bytes: '));
+    expect(paced).toEqual(ends ? ['127.0.0.1'] : []);
+    expect(/^connection: close/im.test(seen.text)).toBe(ends);
+    if (ends) await until(() => seen.isClosed);
+  },
+);
 
 it(
   'a body that comes in too many small pieces is refused, and its connection closed',

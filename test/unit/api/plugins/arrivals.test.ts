@@ -13,9 +13,11 @@ function arriving() {
   const clock = { ms: 0 };
   const arrivals = new Arrivals(() => clock.ms);
   const begun: string[] = [];
+  const gone = new Set<string>();
   const arrive = (name: string): void => {
     const [caller = ''] = name.split('-');
-    if (arrivals.take(caller, () => begun.push(name))) begun.push(name);
+    const begin = (): boolean => !gone.has(name) && begun.push(name) > 0;
+    if (arrivals.take(caller, begin)) begun.push(name);
   };
   /** One of the caller in each turn, as the event loop takes them. */
   const flood = async (caller: string, count: number): Promise<void> => {
@@ -24,7 +26,7 @@ function arriving() {
       await turn();
     }
   };
-  return { clock, arrivals, begun, arrive, flood };
+  return { clock, arrivals, begun, gone, arrive, flood };
 }
 
 describe('connections', { tags: ['limits.connections'] }, () => {
@@ -91,6 +93,27 @@ describe('connections', { tags: ['limits.connections'] }, () => {
     expect(longestMs).toBe(40);
   });
 
+  it('of a caller that is paced begin one in 100 ms for ten seconds, those of others as ever', async () => {
+    const { clock, arrivals, begun, gone, arrive } = arriving();
+    arrivals.pace('slow');
+    for (const name of ['slow-0', 'slow-1', 'slow-2', 'slow-3', 'other-0']) arrive(name);
+    // One that has left meanwhile takes the turn of none.
+    gone.add('slow-1');
+    await until(() => begun.length === 1);
+    expect(begun).toEqual(['other-0']);
+    for (const name of ['slow-0', 'slow-2', 'slow-3']) {
+      clock.ms += 99;
+      arrive('other-1');
+      await until(() => begun.at(-1) === 'other-1');
+      clock.ms += 1;
+      await until(() => begun.at(-1) === name);
+    }
+    clock.ms = 10_000;
+    for (let at = 4; at < 7; at += 1) arrive(`slow-${at}`);
+    await until(() => begun.at(-1) === 'slow-6');
+    expect(begun.slice(-3)).toEqual(['slow-4', 'slow-5', 'slow-6']);
+  });
+
   it('hold up requests that wait for their turn while they are taken, and no longer', async () => {
     const { arrivals, flood } = arriving();
     const turns = new Turns(() => arrivals.areTaken());
@@ -123,7 +146,7 @@ describe.each([
 ])('connections %s', { tags: ['limits.connections'] }, (_whose, doorOf) => {
   it('are each answered what they asked, however many come at once; none is read before it begins', async () => {
     const waiting: string[] = [];
-    const begins: (() => void)[] = [];
+    const begins: (() => boolean)[] = [];
     const server = createServer(({ url = '' }, response) => {
       waiting.push(url);
       response.end(url);
