@@ -14,8 +14,8 @@ const stores = {
   hookTimeout: 120_000,
   // Here, and in the processes that tests start, the product waits longer for its stores: see test/support/patience.ts.
   alias: { '#patience': `${import.meta.dirname}/test/support/patience.ts` },
-  // Twice the cores of the smallest machine this runs on: much of each test is waiting for a store or a process.
-  maxWorkers: 4,
+  // More than the cores of the smallest machine this runs on: much of each test is waiting for a store or a process.
+  maxWorkers: 5,
   // A young generation with room for what tests make and drop costs less to collect.
   execArgv: ['--max-semi-space-size=32'],
 };
