@@ -14,7 +14,7 @@ const RUNS_S_MAX = BEGUN_S + 60;
 /** A note that comes this close to the deadline, or after it, says that the stream goes on beyond it. */
 const NEAR_DEADLINE_MS = 60_000;
 /** How often a running stream notes how far it is: so much of it the receipt may lack should this process die. */
-const NOTE_MS = 200;
+const NOTE_MS = 1_000;
 /** A large answer waits this long for its api process to fetch it. */
 const CLAIMED_REPLY_S = 120;
 
