@@ -221,6 +221,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     publicUrl,
     count: (request, reply, goOn) => (isOfAddress(request) ? goOn() : count(request, reply, goOn)),
     onInternalError: (error, request) => options.events.failedInside(error, request),
+    onStoreAway: options.events.storeFailed,
     onRefusal: (fault, request) => {
       options.events.refused(fault, request);
       refusals.count(fault, request);

@@ -1,5 +1,6 @@
 import type { Credential } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { failureOfStore } from '#shared/kernel/store-away.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
@@ -23,6 +24,7 @@ const UNKNOWN_MS = 2_000;
 const UNKNOWN_MAX = 10_000;
 /** A read that a change overtakes is repeated; three changes to one key within one read do not happen. */
 const OVERTAKEN_MAX = 3;
+const NOT_CHECKED = 'The key could not be checked. Try again shortly.';
 
 interface Entry {
   credential: Credential;
@@ -159,7 +161,7 @@ export class CredentialCache {
   #serveInOutage(entry: Entry, now: number): Credential {
     this.#observer.lookedUp('outage');
     if (now - entry.readAt <= OUTAGE_AGE_MAX_MS) return entry.credential;
-    throw new Fault('internal_error', { message: 'The key could not be checked.' });
+    throw new Fault('store_unavailable', { message: NOT_CHECKED });
   }
 
   /** Runs in the background. A failure leaves the entry as it is, and the next request tries again. */
@@ -193,10 +195,7 @@ export class CredentialCache {
         credential = await this.#loader.load(hash);
       } catch (error) {
         this.#failedAt = this.#monotonicNow();
-        throw new Fault('internal_error', {
-          message: 'The key could not be checked.',
-          cause: error,
-        });
+        throw failureOfStore(error, NOT_CHECKED);
       }
       if (read.overtaken && reads < OVERTAKEN_MAX) continue;
       // After too many changes the last answer is given to those who wait, but not kept.

@@ -4,6 +4,7 @@ import type { Html } from '#api/html.ts';
 import { cookieLine, readCookie } from './session/cookies.ts';
 import { type MadeAnswer, wholeSeconds } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
@@ -92,7 +93,7 @@ export function seeOther(reply: FastifyReply, address: string): FastifyReply {
  */
 export function guardPages(
   app: FastifyInstance,
-  { publicUrl, onFailure }: Pick<DashboardDeps, 'publicUrl' | 'onFailure'>,
+  { publicUrl, onError, onFailure }: Pick<DashboardDeps, 'publicUrl' | 'onError' | 'onFailure'>,
 ): void {
   const publicOrigin = new URL(publicUrl).origin;
   const secure = publicUrl.startsWith('https:');
@@ -108,7 +109,8 @@ export function guardPages(
   });
   app.setErrorHandler((thrown: Error, request, reply) => {
     if (thrown instanceof ConfirmationNeeded) return askToConfirm(thrown, request, reply);
-    const error = pageOfEntry(thrown) ?? thrown;
+    const error = pageOfEntry(thrown) ?? awayOf(thrown) ?? thrown;
+    if (error instanceof Fault && error.code === 'store_unavailable') onError(error.cause);
     // What there is no room for is refused, and has not failed.
     if (shown(error).status === 500 && error === thrown) onFailure(error, request);
     return sendError(error, request, reply);
@@ -117,6 +119,12 @@ export function guardPages(
   app.setNotFoundHandler(() => {
     throw notFound();
   });
+}
+
+/** What is said of an error that tells of a store that is away. */
+function awayOf(thrown: Error): Fault | undefined {
+  if (thrown instanceof PageError || thrown instanceof Fault) return undefined;
+  return isStoreAway(thrown) ? failureOfStore(thrown) : undefined;
 }
 
 /** The form again, with what its person is asked for beside it. */
@@ -180,6 +188,14 @@ function shown(error: Error & { statusCode?: number }): {
     if (status === 404) return notFound();
     if (status === 429) {
       return { status, title: 'Too many requests', message: 'Wait a little and try again.' };
+    }
+    if (error.code === 'store_unavailable') {
+      return {
+        status,
+        title: 'This cannot be shown now',
+        message:
+          'The service cannot reach its data for the moment. Nothing was changed, or all of it was: look before you try again.',
+      };
     }
     if (status === 503) {
       return {

@@ -118,6 +118,7 @@ function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly Docum
     'invalid_url',
     ...(isCounted ? (['requests_per_second_exceeded'] as const) : []),
     ...(hasBody || scope !== 'public' || !asksNoStore ? (['dispatch_unavailable'] as const) : []),
+    ...(scope !== 'public' || !asksNoStore ? (['store_unavailable'] as const) : []),
     ...ofParameters.filter((code) => isDocumented(code)),
     ...(schema.errors ?? []),
     'internal_error',

@@ -167,7 +167,6 @@ export function openInference(
     kept,
     largeBodies,
     readHere: new MemoryRates(READ_HERE),
-    outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
     readClaim: (claim, orgId) => replays.read(claim, orgId),
     issuer,
     pendingReceipts: createPendingReceipts(client, config.shards),

@@ -112,7 +112,11 @@ export function takeOfAddress(
 }
 
 /** What is said while Redis cannot be asked. */
-const OUTAGES: ReadonlySet<string> = new Set(['internal_error', 'dispatch_unavailable']);
+const OUTAGES: ReadonlySet<string> = new Set([
+  'internal_error',
+  'dispatch_unavailable',
+  'store_unavailable',
+]);
 
 /**
  * Counts requests with a good key, by organisation and, where it has a limit of its own, by key. Every answer says where its

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { codeOfParameter } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { failureOfStore } from '#shared/kernel/store-away.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
 import { notOffered, wrongBase } from '#api/openai/not-offered.ts';
@@ -21,6 +22,8 @@ export interface ReplyWithErrorOptions {
   publicUrl: string;
   /** Told of every error that is unforeseen, with its cause. */
   onInternalError: (error: unknown, request: FastifyRequest) => void;
+  /** Told of every error that says that a store is away. */
+  onStoreAway: (error: unknown) => void;
   onRefusal: (fault: Fault, request: FastifyRequest) => void;
   /** Counts a request that is refused before it is known who asks; goes on with another refusal where it is one too many. */
   count: (request: FastifyRequest, reply: FastifyReply, goOn: (refused?: Fault) => void) => void;
@@ -35,7 +38,9 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   app.setErrorHandler((error: FastifyError | Fault, request, reply) => {
     const fault = faultOf(error);
     request.fault = fault;
-    if (fault.code === 'internal_error') options.onInternalError(fault.cause ?? error, request);
+    const cause = fault.cause ?? error;
+    if (fault.code === 'internal_error') options.onInternalError(cause, request);
+    if (fault.code === 'store_unavailable') options.onStoreAway(cause);
     options.onRefusal(fault, request);
     return options.send(reply, fault);
   });
@@ -222,7 +227,7 @@ export function faultOf(error: unknown): Fault {
   if (validation !== undefined) return faultOfValidation(validation);
   if (statusCode === 400)
     return new Fault('invalid_request', { message: 'The request cannot be read.', cause: error });
-  return new Fault('internal_error', { cause: error });
+  return failureOfStore(error);
 }
 
 /** Parameters whose codes are made of another name. */

@@ -328,6 +328,14 @@ const STABLE = {
       'Send it again with exponential backoff and random jitter, about four times; then write to support with the request id.',
     message: 'Something went wrong in the gateway. Try again shortly.',
   }),
+  store_unavailable: row('internal_error', 503, true, {
+    when: 'A store of the gateway is away: it fails over, or cannot be reached.',
+    advice:
+      'Send it again after `retry-after`, with backoff; with an Idempotency-Key it is safe. How regions and receipts are now is at `/status`.',
+    message: 'A store of the gateway is away at the moment. Try again shortly.',
+    // A promotion takes a few of these.
+    retryAfterMs: 1_000,
+  }),
   dispatch_unavailable: row('internal_error', 503, true, {
     when: 'The gateway is restarting or catching up.',
     advice: 'Send it again after `retry-after`; it lasts seconds.',

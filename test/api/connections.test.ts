@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -11,11 +12,11 @@ import { KEY_LENGTH } from '#shared/keys/format.ts';
 import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
 import { until } from '#test/support/until.ts';
 
-/** Sends a request and resets the connection in the same breath; resolves when the client's side is closed. */
-function sendAndReset(port: number, path: string): Promise<void> {
+/** Sends a request without a body and resets the connection in the same breath; resolves when the client's side is closed. */
+function sendAndReset(port: number, request: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
-      socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+      socket.write(`${request} HTTP/1.1\r\nhost: a\r\n\r\n`);
       socket.resetAndDestroy();
     });
     socket.on('error', () => {});
@@ -23,10 +24,22 @@ function sendAndReset(port: number, path: string): Promise<void> {
   });
 }
 
+/** Sends half of a form, and resets the connection when the server has begun to read it. */
+async function sendHalfAndReset(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  const head = `POST /dashboard/sign-in HTTP/1.1\r\nhost: a\r\norigin: http://a\r\n`;
+  socket.write(
+    `${head}content-type: application/x-www-form-urlencoded\r\ncontent-length: 99\r\nexpect: 100-continue\r\n\r\nemail=`,
+  );
+  await once(socket, 'data');
+  socket.resetAndDestroy();
+}
+
 describe('a client that resets its connection with the last byte of its request', () => {
-  it.each(['/status', '/v1/models', '/dashboard/sign-in'])(
+  it.each(['GET /status', 'GET /v1/models', 'GET /dashboard/sign-in', 'half a form'])(
     'is one that has left, and no error of ours: %s',
-    async (path) => {
+    async (request) => {
       const failed: unknown[] = [];
       const events = apiEvents(pino({ level: 'silent' }), new Registry());
       const app = await buildTestApp(NO_DATABASE, {
@@ -38,7 +51,8 @@ describe('a client that resets its connection with the last byte of its request'
       });
       await app.listen({ port: 0, host: '127.0.0.1' });
       const { port } = app.server.address() as AddressInfo;
-      for (let i = 0; i < 50; i += 1) await sendAndReset(port, path);
+      for (let i = 0; i < 50; i += 1)
+        await (request === 'half a form' ? sendHalfAndReset(port) : sendAndReset(port, request));
       const answer = await fetch(`http://127.0.0.1:${port}/v1/methodologies`);
       expect(answer.status).toBe(200);
       expect(failed).toEqual([]);
@@ -73,11 +87,17 @@ describe('an error of ours', () => {
     guardPages(app, {
       publicUrl: 'https://gateway.example',
       onFailure: (error, request) => failed.push([error, request.url]),
+      onError: (error) => failed.push(error),
     });
     const error = new TypeError('a bug');
+    const away = new Error('Connection terminated unexpectedly');
     app.get('/page', () => Promise.reject(error));
+    app.get('/list', () => Promise.reject(away));
     expect((await app.inject('/page')).statusCode).toBe(500);
-    expect(failed).toEqual([[error, '/page']]);
+    const answer = await app.inject('/list');
+    expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '1']);
+    expect(answer.body).toContain('cannot reach its data');
+    expect(failed).toEqual([[error, '/page'], away]);
   });
 });
 

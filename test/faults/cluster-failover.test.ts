@@ -121,7 +121,7 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
       Promise.all(Object.values(system.demo.keys).map((key) => ask(key))),
     );
     expect(new Set(told.map(({ status, code }) => `${status} ${code}`))).toEqual(
-      new Set(['503 dispatch_unavailable']),
+      new Set(['503 store_unavailable']),
     );
     await until(async () => (await ask(system.key)).status === 200, 'it answers again');
     const { rows } = await system.database.pool.query(
@@ -160,7 +160,7 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
 
       const refused = load.told.filter(({ status }) => status !== 200);
       expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(
-        new Set(['503 dispatch_unavailable']),
+        new Set(['503 store_unavailable']),
       );
       expect(refused.filter(({ retryAfter }) => !(Number(retryAfter) >= 1))).toEqual([]);
       for (const role of ROLES) {

@@ -64,7 +64,7 @@ describe('Redis frozen under load', () => {
       await Promise.all(callers);
 
       const refused = refusals();
-      expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([500]));
+      expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
       const totals = await integrated(system);
       expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts });
       const ran = await Promise.all(refused.map(({ id }) => upstreamCalls(system, id)));

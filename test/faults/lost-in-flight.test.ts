@@ -56,7 +56,7 @@ it(
 
 it(
   'a lane key that is lost fails what it had sealed, each with an envelope and a clear line, and nothing else',
-  { tags: ['codes.internal'] },
+  { tags: ['codes.internal', 'errors.internal'] },
   async () => {
     const stored = { 'idempotency-key': 'stored' };
     const first = await chat(chatBody(), stored);

@@ -59,6 +59,11 @@ describe('PostgreSQL away under load', () => {
       expect((await repeat('while away')).status).toBe(200);
       const told = await repeat('while away');
       expect(told.text).toContain('"code":"dispatch_unavailable"');
+      const reading = await fetch(`${system.baseUrl}/receipts`, {
+        headers: { authorization: `Bearer ${system.key}` },
+      });
+      expect([reading.status, reading.headers.get('retry-after')]).toEqual([503, '1']);
+      expect(await reading.json()).toMatchObject({ error: { code: 'store_unavailable' } });
       server = await startEmbeddedPostgres({ dataDir, port, durable: false });
       seen.push(...(await sendLoad(system, { requests: 20, concurrency: 4 })));
 

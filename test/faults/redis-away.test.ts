@@ -37,10 +37,11 @@ async function expectFastFailure(): Promise<void> {
     const startedAt = performance.now();
     const response = await post(system, '/chat/completions', BODY);
     const took = performance.now() - startedAt;
-    expect(response.status).toBe(500);
+    expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({
-      error: { type: 'internal_error', code: 'internal_error' },
+      error: { type: 'internal_error', code: 'store_unavailable' },
     });
+    expect(response.headers.get('retry-after')).toBe('1');
     expect(response.headers.get('x-should-retry')).toBe('true');
     return took;
   };
@@ -63,7 +64,7 @@ async function expectRecovery(): Promise<void> {
 describe('Redis', () => {
   it(
     'requests fail within a second while Redis swallows every packet, and nothing needs a restart',
-    { tags: ['errors.internal', 'codes.internal', 'survives.redis'] },
+    { tags: ['errors.store', 'codes.internal', 'survives.redis'] },
     async () => {
       process.kill(system.redis.pid, 'SIGSTOP');
       try {
@@ -71,7 +72,7 @@ describe('Redis', () => {
         const many = await Promise.all(
           Array.from({ length: 20 }, () => post(system, '/chat/completions', BODY)),
         );
-        expect(many.every(({ status }) => status === 500)).toBe(true);
+        expect(many.every(({ status }) => status === 503)).toBe(true);
       } finally {
         process.kill(system.redis.pid, 'SIGCONT');
       }

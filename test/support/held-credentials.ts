@@ -42,7 +42,7 @@ export class HeldSource {
 
   async findByHashes(hashes: readonly string[]): Promise<Map<string, Credential>> {
     this.asked.push([...hashes]);
-    if (this.down) throw new Error('connection refused');
+    if (this.down) throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
     const seen = new Map(
       hashes.flatMap((hash) => {
         const row = this.rows.get(hash);

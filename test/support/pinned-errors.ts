@@ -53,6 +53,7 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   region_decommissioned: { status: 503, type: 'region_unavailable', retry: false },
   receipt_generation_failed: { status: 500, type: 'methodology_error', retry: true },
   internal_error: { status: 500, type: 'internal_error', retry: true },
+  store_unavailable: { status: 503, type: 'internal_error', retry: true },
   dispatch_unavailable: { status: 503, type: 'internal_error', retry: true },
   invalid_json: { status: 400, type: 'validation_error', retry: false },
   invalid_model: { status: 400, type: 'validation_error', retry: false },

@@ -5,9 +5,9 @@ import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { OpenExchanges } from '../exchange/open-exchanges.ts';
 import type { Unrouted } from '../read.ts';
 import { type Admitted, repeated } from './admitted.ts';
-import { ask, type AskDeps } from './regions.ts';
+import { ask } from './regions.ts';
 
-export interface RecallDeps extends AskDeps {
+export interface RecallDeps {
   admissions: Pick<Admissions, 'recall'>;
   exchanges: Pick<OpenExchanges, 'whileExpecting'>;
   index: () => RoutingIndex;
@@ -28,7 +28,7 @@ export function recall(
   if (claim === undefined || fingerprint === undefined) return Promise.resolve(null);
   const request = { entry: { ...entry, claim }, limits, keyLimit, fingerprint };
   return deps.exchanges.whileExpecting(entry, async (exchange) => {
-    const found = await ask(deps, () => deps.admissions.recall(request));
+    const found = await ask(() => deps.admissions.recall(request));
     if (found === null) return null;
     const headers = limitHeaders(limits.requestsPerDay, found, entry.startedAt);
     const model = deps.index().byName.get(asked.model)?.model.id ?? asked.model;

@@ -1,27 +1,17 @@
 import type { Region } from '#shared/catalogue/catalogue.ts';
 import { regionFault } from '#shared/catalogue/routing.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { failureOfStore } from '#shared/kernel/store-away.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
 import type { Room } from '#shared/lanes/room.ts';
-import type { ApiEvents } from '#api/events.ts';
 import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { Routed } from '../route.ts';
 import { pinOf } from './refusals.ts';
 
 /** Regions that a worker may hand the request on to: each may take as long as its upstreams do to fail. */
 const MOVES_MAX = 2;
-/** A promotion takes a few of these. */
-const OUTAGE_RETRY_MS = 1_000;
-
-export interface AskDeps {
-  events: Pick<ApiEvents, 'storeFailed'>;
-  /** What a caller is told when admission cannot be asked: a cluster has another master within seconds. */
-  outage: 'internal_error' | 'dispatch_unavailable';
-}
-
-export interface RegionDeps extends AskDeps {
+export interface RegionDeps {
   /** Room for requests in a region, by how fast it is served; none where no worker is. */
   roomIn: (region: Region) => Room | Promise<Room>;
 }
@@ -45,7 +35,7 @@ export async function firstWithRoom(
   question: (place: Omit<AdmissionRequest, 'body'>) => Promise<Admission>,
 ): Promise<Judged> {
   const { candidates } = resolution;
-  const judged = await ask(deps, async () => {
+  const judged = await ask(async () => {
     let last: (Pick<Judged, 'admission' | 'entry'> & { room: Room }) | undefined;
     for (const { region } of candidates) {
       const others = candidates.filter((other) => other.region !== region).slice(0, MOVES_MAX);
@@ -77,11 +67,10 @@ export async function firstWithRoom(
 }
 
 /** @throws Fault for what Redis does not answer */
-export async function ask<T>({ events, outage }: AskDeps, question: () => Promise<T>): Promise<T> {
+export async function ask<T>(question: () => Promise<T>): Promise<T> {
   try {
     return await question();
   } catch (error) {
-    events.storeFailed(error);
-    throw new Fault(outage, { cause: error, retryAfterMs: OUTAGE_RETRY_MS });
+    throw failureOfStore(error);
   }
 }

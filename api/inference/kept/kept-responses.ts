@@ -23,7 +23,6 @@ export const RESPONSE_CHARS_MAX = 4 * MIB;
 /** An answer waits so long to be kept: a healthy PostgreSQL takes milliseconds. */
 const KEEPING_MS = 1_000 * PATIENCE;
 const READING_MS = 5_000 * PATIENCE;
-const RETRY_MS = 5_000;
 /** PostgreSQL is asked for no other: it takes no text with a NUL. */
 const NAME = /^resp_\w{1,64}$/;
 /** Conversations and responses in memory at once, from when they are read until they are used: of all, and of one organisation. */
@@ -252,10 +251,8 @@ export class KeptResponses {
       return await within(READING_MS, reading);
     } catch (error) {
       if (error instanceof Fault) throw error;
-      this.#options.events.storeFailed(error);
-      throw new Fault('dispatch_unavailable', {
+      throw new Fault('store_unavailable', {
         message: 'Kept responses cannot be reached now. Try again.',
-        retryAfterMs: RETRY_MS,
         cause: error,
       });
     }

@@ -102,7 +102,11 @@ const BYTES_PER_MS = 16_384;
 /** A timer may fire this much early. */
 const TIMER_SLACK_MS = 5;
 
-const TOO_LATE = 'Redis did not answer a request for admission in time';
+/** As a socket says it whose server is silent. */
+const tooLate = (): Error =>
+  Object.assign(new Error('Redis did not answer a request for admission in time'), {
+    code: 'ETIMEDOUT',
+  });
 
 /** What the script is asked: to admit a request, to record the refusal of one, for its arrival or for its claim alone. */
 interface Asked {
@@ -207,7 +211,7 @@ export class Admissions {
       // Where it was this process that had no time, the answer is there and unread: it is read before this.
       last = setImmediate(() => {
         isOver = true;
-        reject(new Error(TOO_LATE));
+        reject(tooLate());
       });
     }, patienceMs);
     const answered = (admission: Admission | null): void => {
@@ -234,7 +238,7 @@ export class Admissions {
     // When it is not, Redis's clock has been set, or another node answers: it is taken at its word.
     this.#clocks?.of(asked.request.entry.shard).reset(Number(first[5]));
     const second = await this.#run(asked, until);
-    if (second[0] === 'late') throw new Error(TOO_LATE);
+    if (second[0] === 'late') throw tooLate();
     return readVerdict(second, asked.request);
   }
 

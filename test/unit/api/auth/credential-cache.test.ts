@@ -148,7 +148,7 @@ describe('the credential cache', () => {
   });
 
   it(
-    'cached keys keep working while the store is down, and others are internal_error',
+    'cached keys keep working while the store is down, and others are store_unavailable',
     { tags: ['accounts.store-away', 'survives.postgres'] },
     async () => {
       await cache.lookup(token);
@@ -158,7 +158,7 @@ describe('the credential cache', () => {
       // Having failed a moment ago, it does not make the next request wait for another failure.
       expect(cache.lookup(token)).toEqual(credential());
       await expect(cache.lookup(generateKey(randomBytes))).rejects.toMatchObject({
-        code: 'internal_error',
+        code: 'store_unavailable',
       });
       source.down = false;
       source.rows.set(hash, REVOKED);
@@ -171,7 +171,7 @@ describe('the credential cache', () => {
     await cache.lookup(token);
     cache.changed(revokedNotice);
     source.down = true;
-    await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
+    await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
   it('a key is not served for ever while the store is down, and it is known until when there is one', async () => {
@@ -182,7 +182,7 @@ describe('the credential cache', () => {
     expect(cache.holdsUsable()).toBe(true);
     clock = 25 * HOUR_MS;
     expect(cache.holdsUsable()).toBe(false);
-    await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
+    await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
   it('many who wait for the same key cause one read', async () => {

@@ -277,7 +277,6 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       warmSoon: () => {},
     },
     readHere: { take: () => 0 },
-    outage: 'internal_error',
     readClaim: () => Promise.resolve(null),
     unread: { written() {} },
     issuer: receiptIssuer('https://gateway.example'),

@@ -371,12 +371,14 @@ describe('a stream that fails', () => {
     await edge.exchanges.drained();
   });
 
-  it('a stream whose admission Redis does not answer is internal_error', async () => {
-    const admit = () => Promise.reject(new Error('away'));
+  it('a stream whose admission Redis does not answer is store_unavailable', async () => {
+    const admit = () => Promise.reject(new Error('Connection is closed.'));
     const { ask } = openEdge({
       admissions: { admit, recall: admit, record: admit, takeArrival: admit },
     });
-    await expect(ask({ stream: true }).handled).rejects.toMatchObject({ code: 'internal_error' });
+    await expect(ask({ stream: true }).handled).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
   });
 });
 

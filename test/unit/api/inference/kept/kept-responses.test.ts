@@ -184,7 +184,7 @@ it(
     const late = responseOf(kept, 'resp_1').catch((error: Fault) => error.code);
     const [first, second] = [use('first'), use('second')];
     await vi.advanceTimersByTimeAsync(120_000);
-    expect(await late).toBe('dispatch_unavailable');
+    expect(await late).toBe('store_unavailable');
     vi.useRealTimers();
     // What is late is in memory as well.
     expect(used).toEqual(['first']);
@@ -265,7 +265,7 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
   it('says that it cannot be asked, without internals, where PostgreSQL is away', async () => {
     const away = open({ chain: () => Promise.reject(new Error('secret host')) });
     await expect(conversation(away.kept, 'resp_1')).rejects.toMatchObject({
-      code: 'dispatch_unavailable',
+      code: 'store_unavailable',
       message: expect.not.stringContaining('secret'),
     });
   });
