@@ -35,8 +35,10 @@ const SAID = [
   /^Command (?:timed out$|aborted due to connection close)/,
   /^(?:Stream isn't writeable|Cluster isn't ready) and enableOfflineQueue options is false$/,
   /^(?:Node is disconnected$|Cluster is |None of startup nodes is available|Too many Cluster redirections)/,
-  /^Failed to refresh slots cache/,
-  /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|TRYAGAIN|MISCONF|OOM) /,
+  /^(?:Failed to refresh slots cache|No master node is available|Socket timeout\. )/,
+  // A cluster that says MOVED again and again sends its clients to a master that is gone.
+  /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MOVED|ASK|TRYAGAIN|UNBLOCKED|BUSY|MISCONF|OOM) /,
+  /^ERR WAIT cannot be used with replica instances/,
 ];
 const NAMES: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
 

@@ -83,6 +83,7 @@ describe('a store is away', { tags: ['errors.store'] }, () => {
     const fault = failureOfStore(new Error('the look-up failed', { cause: cut }));
     expect([fault.code, fault.retryAfterMs]).toEqual(['store_unavailable', 1_000]);
     expect(fault.message).not.toContain('read');
+    expect(isStoreAway(new Error('MOVED 15224 127.0.0.1:7001'))).toBe(true);
     const circle = new Error('a');
     circle.cause = circle;
     for (const other of [circle, new TypeError('x is undefined'), 'ECONNRESET', undefined])
