@@ -24,6 +24,7 @@ import { connectionsMaxOf } from '#api/plugins/connections.ts';
 import { openStatus } from '#api/front/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
+import { showLanes } from './lane-metrics.ts';
 import { listen } from './listen.ts';
 import { openExports, openResources } from '#api/routes/deps.ts';
 
@@ -56,6 +57,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const keptPool = openPool(KEPT_CONNECTIONS, 'docket kept responses');
   const access = openCredentials(context, pool, events);
   const inference = openInference(context, { pool, keptPool, catalogue, issuer, events });
+  showLanes(registry, { laneDepths: inference.laneDepths, onError: events.storeFailed });
   const exports = openExports(context, pool, events);
   const perAddress = {
     requestsPerSecond: config.addressRequestsPerSecond,

@@ -16,6 +16,8 @@ type RefusedRequest = Pick<FastifyRequest, 'id' | 'method'> & {
 /** The events of an api process, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {
   answered: (entry: UnroutedEntry) => void;
+  /** The first of a stream's answer has come. */
+  streamBegan: (entry: UnroutedEntry) => void;
   refused: (fault: Fault, request: RefusedRequest) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
@@ -50,6 +52,13 @@ function apiMetrics(registry: Registry) {
     answers: new Histogram({
       name: 'docket_request_duration_seconds',
       help: 'From the request to its whole answer',
+      labelNames: ['route'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    firsts: new Histogram({
+      name: 'docket_first_frame_seconds',
+      help: 'From the request of a stream to the first of its answer',
       labelNames: ['route'],
       buckets: DURATION_BUCKETS_S,
       registers,
@@ -103,6 +112,9 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       if (!log.isLevelEnabled('debug')) return;
       const { id, orgId, stream } = entry;
       log.debug({ event: 'answered', requestId: id, orgId, stream, ms });
+    },
+    streamBegan({ route, startedAt }) {
+      metrics.firsts.observe({ route }, (Date.now() - startedAt) / 1_000);
     },
     refused(fault, request) {
       metrics.refusals.inc({ code: countedCode(fault.code), type: fault.type });

@@ -53,6 +53,7 @@ class EventStream implements ExchangeSink {
   #taken: (() => void) | undefined;
   /** Where the stored answer comes from that is sent. */
   #replayedFrom: string | undefined;
+  #hasFrames = false;
   #begun = false;
   #ended = false;
 
@@ -81,6 +82,8 @@ class EventStream implements ExchangeSink {
   }
 
   frames(text: string, taken?: () => void): void {
+    if (!this.#hasFrames) this.#deps.events.streamBegan(this.#admitted.entry);
+    this.#hasFrames = true;
     this.#write(this.#dialect.frames(text));
     if (taken !== undefined) void this.#whenTaken(taken);
   }

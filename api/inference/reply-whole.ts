@@ -8,7 +8,7 @@ import { joinKept, rejoinKept, type TellingDeps } from './kept/told.ts';
 import { storedAnswer, type StoredAnswerDeps } from './idempotency.ts';
 
 export interface ReplyDeps extends TellingDeps, StoredAnswerDeps {
-  events: Pick<ApiEvents, 'answered' | 'receiptLate' | 'refused' | 'storeFailed'>;
+  events: Pick<ApiEvents, 'answered' | 'receiptLate' | 'refused' | 'storeFailed' | 'streamBegan'>;
 }
 
 /** The answer is kept under the claim of this request, because an identical one was answered. */

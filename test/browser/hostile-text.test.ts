@@ -58,7 +58,14 @@ const { app, dashboard, errors } = await openDashboardEdge(database, 'http://127
   insideIssuers: [issuer.issuer],
   operations: {
     laneDepths: async () => [
-      { lane: inferenceLane(0, 'eu'), waiting: 1, running: 1, oldestAt: 0, setAside: 1 },
+      {
+        lane: inferenceLane(0, 'eu'),
+        waiting: 1,
+        running: 1,
+        oldestAt: 0,
+        waitingSince: null,
+        setAside: 1,
+      },
     ],
     queues: {
       counts: async () => ({ failed: 1 }),

@@ -32,7 +32,14 @@ const { app } = await openDashboardEdge(database, 'http://127.0.0.1', {
   index: indexCatalogue(catalogue([region('eu'), region('us')], [], [])),
   operations: {
     laneDepths: async () => [
-      { lane: inferenceLane(0, 'eu'), waiting: 123_456, running: 2_000, oldestAt: 0, setAside: 3 },
+      {
+        lane: inferenceLane(0, 'eu'),
+        waiting: 123_456,
+        running: 2_000,
+        oldestAt: 0,
+        waitingSince: null,
+        setAside: 3,
+      },
     ],
     queues: {
       counts: async (name) => ({ failed: name === 'export' ? 999 : 0 }),

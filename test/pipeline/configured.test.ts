@@ -12,6 +12,7 @@ import { writeCatalogue } from './configured/catalogue.ts';
 import { upstreamFaults } from './configured/upstream-faults.ts';
 import { keptResponses } from './configured/kept-responses.ts';
 import { LargeUpstream, largeAnswers } from './configured/large-answers.ts';
+import { metrics } from './configured/metrics.ts';
 import { nativeMessages } from './configured/native-messages.ts';
 import { nativeProviders } from './configured/native-providers.ts';
 import { recalculation } from './configured/recalculation.ts';
@@ -53,6 +54,9 @@ beforeAll(async () => {
   });
 });
 
+describe('metrics', () => {
+  metrics(system);
+});
 describe('recalculation', () => {
   recalculation(system);
 });

@@ -20,23 +20,27 @@ export function inferenceEvents(log: Logger, registry: Registry) {
   const metrics = inferenceMetrics(registry);
   return {
     runFinished: (record: InferenceRecord): void => {
-      metrics.runs.inc({ route: record.route, region: record.region, outcome: record.outcome });
-      metrics.duration.observe(
-        { route: record.route },
-        (record.endedAt - record.startedAt) / 1_000,
-      );
+      const { route, region, model, outcome, usage, queuedMs, upstreamMs } = record;
+      metrics.runs.inc({ route, region, model, outcome });
+      metrics.duration.observe({ route }, (record.endedAt - record.startedAt) / 1_000);
+      if (queuedMs !== undefined) metrics.queued.observe({ region }, queuedMs / 1_000);
+      if (upstreamMs !== undefined) metrics.upstream.observe({ region }, upstreamMs / 1_000);
+      metrics.tokens.inc({ model, region, kind: 'input' }, usage.inputTokens ?? 0);
+      if (usage.source !== 'unknown')
+        metrics.tokens.inc({ model, region, kind: 'output' }, usage.outputTokens);
       if (log.isLevelEnabled('debug')) {
-        const { requestId, model, region, outcome, usage, attempts: calls } = record;
+        const { requestId, attempts: calls } = record;
         log.debug({ event: 'run_finished', requestId, model, region, outcome, usage, calls });
       }
     },
     runFailed: (entry: InferenceEntry, { code }: WireFault): void => {
-      metrics.runs.inc({ route: entry.route, region: entry.region, outcome: 'failed' });
+      const { route, region, model } = entry;
+      metrics.runs.inc({ route, region, model, outcome: 'failed' });
       log.warn({
         event: 'run_failed',
         requestId: entry.id,
-        model: entry.model,
-        region: entry.region,
+        model,
+        region,
         code,
       });
     },
@@ -144,8 +148,8 @@ function inferenceMetrics(registry: Registry) {
   return {
     runs: new Counter({
       name: 'docket_inference_runs_total',
-      help: 'Requests that ended in an inference worker, by outcome',
-      labelNames: ['route', 'region', 'outcome'],
+      help: 'Requests that ended in an inference worker, by outcome; failed: without an answer',
+      labelNames: ['route', 'region', 'model', 'outcome'],
       registers,
     }),
     duration: new Histogram({
@@ -153,6 +157,26 @@ function inferenceMetrics(registry: Registry) {
       help: 'From admission to the end of the answer',
       labelNames: ['route'],
       buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    queued: new Histogram({
+      name: 'docket_inference_queued_seconds',
+      help: 'From admission to the call that was answered: the wait for a worker, and failed calls before it',
+      labelNames: ['region'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    upstream: new Histogram({
+      name: 'docket_upstream_duration_seconds',
+      help: 'From the call that was answered to the last byte of its answer',
+      labelNames: ['region'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    tokens: new Counter({
+      name: 'docket_tokens_total',
+      help: 'Tokens as receipts count them, by model of the catalogue: input (cached ones included) and output',
+      labelNames: ['model', 'region', 'kind'],
       registers,
     }),
     upstreamFailures: new Counter({

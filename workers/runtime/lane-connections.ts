@@ -1,3 +1,4 @@
+import { Gauge, type Registry } from 'prom-client';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Cancellation, Reply, Taken } from '#shared/lanes/messages.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
@@ -61,6 +62,7 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
     this.outbox = new Outbox(this.#writer, seals, onError);
     this.settleClaim = createSettleClaim(this.#scripts, this.outbox);
     this.slots = new Slots(slotCount);
+    showSlots(context.registry, this.slots, slotCount);
   }
 
   /** Says what is to be done with entries and messages; nothing is read before `start`. */
@@ -139,4 +141,22 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
       this.#onError,
     );
   }
+}
+
+/** Shows how much a worker may have in hand at once, and how much it has. */
+function showSlots(registry: Registry, slots: Slots, slotCount: number): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'docket_slots',
+    help: 'Requests that an inference worker runs at once, or batches that a receipts worker commits',
+    registers,
+  }).set(slotCount);
+  void new Gauge({
+    name: 'docket_slots_taken',
+    help: 'How many of them are in hand now',
+    registers,
+    collect() {
+      this.set(slotCount - slots.free);
+    },
+  });
 }

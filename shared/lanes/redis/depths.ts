@@ -10,6 +10,8 @@ export interface LaneDepth {
   running: number;
   /** Epoch milliseconds at which the oldest came; null where there is none. */
   oldestAt: number | null;
+  /** The same of those that wait. */
+  waitingSince: number | null;
   /** Entries that no worker could use, kept for a person. */
   setAside: number;
 }
@@ -21,31 +23,51 @@ export function readLaneDepths(
 ): Promise<LaneDepth[]> {
   return Promise.all(
     lanes.map(async (lane) => {
-      const [length, running, oldest, setAside] = await Promise.all([
+      const [length, { running, taken }, oldest, setAside] = await Promise.all([
         client.xlen(lane),
-        runningIn(client, lane),
+        groupOf(client, lane),
         client.xrange(lane, '-', '+', 'COUNT', 1),
         client.xlen(setAsideOf(lane)),
       ]);
-      const [id] = oldest[0] ?? [];
+      const waiting = Math.max(0, length - running);
+      const first = waiting === 0 ? [] : await client.xrange(lane, `(${taken}`, '+', 'COUNT', 1);
       return {
         lane,
-        waiting: Math.max(0, length - running),
+        waiting,
         running,
-        oldestAt: id === undefined ? null : Number(id.split('-')[0]),
+        oldestAt: cameAt(oldest),
+        waitingSince: cameAt(first),
         setAside,
       };
     }),
   );
 }
 
-async function runningIn(client: RedisClient, lane: string): Promise<number> {
+function cameAt([first]: readonly (readonly [id: string, fields: string[]])[]): number | null {
+  return first === undefined ? null : Number(first[0].split('-')[0]);
+}
+
+interface Group {
+  running: number;
+  /** The id of the entry that was given to a worker last. */
+  taken: string;
+}
+
+async function groupOf(client: RedisClient, lane: string): Promise<Group> {
   try {
-    const [count] = (await client.xpending(lane, CONSUMER_GROUP)) as [number, ...unknown[]];
-    return count;
+    const groups = (await client.xinfo('GROUPS', lane)) as (string | number)[][];
+    const fields = groups
+      .map((group) => new Map(group.map((name, i) => [name, group[i + 1]] as const)))
+      .find((group) => group.get('name') === CONSUMER_GROUP);
+    if (fields !== undefined)
+      return {
+        running: Number(fields.get('pending')),
+        taken: String(fields.get('last-delivered-id')),
+      };
   } catch (error) {
-    // No worker has made the group yet, so none holds anything.
-    if (error instanceof Error && error.message.startsWith('NOGROUP')) return 0;
-    throw error;
+    // Nothing has been asked of this lane yet.
+    if (!(error instanceof Error && error.message.includes('no such key'))) throw error;
   }
+  // No worker has made the group yet, so none holds anything.
+  return { running: 0, taken: '0' };
 }

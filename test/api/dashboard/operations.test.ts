@@ -37,9 +37,17 @@ const { browser, errors, dashboard } = await openDashboardEdge(database, undefin
         waiting: 1_234,
         running: 7,
         oldestAt: Date.now() - 90_000,
+        waitingSince: null,
         setAside: 0,
       },
-      { lane: receiptsLane(0), waiting: 0, running: 0, oldestAt: null, setAside: 3 },
+      {
+        lane: receiptsLane(0),
+        waiting: 0,
+        running: 0,
+        oldestAt: null,
+        waitingSince: null,
+        setAside: 3,
+      },
     ],
     queues: {
       counts: async (name) => ({ failed: name === 'export' ? 2 : 0 }),

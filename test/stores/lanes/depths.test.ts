@@ -10,7 +10,7 @@ afterAll(() => client.disconnect());
 
 describe('the depth of lanes', () => {
   it(
-    'tells what waits from what a worker holds, since when, and what was set aside; a lane that is not there yet is empty',
+    'tells what waits from what a worker holds, since when either, and what was set aside; a lane that is not there yet is empty',
     { tags: ['dashboard.operators'] },
     async () => {
       const [lane, untouched, none] = [
@@ -25,9 +25,16 @@ describe('the depth of lanes', () => {
       // Of a lane that no worker has read there is no group.
       await client.xadd(untouched, '5000-1', 'e', 'x');
       expect(await readLaneDepths(client, [lane, untouched, none])).toEqual([
-        { lane, waiting: 1, running: 2, oldestAt: 1_000, setAside: 1 },
-        { lane: untouched, waiting: 1, running: 0, oldestAt: 5_000, setAside: 0 },
-        { lane: none, waiting: 0, running: 0, oldestAt: null, setAside: 0 },
+        { lane, waiting: 1, running: 2, oldestAt: 1_000, waitingSince: 3_000, setAside: 1 },
+        {
+          lane: untouched,
+          waiting: 1,
+          running: 0,
+          oldestAt: 5_000,
+          waitingSince: 5_000,
+          setAside: 0,
+        },
+        { lane: none, waiting: 0, running: 0, oldestAt: null, waitingSince: null, setAside: 0 },
       ]);
     },
   );

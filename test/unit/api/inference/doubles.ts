@@ -214,6 +214,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     requestLost: note('requestLost'),
     refused: note('refused'),
     storeFailed: note('storeFailed'),
+    streamBegan: () => {},
     unjudged: note('unjudged'),
   } as unknown as ApiEvents;
   const standing: { now: ClaimStanding | null } = { now: null };
