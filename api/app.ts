@@ -122,6 +122,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const LATE_LOOK_MS = 5_000;
 /** Above the 60 s after which load balancers drop idle connections, so that it is never we who close first. */
 const KEEP_ALIVE_MS = 75_000;
+/** From where programs on the machine call it, proxies among them. */
+const OF_THIS_MACHINE: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
 /** Builds the HTTP edge. It never listens: the process does. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
@@ -197,8 +199,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   });
   allowOrigins(app, options.corsOrigins);
   boundPieces(app, (address) => {
-    // Behind a proxy are others, whose bodies are whole.
-    if (!isTrusted(address, 0)) arrivals.pace(callerNetwork(address));
+    // Behind a proxy are others, whose bodies are whole; one on this machine may not be named.
+    const isProxy = isTrusted(address, 0) || OF_THIS_MACHINE.has(address);
+    if (!isProxy) arrivals.pace(callerNetwork(address));
   });
   readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);

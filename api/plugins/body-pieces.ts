@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { cutOff, takeBeforeRouting } from './before-routing.ts';
 import { SMALL_BODY_BYTES } from './intake.ts';
 
-/** Any body may come in so many, however small they are; each takes 400 bytes of memory and a microsecond. */
+/** Any body in chunks, or above 64 KiB, may come in so many, however small they are; each takes a microsecond. */
 const PIECES = 4_096;
 /** And in one more for so many of its bytes. Programs write pieces of kilobytes. */
 const BYTES_OF_PIECE = 128;
@@ -14,10 +14,16 @@ const MANY_PIECES = 1_024;
 /** The code of the error that a connection is closed with. */
 export const IN_PIECES = 'DOCKET_BODY_IN_PIECES';
 
+/** What is smaller is put together with what comes behind it, in buffers of this size. */
+const GATHERED_BYTES = 4_096;
+const SMALL_PIECE_BYTES = 1_024;
+
 /**
- * Bounds in how many pieces a body comes. Node makes a buffer of each chunk, so that twenty million chunks of one byte would
- * be eight gigabytes, read or not; and it goes on with what it has read at once, up to 64 KiB with eleven thousand of them, even
- * when it has been told to stop. So one that comes in many has a connection of its own, and `onMany` hears of its address.
+ * Has a body of small pieces take no more memory than its bytes, however it comes: what is kept of each piece is some four
+ * hundred bytes, so that a body of 64 KiB that comes byte by byte would be 25 MB until it is whole. And bounds in how many
+ * chunks one comes: node makes a buffer of each, and goes on with what it has read at once, up to 64 KiB with eleven thousand
+ * of them, even when it has been told to stop. So one that comes in many has a connection of its own, and `onMany` hears of
+ * its address.
  */
 export function boundPieces(
   app: Pick<FastifyInstance, 'server'>,
@@ -26,7 +32,9 @@ export function boundPieces(
   takeBeforeRouting(app, (request, response) => {
     const { headers, socket } = request;
     const isChunked = headers['transfer-encoding'] !== undefined;
-    if (!isChunked && !(Number(headers['content-length']) > SMALL_BODY_BYTES)) return false;
+    const bytes = Number(headers['content-length'] ?? 0);
+    if (isChunked || bytes > 0) gatherPieces(request, isChunked ? GATHERED_BYTES : bytes);
+    if (!isChunked && bytes <= SMALL_BODY_BYTES) return false;
     countPieces(request, {
       onMany: () => {
         if (socket.remoteAddress !== undefined) onMany(socket.remoteAddress);
@@ -43,6 +51,38 @@ export function boundPieces(
   });
 }
 
+/** What node's parser gives each piece of a body to, and null behind the last: there is no event that does not have it read. */
+type Push = (piece: Buffer | null, encoding?: BufferEncoding) => boolean;
+
+/**
+ * Puts small pieces of a body together before they are kept.
+ *
+ * @param bytes as many as the body has, or may have at least
+ */
+function gatherPieces(request: IncomingMessage, bytes: number): void {
+  const size = Math.min(bytes, GATHERED_BYTES);
+  const push = request.push.bind(request) as Push;
+  let gathered: Buffer | undefined;
+  let length = 0;
+  const flush = (): boolean => {
+    if (gathered === undefined) return true;
+    // What is not full is kept in as many bytes as it has.
+    const whole = length === size ? gathered : Buffer.from(gathered.subarray(0, length));
+    gathered = undefined;
+    length = 0;
+    return push(whole);
+  };
+  request.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
+    const isKept = piece === null || piece.length > SMALL_PIECE_BYTES || piece.length >= size;
+    const goesOn = isKept || length + piece.length > size ? flush() : true;
+    if (isKept) return push(piece, encoding) && goesOn;
+    gathered ??= Buffer.allocUnsafeSlow(size);
+    piece.copy(gathered, length);
+    length += piece.length;
+    return length === size ? flush() : goesOn;
+  };
+}
+
 /** Says once of a body that it has come in many pieces, and once that it has in too many; no more of it is taken then. */
 function countPieces(
   request: IncomingMessage,
@@ -51,8 +91,7 @@ function countPieces(
   let count = 0;
   let areMany = false;
   let areTooMany = false;
-  const push = request.push.bind(request);
-  // What node's parser gives each piece to: there is no event that does not have it read.
+  const push = request.push.bind(request) as Push;
   request.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
     if (areTooMany) return false;
     if (piece !== null) count += 1 - piece.length / BYTES_OF_PIECE;

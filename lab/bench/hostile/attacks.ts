@@ -194,6 +194,16 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   // Until they are told that their headers come too slowly.
   'headers of single bytes': { ...repeating('/x', 1_000), byteEachMs: 20 },
+  // A place among bodies for each, for as long as a request may take.
+  'bodies of single bytes': {
+    pace: { atOnce: 240 },
+    byteEachMs: 10,
+    open: ({ key }) => {
+      const body = ' '.repeat(65_000);
+      const asked = withKey(key, { 'content-length': `${body.length}` });
+      return () => ({ ...asked, path: '/v1/chat/completions', body });
+    },
+  },
   // As many as node reads at once.
   'requests ahead': { ...repeating('/', 20), ahead: 2_520 },
   'docs without gzip': {

@@ -1,9 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { boundPieces } from '#api/plugins/body-pieces.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { Drainage } from '#api/plugins/unread-bodies.ts';
+import { runs, SEED } from '#test/support/depth.ts';
 import { rawClient } from '#test/support/raw-client.ts';
 import { until } from '#test/support/until.ts';
 
@@ -32,6 +34,58 @@ function measure(request: IncomingMessage, response: ServerResponse): void {
   });
   request.on('end', () => response.end(`bytes: ${bytes}.`));
 }
+
+/** A body as a server keeps it that is given these pieces, each for itself. */
+function keptOf(given: readonly Buffer[], headers: Record<string, string>): Promise<Buffer[]> {
+  const server = createServer();
+  const { promise, resolve } = Promise.withResolvers<Buffer[]>();
+  server.on('request', (request) => {
+    const kept: Buffer[] = [];
+    request.on('data', (piece: Buffer) => void kept.push(piece));
+    request.on('end', () => resolve(kept));
+  });
+  boundPieces({ server }, () => {});
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request.headers, headers);
+  server.emit('request', request, new ServerResponse(request));
+  for (const piece of given) request.push(piece);
+  request.push(null);
+  return promise;
+}
+
+it('a body is what it was, however it comes', { tags: ['limits.intake'] }, async () => {
+  const given = fc.array(fc.uint8Array({ minLength: 1, maxLength: 3_000 }), { maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(given, fc.boolean(), async (all, isChunked) => {
+      const parts = all.map((piece) => Buffer.from(piece));
+      const whole = Buffer.concat(parts);
+      const length = { 'content-length': `${whole.length}` };
+      const kept = await keptOf(parts, isChunked ? { 'transfer-encoding': 'chunked' } : length);
+      expect(Buffer.concat(kept).equals(whole)).toBe(true);
+    }),
+    { numRuns: runs(500), seed: SEED },
+  );
+});
+
+it.each([
+  ['with a length', { 'content-length': '65000' }],
+  ['in chunks', { 'transfer-encoding': 'chunked' }],
+])(
+  'a body that comes byte by byte takes the memory of its bytes, %s',
+  { tags: ['limits.intake'] },
+  async (_how, headers) => {
+    const bytes = 'content-length' in headers ? 65_000 : 4_000;
+    const kept = await keptOf(
+      Array.from({ length: bytes }, () => Buffer.from(' ')),
+      headers,
+    );
+    expect(kept.length).toBeLessThanOrEqual(Math.ceil(bytes / 4_096));
+    const held = new Set(kept.map(({ buffer }) => buffer));
+    const heldBytes = [...held].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    // The last may stand in what node shares among small buffers.
+    expect(heldBytes).toBeLessThanOrEqual(bytes + 4_096 + Buffer.poolSize);
+  },
+);
 
 it.each([
   ['thousands of single bytes', 4_000, 1],
