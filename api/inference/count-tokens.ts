@@ -10,7 +10,7 @@ export interface CountDeps extends ReadingDeps, Pick<RouteDeps, 'index'> {
 
 /**
  * Counts what a model would read of a request for a message, with the vocabulary by which answers without usage are counted.
- * Nothing reaches a model, so nothing is screened and there is no receipt.
+ * That is done on a thread, however short the text is. Nothing reaches a model, so nothing is screened and there is no receipt.
  * @throws Fault when the request or its model is not valid
  */
 export async function countTokens(
@@ -19,7 +19,11 @@ export async function countTokens(
 ): Promise<{ input_tokens: number }> {
   const { id, headers, credential } = request;
   const rawBody = bodyOf(request);
-  const reader = await enterReader(deps, rawBody.length, credential.orgId);
+  const reader = await enterReader(deps, {
+    bytes: rawBody.length,
+    orgId: credential.orgId,
+    isCounted: true,
+  });
   try {
     const asked = { id, route: 'messages', rawBody, headers, credential, counts: true } as const;
     const { asked: wanted } = await reader.read({ ...asked, now: deps.now() });

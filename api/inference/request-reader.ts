@@ -32,7 +32,10 @@ export class RequestReader {
    */
   async read(): Promise<Unrouted | null> {
     const { rawBody, credential } = this.#came;
-    const entering = enterReader(this.#deps, rawBody.length, credential.orgId);
+    const entering = enterReader(this.#deps, {
+      bytes: rawBody.length,
+      orgId: credential.orgId,
+    });
     this.#isOnThread = entering instanceof Promise;
     this.#reader = entering instanceof Promise ? await entering : entering;
     if (this.#isOnThread && this.#hasLeft()) return null;
@@ -56,7 +59,7 @@ export class RequestReader {
       if (this.#hasLeft()) return null;
       const bytes = turns.reduce((sum, { length }) => sum + length, rawBody.length);
       // With its conversation it may be one for a thread.
-      const again = enterReader(this.#deps, bytes, orgId);
+      const again = enterReader(this.#deps, { bytes, orgId });
       if (again instanceof Promise || this.#reader === undefined) {
         this.leave();
         this.#reader = await again;

@@ -74,7 +74,8 @@ export function membersLine(publicUrl: string, orgId: string): string {
 /** The one e-mail that an address gets when others have named it as a contact. The link that confirms it stands below. */
 export function draftOfContactAsked({ name }: Pick<Account, 'name'>): Draft {
   return {
-    subject: `E-mails about ${named(name)} from Docket?`,
+    // Nothing in it is of those who named the address: it may be a stranger's.
+    subject: 'May Docket write to this address?',
     body: [
       `${named(name)} has an account with Docket and names this address for e-mails about it: about its account, or about its API keys.`,
       'If you do not know them, do nothing: no other e-mail comes. To get those e-mails, confirm the address here:',

@@ -87,8 +87,15 @@ export class BytePairs {
     const allowed = new Map<number, boolean>();
     let steps = 0;
     let reported = 0;
+    if (this.#lengths === undefined) {
+      const making = lengthsByEnd(this.#texts);
+      let made = making.next();
+      for (; made.done !== true; made = making.next()) yield { ...NOTHING };
+      this.#lengths = made.value;
+    }
+    const lengthsAt = this.#lengths;
     for (let end = 1; end <= word.length; end += 1) {
-      for (const length of this.#lengthsAt(word, end)) {
+      for (const length of lengthsAt.get(word.slice(Math.max(0, end - 3), end)) ?? SHORT) {
         const begin = end - length;
         if (begin < 0) continue;
         steps += LOOK_STEPS;
@@ -113,12 +120,6 @@ export class BytePairs {
         yield { ...boundsAt(end, counts), bytes: end, steps };
       }
     }
-  }
-
-  /** Lengths that a token may have which ends at this place. */
-  #lengthsAt(word: string, end: number): readonly number[] {
-    this.#lengths ??= lengthsByEnd(this.#texts);
-    return this.#lengths.get(word.slice(Math.max(0, end - 3), end)) ?? SHORT;
   }
 
   /**
@@ -163,6 +164,8 @@ export class BytePairs {
 
 /** Lengths of tokens that have no third byte from their end. */
 const SHORT: readonly number[] = [2, 1];
+/** Looked through in some milliseconds. */
+const TEXTS_PER_PART = 4_096;
 /** A look at a vocabulary of that size, which no processor's cache holds. */
 const LOOK_STEPS = 2;
 /** Undoing the merges of two tokens, one after the other. */
@@ -188,15 +191,24 @@ function boundsAt(
   return { tokens, lower, upper };
 }
 
-function lengthsByEnd(texts: readonly string[]): Map<string, readonly number[]> {
+/** Of a vocabulary, in parts: there are 200,000. */
+function* lengthsByEnd(
+  texts: readonly string[],
+): Generator<void, Map<string, readonly number[]>, void> {
   const found = new Map<string, number[]>();
-  for (const text of texts) {
+  for (const [token, text] of texts.entries()) {
+    if (token % TEXTS_PER_PART === 0) yield;
     if (text.length < 3) continue;
     const end = text.slice(-3);
     const lengths = found.get(end);
     if (lengths === undefined) found.set(end, [text.length, ...SHORT]);
     else if (!lengths.includes(text.length)) lengths.push(text.length);
   }
-  for (const lengths of found.values()) lengths.sort((a, b) => b - a);
+  let sorted = 0;
+  for (const lengths of found.values()) {
+    sorted += 1;
+    if (sorted % TEXTS_PER_PART === 0) yield;
+    lengths.sort((a, b) => b - a);
+  }
   return found;
 }

@@ -199,9 +199,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     pace: { atOnce: 240 },
     byteEachMs: 10,
     open: ({ key }) => {
-      const body = ' '.repeat(65_000);
-      const asked = withKey(key, { 'content-length': `${body.length}` });
-      return () => ({ ...asked, path: '/v1/chat/completions', body });
+      const spaces = ' '.repeat(65_000);
+      const asked = withKey(key, { 'content-length': `${spaces.length}` });
+      return () => ({ ...asked, path: '/v1/chat/completions', body: spaces });
     },
   },
   // As many as node reads at once.

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { type Account, WRITING_STATES } from '../account.ts';
 import { draftOfContactAsked } from '../letters.ts';
@@ -8,6 +9,8 @@ import { queueLetter } from './mail.ts';
 import { memberAddresses } from './readers.ts';
 
 const TOKEN_BYTES = 32;
+/** Addresses that an organisation has asked in a day and that have not confirmed: strangers, perhaps. */
+const ASKED_MAX = 4;
 
 type OfContacts = Pick<Account, 'id' | 'billing' | 'technical'>;
 
@@ -54,7 +57,11 @@ export async function askContacts(
     .execute();
   const members = await memberAddresses(client, account.id, addresses);
   const settled = new Set([...known.map(({ email }) => email), ...members]);
-  for (const to of addresses.filter((address) => !settled.has(address))) {
+  const unsettled = addresses.filter((address) => !settled.has(address));
+  if (unsettled.length === 0) return;
+  const room = ASKED_MAX - (await unconfirmedOfDay(client, surroundings, account));
+  // Those beyond it are asked with a later letter about the account.
+  for (const to of unsettled.slice(0, Math.max(0, room))) {
     const token = Buffer.from(surroundings.randomBytes(TOKEN_BYTES)).toString('base64url');
     const linkPath = `/dashboard/contacts/confirm?token=${token}`;
     const letter = { to, ...draftOfContactAsked(account) };
@@ -62,7 +69,7 @@ export async function askContacts(
       orgId: account.id,
       linkPath,
     });
-    // One that the bound has left out is asked with the next letter about the account.
+    // The same holds for one that the bounds of all letters have left out.
     if (!isQueued) continue;
     await queriesOn(client)
       .insertInto('contact_address')
@@ -74,6 +81,22 @@ export async function askContacts(
       })
       .execute();
   }
+}
+
+async function unconfirmedOfDay(
+  client: Queryable,
+  surroundings: Surroundings,
+  { id }: OfContacts,
+): Promise<number> {
+  const asked = await queriesOn(client)
+    .selectFrom('contact_address')
+    .select('email')
+    .where('org_id', '=', id)
+    .where('asked_at', '>', new Date(surroundings.now() - DAY_MS))
+    .where('confirmed_at', 'is', null)
+    .limit(ASKED_MAX)
+    .execute();
+  return asked.length;
 }
 
 /** Takes the link of an e-mail; false for one that was never sent. Doing it again changes nothing. */

@@ -229,7 +229,7 @@ describe('names and contacts', () => {
       expect(await letters()).toEqual(['billing@bakery.example', 'technical@bakery.example']);
       const asked = `select subject from mail_outbox where recipient = 'new@bakery.example'`;
       expect((await database.pool.query(asked)).rows).toEqual([
-        { subject: expect.stringMatching(/^E-mails about .+ from Docket\?$/) },
+        { subject: 'May Docket write to this address?' },
       ]);
       expect(await vettings.due(100)).not.toContain(org);
       await save('contacts', { ...CONTACTS, 'technical-name': 'Someone Else' });
@@ -241,6 +241,39 @@ describe('names and contacts', () => {
       const unnamed = await save('contacts', { ...CONTACTS, 'technical-name': '' });
       expect(unnamed.payload).toContain('The name of the technical contact must be 1 to 200');
       expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'of new contacts that confirm nothing four a day are asked, and their subject says nothing of who names them',
+    { tags: ['dashboard.settings', 'dashboard.letters'] },
+    async () => {
+      const asked = async (): Promise<string[]> =>
+        (
+          await database.pool.query<{ subject: string }>(
+            `select subject from mail_outbox where recipient like '%@stranger.example'`,
+          )
+        ).rows.map(({ subject }) => subject);
+      await database.pool.query('delete from contact_address where org_id = $1', [org]);
+      const name = async (from: number, to: number): Promise<void> => {
+        for (let at = from; at < to; at += 1) {
+          const emails = { 'technical-email': `person-${at}@stranger.example` };
+          expect((await save('contacts', { ...CONTACTS, ...emails })).statusCode).toBe(303);
+        }
+      };
+      const own = CONTACTS['billing-email'];
+      await database.pool.query(
+        'insert into contact_address values ($1, $2, null, now(), now()) on conflict do nothing',
+        [org, own],
+      );
+      await name(0, 7);
+      expect(await asked()).toEqual(Array(4).fill('May Docket write to this address?'));
+      await database.pool.query(
+        `update contact_address set asked_at = asked_at - interval '25 hours' where org_id = $1`,
+        [org],
+      );
+      await name(7, 8);
+      expect(await asked()).toHaveLength(5);
     },
   );
 
