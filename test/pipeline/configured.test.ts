@@ -54,11 +54,11 @@ beforeAll(async () => {
   });
 });
 
-describe('metrics', () => {
-  metrics(system);
-});
 describe('recalculation', () => {
   recalculation(system);
+});
+describe('metrics', () => {
+  metrics(system);
 });
 describe('large answers', () => {
   largeAnswers(system);
