@@ -1,5 +1,6 @@
 import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { type AccessLine, logAccess } from '#api/plugins/access-log.ts';
 import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
 import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
@@ -85,6 +86,8 @@ export interface AppOptions {
   connectionsMax: number;
   newRequestId: () => string;
   events: ApiEvents;
+  /** Told of each answer, where that is wanted. */
+  onAnswered?: ((line: AccessLine) => void) | undefined;
   authenticate: Omit<AuthenticateOptions, 'addresses' | 'organisations' | 'held' | 'supportEmail'>;
   /** The rates of organisations on routes that run nothing. */
   buckets: RatesOptions['buckets'];
@@ -190,7 +193,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
         const { headers, ...page } = errorPageAnswer(fault, id);
         return { ...page, headers: { ...headers, 'x-request-id': id } };
       }
-      events.refused(fault, { id, method: request.method ?? '' });
+      const method = request.method ?? '';
+      events.refused(fault, { id, method });
+      const { status, code } = fault;
+      options.onAnswered?.({ requestId: id, method, route: null, status, code, ms: 0 });
       return errorAnswer(fault, id, request.url);
     },
     drain: (request, response) => drainage.add(request, response),
@@ -210,11 +216,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.decorateRequest('arrivedAt', 0);
+  app.decorateRequest('inference', null);
   app.addHook('onRequest', (request, reply, next) => {
     request.arrivedAt = performance.now();
     void reply.headers(idHeaders(request.id, isOfMessages(request.url)));
     next();
   });
+  if (options.onAnswered !== undefined) logAccess(app, options.onAnswered);
   limitAddresses(app, { addresses, held });
   const refusals = new Refusals();
   const { buckets } = options;

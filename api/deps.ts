@@ -97,6 +97,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     connectionsMax: connectionsMaxOf(openFilesMax()),
     newRequestId: () => newId('req'),
     events,
+    onAnswered:
+      config.accessLog === 'json' ? (line) => log.info({ event: 'access', ...line }) : undefined,
     authenticate: access,
     buckets: inference.buckets,
     perAddress,

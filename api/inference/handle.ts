@@ -39,6 +39,8 @@ export async function handle(
 ): Promise<FastifyReply> {
   const admitted = await run(deps, route, request, reply);
   if (admitted === null) return reply.hijack();
+  const { entry, run: own, exchange } = admitted;
+  request.inference = { model: own?.model, stream: entry.stream, region: () => exchange.region };
   return admitted.entry.stream
     ? replyStream(deps, admitted, reply)
     : replyWhole(deps, admitted, reply);

@@ -10,7 +10,7 @@ import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answe
 import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
 import { joinKept, rejoinKept } from './kept/told.ts';
-import type { ReplyDeps } from './reply-whole.ts';
+import { noteReceipt, type ReplyDeps } from './reply-whole.ts';
 import { type StreamDialect, streamDialectOf } from './stream-dialects.ts';
 
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
@@ -90,6 +90,7 @@ class EventStream implements ExchangeSink {
 
   done(payload: string, receipt: string | null): void {
     const { run, keeping } = this.#admitted;
+    noteReceipt(this.#request, receipt);
     const numbered = this.#dialect.last(payload);
     if (keeping === undefined) return this.#end(joinReceipt(this.#deps, run!, numbered, receipt));
     void joinKept(this.#deps, run!, keeping, [numbered, receipt]).then((last) => this.#end(last));
@@ -110,6 +111,7 @@ class EventStream implements ExchangeSink {
   }
 
   failed(fault: Fault): void {
+    this.#request.fault = fault;
     if (this.#begun) return this.#finish(this.#dialect.failed(fault));
     this.#ended = true;
     clearInterval(this.#keepalive);
@@ -127,6 +129,7 @@ class EventStream implements ExchangeSink {
         this.#admitted.entry,
       );
       this.#replayedFrom = region;
+      noteReceipt(this.#request, receipt);
       this.#deps.unread.written(this.#request, this.#response, frames.length);
       // A piece may end within a frame, where a keepalive would be read as part of it.
       clearInterval(this.#keepalive);

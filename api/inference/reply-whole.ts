@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
@@ -29,12 +29,14 @@ export async function replyWhole(
   else reply.raw.once('close', () => exchange.leave());
   exchange.open({
     frames: () => {},
-    done: (answer, receipt) =>
+    done: (answer, receipt) => {
+      noteReceipt(reply.request, receipt);
       end(
         keeping === undefined
           ? joinReceipt(deps, run!, answer, receipt)
           : joinKept(deps, run!, keeping, [answer, receipt]),
-      ),
+      );
+    },
     failed: end,
     settled: () => end(STORED),
   });
@@ -45,6 +47,7 @@ export async function replyWhole(
     try {
       const kept = await storedAnswer(deps, entry);
       ({ region } = kept);
+      noteReceipt(reply.request, kept.receipt);
       text = await rejoinKept(deps, admitted, withReceipt(kept.last, kept.receipt));
     } finally {
       exchange.close();
@@ -59,6 +62,11 @@ export async function replyWhole(
     .headers(answerHeaders(deps, admitted, region))
     .type('application/json; charset=utf-8')
     .send(text.length > LONG ? await bytesOf(text) : text);
+}
+
+/** For the access log. */
+export function noteReceipt({ inference }: FastifyRequest, receipt: string | null): void {
+  if (inference !== null && receipt !== null) inference.receipt = receipt;
 }
 
 /** A long answer in bytes, made in a turn of its own: it was joined in the one before, and is written in the next. */

@@ -328,6 +328,12 @@ export const SETTINGS = {
     '',
     'Witnesses that cosign the anchor log, each as `<verifier key> <submission prefix>`.',
   ),
+  accessLog: setting(
+    'ACCESS_LOG',
+    oneOf(['off', 'json']),
+    'off',
+    'A line of the log for each answer of the API: ids, route, status, code, model, tokens, time; nothing that its caller wrote.',
+  ),
   mediaUrls: setting(
     'MEDIA_URLS',
     oneOf(['any', 'data']),

@@ -8,6 +8,7 @@ import { atFileEnd } from '#test/support/file-end.ts';
 import { NativeUpstream } from '#test/support/native-upstream.ts';
 import { ResponsesUpstream } from '#test/support/responses-upstream.ts';
 import { startSystem, type System } from '#test/support/system.ts';
+import { accessLog } from './configured/access-log.ts';
 import { writeCatalogue } from './configured/catalogue.ts';
 import { upstreamFaults } from './configured/upstream-faults.ts';
 import { keptResponses } from './configured/kept-responses.ts';
@@ -46,6 +47,7 @@ beforeAll(async () => {
     replicas: {},
     env: {
       CATALOGUE: catalogue,
+      ACCESS_LOG: 'json',
       CORS_ORIGINS: PAGE_ORIGIN,
       MODERATION_URL: `${await moderation.listen()}/v1`,
       ANTHROPIC_API_KEY: 'sk-anthropic',
@@ -56,6 +58,9 @@ beforeAll(async () => {
 
 describe('recalculation', () => {
   recalculation(system);
+});
+describe('access log', () => {
+  accessLog(system);
 });
 describe('metrics', () => {
   metrics(system);
