@@ -27,17 +27,46 @@ export function takeBeforeRouting({ server }: Pick<FastifyInstance, 'server'>, t
   });
 }
 
+/** Where node's parser has what it gives each piece of a body to (`HTTPParser.kOnBody`). */
+const ON_BODY = 3;
+
 /** What node reads the requests of a connection with; there is no public name for it. */
-type ParsedSocket = Socket & { parser?: { onIncoming: unknown } | null };
+interface Parser {
+  onIncoming: unknown;
+  socket: Socket | null;
+  [ON_BODY]: unknown;
+}
+
+type ParsedSocket = Socket & { parser?: Parser | null };
 
 /** What node's parser is told of a request behind which the bytes are no HTTP: it reads no further. */
 const READ_NO_FURTHER = 2;
 
-/**
- * Closes a connection with all that is asked on it. Node would go on parsing what has come at once, up to 64 KiB with
- * thousands of requests, and make an exchange of each, closed or not.
- */
+/** Closes a connection with all that is asked on it. */
 export function cutOff(socket: ParsedSocket): void {
   socket.destroy();
-  if (socket.parser) socket.parser.onIncoming = () => READ_NO_FURTHER;
+  skipRest(socket);
+}
+
+/**
+ * Has node make nothing more of what it has read of a connection at once, up to 64 KiB: it would go on, closed or not, and
+ * make an exchange of each of thousands of requests, or a buffer of each of eleven thousand pieces of a body.
+ */
+export function skipRest(socket: ParsedSocket): void {
+  const { parser } = socket;
+  if (!parser) return;
+  parser.onIncoming = () => READ_NO_FURTHER;
+  const { [ON_BODY]: onBody } = parser;
+  const enumerable = true;
+  // Another connection may have the parser in this very turn.
+  const get = (): unknown => (parser.socket === socket ? undefined : onBody);
+  Object.defineProperty(parser, ON_BODY, { get, enumerable, configurable: true });
+  setImmediate(() =>
+    Object.defineProperty(parser, ON_BODY, {
+      value: onBody,
+      enumerable,
+      configurable: true,
+      writable: true,
+    }),
+  );
 }

@@ -1,12 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { cutOff, takeBeforeRouting } from './before-routing.ts';
+import { cutOff, skipRest, takeBeforeRouting } from './before-routing.ts';
 import { SMALL_BODY_BYTES } from './intake.ts';
 
 /** Any body in chunks, or above 64 KiB, may come in so many, however small they are; each takes a microsecond. */
 const PIECES = 4_096;
-/** And in one more for so many of its bytes. Programs write pieces of kilobytes. */
+/** Pieces of so many bytes are not small. Programs write some of kilobytes. */
 const BYTES_OF_PIECE = 128;
+/** What is read of a body whose request was refused is thrown away, up to 64 MiB a second. */
+const BYTES_OF_REFUSED_PIECE = 1_024;
 
 /** Nothing that is written for its readers comes in so many and so small; node takes a microsecond for each. */
 const MANY_PIECES = 1_024;
@@ -43,9 +45,11 @@ export function boundPieces(
       },
       onTooMany: () => {
         const error = new Error('The body comes in too many small pieces.');
-        if (response.headersSent) cutOff(socket);
-        else app.server.emit('clientError', Object.assign(error, { code: IN_PIECES }), socket);
+        if (response.headersSent) return cutOff(socket);
+        app.server.emit('clientError', Object.assign(error, { code: IN_PIECES }), socket);
+        skipRest(socket);
       },
+      bytesOfPiece: () => (response.headersSent ? BYTES_OF_REFUSED_PIECE : BYTES_OF_PIECE),
     });
     return false;
   });
@@ -83,10 +87,17 @@ function gatherPieces(request: IncomingMessage, bytes: number): void {
   };
 }
 
+interface PieceBounds {
+  onMany: () => void;
+  onTooMany: () => void;
+  /** How long a piece of it is at least that is not small. */
+  bytesOfPiece: () => number;
+}
+
 /** Says once of a body that it has come in many pieces, and once that it has in too many; no more of it is taken then. */
 function countPieces(
   request: IncomingMessage,
-  { onMany, onTooMany }: Record<'onMany' | 'onTooMany', () => void>,
+  { onMany, onTooMany, bytesOfPiece }: PieceBounds,
 ): void {
   let count = 0;
   let areMany = false;
@@ -94,7 +105,8 @@ function countPieces(
   const push = request.push.bind(request) as Push;
   request.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
     if (areTooMany) return false;
-    if (piece !== null) count += 1 - piece.length / BYTES_OF_PIECE;
+    // What large pieces are is saved for none behind them.
+    if (piece !== null) count = Math.max(0, count + 1 - piece.length / bytesOfPiece());
     if (!areMany && count > MANY_PIECES) {
       areMany = true;
       onMany();

@@ -97,6 +97,20 @@ const repeating = (path: string, atOnce = 200): Attack => ({
   open: () => () => ({ method: 'GET', path, headers: {} }),
 });
 
+const chunks = (count: number, bytes: number): string =>
+  `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`.repeat(count);
+
+/** Bodies in chunks that nothing asks for. */
+const inChunks = (atOnce: number, body: () => string): Attack => ({
+  pace: { atOnce },
+  ahead: 1,
+  open: () => {
+    const text = body();
+    const headers = { 'transfer-encoding': 'chunked' };
+    return () => ({ method: 'POST', path: '/x', headers, body: text });
+  },
+});
+
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   'empty objects': body('/chat/completions', () => `{"model":"m","messages":[${filled('{},')}{}]}`),
   'ids of spaces': body(
@@ -178,20 +192,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   // They count under no rate.
   'health checks': { ...repeating('/health', 1_600), pool: { connections: 200, pipelining: 8 } },
-  // As many chunks as node reads at once, and as many again; nothing asks for them.
-  'bodies in pieces': {
-    pace: { atOnce: 20 },
-    ahead: 1,
-    open: () => {
-      const chunks = '1\r\n \r\n'.repeat(20_000);
-      return () => ({
-        method: 'POST',
-        path: '/x',
-        headers: { 'transfer-encoding': 'chunked' },
-        body: chunks,
-      });
-    },
-  },
+  // As many chunks as node reads at once, and as many again.
+  'bodies in pieces': inChunks(20, () => chunks(20_000, 1)),
+  // A large one, and as many small ones behind it as node reads at once.
+  'small pieces behind large ones': inChunks(40, () =>
+    `${chunks(1, 1_400_000)}${chunks(10_900, 1)}`.repeat(4),
+  ),
+  'bodies in pieces of 136 bytes': inChunks(40, () => chunks(40_000, 136)),
   // Until they are told that their headers come too slowly.
   'headers of single bytes': { ...repeating('/x', 1_000), byteEachMs: 20 },
   // A place among bodies for each, for as long as a request may take.

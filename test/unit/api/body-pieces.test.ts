@@ -126,6 +126,39 @@ it(
 );
 
 it(
+  'large pieces make room for no thousands of small ones behind them',
+  { tags: ['limits.intake'] },
+  async () => {
+    const { client, seen } = await asking(measure);
+    client.write(pieces(1, 1_400_000) + pieces(10_900, 1) + END);
+    await until(() => seen.isClosed);
+    expect(seen.text).toMatch(/^HTTP\/1.1 400 [^]*too many small pieces/);
+  },
+);
+
+it(
+  'a connection that is cut off has the rest of what node had read of it skipped, and its parser reads bodies of others',
+  { tags: ['limits.intake'] },
+  async () => {
+    let given = 0;
+    const { client, seen } = await asking((request, response) => {
+      const push = request.push.bind(request);
+      request.push = (piece: Buffer | null) => {
+        given += 1;
+        return push(piece);
+      };
+      measure(request, response);
+    });
+    client.write(pieces(10_000, 1) + END);
+    await until(() => seen.isClosed);
+    expect(given).toBeLessThan(4_200);
+    const next = await asking(measure);
+    next.client.write(pieces(40, 100) + END);
+    await until(() => next.seen.text.includes('bytes: 4000.'));
+  },
+);
+
+it(
   'no more pieces of a body are kept than are read of one, where it waits to be read',
   { tags: ['limits.intake'] },
   async () => {
