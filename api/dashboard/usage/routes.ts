@@ -31,12 +31,11 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
     // Whole hours, the present one included, are read from their sums.
     const end = Math.ceil(deps.now() / HOUR_MS) * HOUR_MS;
     const lately = { from: end - DAY_MS, to: end };
-    const [byDay, byName, byHour, newest] = await Promise.all([
-      deps.usage.usage({ orgId, range, groupBy: ['day'] }),
-      deps.usage.usage({ orgId, range, groupBy: [by] }),
-      deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] }),
-      deps.ledger.listReceipts({ orgId, limit: NEWEST, order: 'desc' }),
-    ]);
+    // One after the other: a page has one of the few connections that all pages have together.
+    const byDay = await deps.usage.usage({ orgId, range, groupBy: ['day'] });
+    const byName = await deps.usage.usage({ orgId, range, groupBy: [by] });
+    const byHour = await deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] });
+    const newest = await deps.ledger.listReceipts({ orgId, limit: NEWEST, order: 'desc' });
     const parts = {
       days,
       by,

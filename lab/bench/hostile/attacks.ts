@@ -101,11 +101,11 @@ const chunks = (count: number, bytes: number): string =>
   `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`.repeat(count);
 
 /** Bodies in chunks that nothing asks for. */
-const inChunks = (atOnce: number, body: () => string): Attack => ({
+const inChunks = (atOnce: number, textOf: () => string): Attack => ({
   pace: { atOnce },
   ahead: 1,
   open: () => {
-    const text = body();
+    const text = textOf();
     const headers = { 'transfer-encoding': 'chunked' };
     return () => ({ method: 'POST', path: '/x', headers, body: text });
   },

@@ -46,3 +46,22 @@ it('as many large requests are read at once as there are readers, and the next w
   await turn();
   expect(inside).toEqual(['a', 'b', 'c', 'd', 'a']);
 });
+
+it('of those that wait the organisation enters that was in longest ago, however many others have', async () => {
+  const queue = new FairQueue(2);
+  const inside = enterAll(queue, 'a', 'b', 'a', 'a', 'b', 'b', 'c', 'd', 'c');
+  await turn();
+  expect(inside).toEqual(['a', 'b']);
+  for (const [leaves, enters] of [
+    ['a', 'c'],
+    ['b', 'd'],
+    ['c', 'a'],
+    ['d', 'b'],
+    ['a', 'c'],
+    ['b', 'a'],
+  ] as const) {
+    queue.leave(leaves);
+    await turn();
+    expect(inside.at(-1)).toBe(enters);
+  }
+});
