@@ -57,6 +57,8 @@ export function skipRest(socket: ParsedSocket): void {
   if (!parser) return;
   parser.onIncoming = () => READ_NO_FURTHER;
   const { [ON_BODY]: onBody } = parser;
+  // It is skipped already: what stands there must not be lost.
+  if (onBody === undefined) return;
   const enumerable = true;
   // Another connection may have the parser in this very turn.
   const get = (): unknown => (parser.socket === socket ? undefined : onBody);
