@@ -22,7 +22,7 @@ const stores = {
 
 /** They hold what the product promises in seconds, or count what it does by the clock: they run beside nothing but each other. */
 const ALONE = [
-  'test/faults/{budgets,cluster-failover,frozen-redis,last-worker,redis-away,revocation,seconds,stopped-workers}.test.ts',
+  'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,stopped-workers}.test.ts',
 ];
 
 /** What needs no stores: files are about values, so nothing of one can reach another, and half the time is saved. */

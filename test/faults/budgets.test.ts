@@ -1,11 +1,7 @@
-import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import type { Role } from '#shared/config/settings.ts';
-import { chatBody, payloadsIn, post } from '#test/support/calls.ts';
-import { Costs, type Counts, KERNEL_COUNTS } from '#test/support/costs.ts';
-import { connectTo } from '#test/support/lanes.ts';
-import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
-import { until } from '#test/support/until.ts';
-import { ANCHOR_AWAKE_MS } from '#workers/ledger/intervals.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { payloadsIn } from '#test/support/calls.ts';
+import type { Counts } from '#test/support/costs.ts';
+import { CountedSystem, over } from '#test/support/counted-system.ts';
 
 /**
  * What work may cost, in counts that do not depend on how fast a machine is: each a little above what was measured when
@@ -85,82 +81,15 @@ const TOKEN_OF_32: Counts = {
   'inference writes': 0.6,
 };
 
-/** A second without a request, once everything of before is done. */
-const IDLE_SECOND: Counts = {
-  'redis commands': 48,
-  'redis bytes logged': 1_400,
-  'postgres statements': 9,
-  'api sleeps': 10,
-  'inference sleeps': 10,
-  'receipts sleeps': 9,
-  'ledger sleeps': 9,
-  'recalculation sleeps': 9,
-  'exports sleeps': 8,
-  'purge sleeps': 7,
-  'housekeeping sleeps': 9,
-};
-/** Some rounds by the clock are in each window, and the rare ones in few. */
-const IDLE_WINDOW_MS = 5_000;
-/** What is rare falls into one of two windows. */
-const IDLE_WINDOWS_MAX = 4;
-
 /** The signed receipt of a plain request, as its client gets it. */
 const RECEIPT_BYTES = 3_300;
 
-let system: System;
-let costs: Costs;
-/** When the last receipt was in the ledger. */
-let doneAt = 0;
-
+let counted: CountedSystem;
 beforeAll(async () => {
-  system = await startSystem({ replicas: {}, redis: { durable: true } });
-  await system.database.pool.query('create extension pg_walinspect');
-  costs = costsOf(MAIN_ROLES);
-  // What a process does at its first requests only.
-  await answer(64, 16);
-  await costs.watchIdle();
+  counted = await CountedSystem.start();
 });
-
-function costsOf(roles: readonly Role[]): Costs {
-  const pidOf = (role: Role): [Role, number] => [role, system.processes(role)[0]!.pid];
-  return new Costs({
-    redis: connectTo(system.redis.url),
-    pool: system.database.pool,
-    pids: Object.fromEntries(roles.map(pidOf)),
-  });
-}
-
-/** Has requests answered, `together` at once, and waits until all their receipts are in the ledger. */
-async function answer(times: number, together: number, rest: object = {}): Promise<string> {
-  let left = times;
-  let last = '';
-  const caller = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      const response = await post(system, '/chat/completions', chatBody(rest));
-      last = await response.text();
-      expect(response.status, last).toBe(200);
-    }
-  };
-  await Promise.all(Array.from({ length: together }, caller));
-  await until(async () => {
-    const { rows } = await system.database.pool.query('select from receipt_pending limit 1');
-    return rows.length === 0;
-  }, 'no receipt waits for the ledger');
-  doneAt = performance.now();
-  return last;
-}
-
-/** What is over its budget, as it should not be. All counts stand in the report of a test that fails. */
-async function over({ annotate }: TestContext, counts: Counts, budget: Counts): Promise<string[]> {
-  const texts = Object.entries(counts).map(([name, count]) => `${name}: ${count.toFixed(2)}`);
-  await annotate(texts.join('\n'));
-  return Object.entries(budget).flatMap(([name, most]) => {
-    const count = counts[name];
-    if (count === undefined) return KERNEL_COUNTS ? [`${name} was not counted`] : [];
-    return count <= most ? [] : [`${name}: ${count.toFixed(2)}, more than ${most}`];
-  });
-}
+const answer = (...asked: Parameters<CountedSystem['answer']>): Promise<string> =>
+  counted.answer(...asked);
 
 describe('what work costs', () => {
   it('a receipt fits into its budget of bytes', async () => {
@@ -172,20 +101,20 @@ describe('what work costs', () => {
 
   it('a request alone stays within its budget at Redis, PostgreSQL and in each process', async (context) => {
     const times = 20;
-    const counts = await costs.each(times, () => answer(times, 1));
+    const counts = await counted.costs.each(times, () => answer(times, 1));
     expect(await over(context, counts, REQUEST_ALONE)).toEqual([]);
   });
 
   it('a request among 32 stays within its budget at Redis and PostgreSQL', async (context) => {
     const times = 160;
-    const counts = await costs.each(times, () => answer(times, 32));
+    const counts = await counted.costs.each(times, () => answer(times, 32));
     expect(await over(context, counts, REQUEST_OF_32)).toEqual([]);
   });
 
   it('a token of a stream that is alone stays within its budget', async (context) => {
     const tokens = 50;
     const body = { stream: true, max_tokens: tokens, sandbox_fault: 'pace=100' };
-    const counts = await costs.each(tokens, async () => {
+    const counts = await counted.costs.each(tokens, async () => {
       expect(payloadsIn(await answer(1, 1, body)).length).toBeGreaterThan(tokens);
     });
     expect(await over(context, counts, TOKEN_ALONE)).toEqual([]);
@@ -194,23 +123,9 @@ describe('what work costs', () => {
   it('a token of 32 streams at once stays within its budget', async (context) => {
     const [streams, tokens] = [32, 30];
     const body = { stream: true, max_tokens: tokens, sandbox_fault: 'pace=50' };
-    const counts = await costs.each(streams * tokens, async () => {
+    const counts = await counted.costs.each(streams * tokens, async () => {
       await answer(streams, streams, body);
     });
     expect(await over(context, counts, TOKEN_OF_32)).toEqual([]);
-  });
-
-  it('a system without a request does little by the clock', async (context) => {
-    const others = ['recalculation', 'exports', 'purge', 'housekeeping'] as const;
-    await Promise.all(others.map((role) => system.start(role)));
-    // A ledger worker looks often until the epoch is over in which its last head is anchored.
-    const quietAt = doneAt + ANCHOR_AWAKE_MS;
-    await until(() => performance.now() >= quietAt, 'everything of before is done');
-    const all = costsOf([...MAIN_ROLES, ...others]);
-    let found = await over(context, await all.watchIdle(IDLE_WINDOW_MS), IDLE_SECOND);
-    for (let window = 1; found.length > 0 && window < IDLE_WINDOWS_MAX; window += 1) {
-      found = await over(context, await all.watchIdle(IDLE_WINDOW_MS), IDLE_SECOND);
-    }
-    expect(found).toEqual([]);
   });
 });
