@@ -189,14 +189,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     requests: new RequestsOfCallers(connectionsMax),
     refuse: (request, fault) => {
       const id = options.newRequestId();
+      const method = request.method ?? '';
+      const { status, code } = fault;
+      options.onAnswered?.({ requestId: id, method, route: null, status, code, ms: 0 });
       if (isOfDashboard(request)) {
         const { headers, ...page } = errorPageAnswer(fault, id);
         return { ...page, headers: { ...headers, 'x-request-id': id } };
       }
-      const method = request.method ?? '';
       events.refused(fault, { id, method });
-      const { status, code } = fault;
-      options.onAnswered?.({ requestId: id, method, route: null, status, code, ms: 0 });
       return errorAnswer(fault, id, request.url);
     },
     drain: (request, response) => drainage.add(request, response),

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
+import { noteReceipt } from '#api/plugins/access-log.ts';
 import { errorBody, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { UnreadAnswers } from '#api/plugins/unread-answers.ts';
@@ -10,7 +11,7 @@ import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answe
 import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
 import { joinKept, rejoinKept } from './kept/told.ts';
-import { noteReceipt, type ReplyDeps } from './reply-whole.ts';
+import type { ReplyDeps } from './reply-whole.ts';
 import { type StreamDialect, streamDialectOf } from './stream-dialects.ts';
 
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
@@ -112,6 +113,8 @@ class EventStream implements ExchangeSink {
 
   failed(fault: Fault): void {
     this.#request.fault = fault;
+    // No handler of errors hears of a connection that Fastify has let go of.
+    if (fault.code === 'store_unavailable') this.#deps.events.storeFailed(fault.cause ?? fault);
     if (this.#begun) return this.#finish(this.#dialect.failed(fault));
     this.#ended = true;
     clearInterval(this.#keepalive);

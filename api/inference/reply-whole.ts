@@ -1,7 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
+import { noteReceipt } from '#api/plugins/access-log.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import { joinKept, rejoinKept, type TellingDeps } from './kept/told.ts';
@@ -62,11 +63,6 @@ export async function replyWhole(
     .headers(answerHeaders(deps, admitted, region))
     .type('application/json; charset=utf-8')
     .send(text.length > LONG ? await bytesOf(text) : text);
-}
-
-/** For the access log. */
-export function noteReceipt({ inference }: FastifyRequest, receipt: string | null): void {
-  if (inference !== null && receipt !== null) inference.receipt = receipt;
 }
 
 /** A long answer in bytes, made in a turn of its own: it was joined in the one before, and is written in the next. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Credential } from '#shared/keys/credential.ts';
 
 declare module 'fastify' {
@@ -64,6 +64,11 @@ export function logAccess(app: FastifyInstance, write: (line: AccessLine) => voi
     });
     next();
   });
+}
+
+/** Notes the receipt of an answer, where there is one yet. */
+export function noteReceipt({ inference }: FastifyRequest, receipt: string | null): void {
+  if (inference !== null && receipt !== null) inference.receipt = receipt;
 }
 
 function told({ model, stream, region, receipt = '' }: InferenceNote): Partial<AccessLine> {

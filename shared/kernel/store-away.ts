@@ -43,8 +43,8 @@ const SAID = [
 const NAMES: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
 
 /**
- * Whether an error, or what it comes from, says that PostgreSQL, Redis or the object store cannot be reached or used now: the
- * same may work in a moment. What they refuse for what it is, as a statement that is wrong, is no such error.
+ * Whether an error, or what it comes from, says that PostgreSQL or Redis cannot be reached or used now, or the object store not
+ * be reached: the same may work in a moment. What they refuse for what it is, as a statement that is wrong, is no such error.
  */
 export function isStoreAway(error: unknown): boolean {
   let at = error;

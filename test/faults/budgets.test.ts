@@ -51,7 +51,7 @@ const REQUEST_OF_32: Counts = {
 /** One token of a stream that is alone, its request's own costs spread over fifty. */
 const TOKEN_ALONE: Counts = {
   'redis commands': 3.3,
-  'redis scripts': 0.3,
+  'redis scripts': 0.15,
   'redis reads': 2.5,
   'redis writes': 2.5,
   'redis bytes in': 1_050,

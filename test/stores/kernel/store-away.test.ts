@@ -1,5 +1,6 @@
 /** Errors as the drivers throw them, of servers that are away and of servers that refuse what they are asked. */
 import type { Redis } from 'ioredis';
+import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
@@ -78,12 +79,15 @@ describe('a store is away', { tags: ['errors.store'] }, () => {
     });
   });
 
-  it('where an error comes from one that says so', () => {
+  it('where an error comes from one that says so', async () => {
     const cut = Object.assign(new Error('read'), { code: 'ECONNRESET' });
     const fault = failureOfStore(new Error('the look-up failed', { cause: cut }));
     expect([fault.code, fault.retryAfterMs]).toEqual(['store_unavailable', 1_000]);
     expect(fault.message).not.toContain('read');
     expect(isStoreAway(new Error('MOVED 15224 127.0.0.1:7001'))).toBe(true);
+    // As the object store is asked, by undici.
+    const unreached = await errorOf(request(`http://127.0.0.1:${CLOSED_PORT}`));
+    expect(isStoreAway(unreached)).toBe(true);
     const circle = new Error('a');
     circle.cause = circle;
     for (const other of [circle, new TypeError('x is undefined'), 'ECONNRESET', undefined])

@@ -115,23 +115,15 @@ it.each([
   },
 );
 
-it(
-  'a body that comes in too many small pieces is refused, and its connection closed',
+it.each([
+  ['at once', pieces(20_000, 1)],
+  ['behind large ones, which make no room for them', pieces(1, 1_400_000) + pieces(10_900, 1)],
+])(
+  'a body that comes in too many small pieces %s is refused, and its connection closed',
   { tags: ['limits.intake'] },
-  async () => {
+  async (_how, body) => {
     const { client, seen } = await asking(measure);
-    client.write(pieces(20_000, 1) + END);
-    await until(() => seen.isClosed);
-    expect(seen.text).toMatch(/^HTTP\/1.1 400 [^]*too many small pieces/);
-  },
-);
-
-it(
-  'large pieces make room for no thousands of small ones behind them',
-  { tags: ['limits.intake'] },
-  async () => {
-    const { client, seen } = await asking(measure);
-    client.write(pieces(1, 1_400_000) + pieces(10_900, 1) + END);
+    client.write(body + END);
     await until(() => seen.isClosed);
     expect(seen.text).toMatch(/^HTTP\/1.1 400 [^]*too many small pieces/);
   },
