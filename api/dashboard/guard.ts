@@ -122,8 +122,10 @@ export function guardPages(
 }
 
 /** What is said of an error that tells of a store that is away. */
-function awayOf(thrown: Error): Fault | undefined {
+function awayOf(thrown: Error & { statusCode?: number }): Fault | undefined {
   if (thrown instanceof PageError || thrown instanceof Fault) return undefined;
+  // Of a form that cannot be read: its client may have reset the connection.
+  if (thrown.statusCode !== undefined) return undefined;
   return isStoreAway(thrown) ? failureOfStore(thrown) : undefined;
 }
 

@@ -1,22 +1,23 @@
-import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import Fastify from 'fastify';
-import { describe, expect, it } from 'vitest';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { guardPages } from '#api/dashboard/guard.ts';
 import { apiEvents } from '#api/events.ts';
 import { authenticate } from '#api/plugins/authenticate.ts';
+import { replyWithError } from '#api/plugins/reply-with-error.ts';
 import { invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
 import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
 import { until } from '#test/support/until.ts';
 
-/** Sends a request without a body and resets the connection in the same breath; resolves when the client's side is closed. */
-function sendAndReset(port: number, request: string): Promise<void> {
+/** Sends a request and resets the connection in the same breath; resolves when the client's side is closed. */
+function sendAndReset(port: number, path: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
-      socket.write(`${request} HTTP/1.1\r\nhost: a\r\n\r\n`);
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
       socket.resetAndDestroy();
     });
     socket.on('error', () => {});
@@ -24,22 +25,19 @@ function sendAndReset(port: number, request: string): Promise<void> {
   });
 }
 
-/** Sends half of a form, and resets the connection when the server has begun to read it. */
-async function sendHalfAndReset(port: number): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => {});
-  const head = `POST /dashboard/sign-in HTTP/1.1\r\nhost: a\r\norigin: http://a\r\n`;
-  socket.write(
-    `${head}content-type: application/x-www-form-urlencoded\r\ncontent-length: 99\r\nexpect: 100-continue\r\n\r\nemail=`,
-  );
-  await once(socket, 'data');
-  socket.resetAndDestroy();
-}
+const ORIGIN = 'https://gateway.example';
+
+/** What pages tell of their failures, in one list. */
+const tellingOf = (told: unknown[]) => ({
+  publicUrl: ORIGIN,
+  onFailure: (error: unknown, request: FastifyRequest) => void told.push([error, request.url]),
+  onError: (error: unknown) => void told.push(error),
+});
 
 describe('a client that resets its connection with the last byte of its request', () => {
-  it.each(['GET /status', 'GET /v1/models', 'GET /dashboard/sign-in', 'half a form'])(
+  it.each(['/status', '/v1/models', '/dashboard/sign-in'])(
     'is one that has left, and no error of ours: %s',
-    async (request) => {
+    async (path) => {
       const failed: unknown[] = [];
       const events = apiEvents(pino({ level: 'silent' }), new Registry());
       const app = await buildTestApp(NO_DATABASE, {
@@ -51,13 +49,49 @@ describe('a client that resets its connection with the last byte of its request'
       });
       await app.listen({ port: 0, host: '127.0.0.1' });
       const { port } = app.server.address() as AddressInfo;
-      for (let i = 0; i < 50; i += 1)
-        await (request === 'half a form' ? sendHalfAndReset(port) : sendAndReset(port, request));
+      for (let i = 0; i < 50; i += 1) await sendAndReset(port, path);
       const answer = await fetch(`http://127.0.0.1:${port}/v1/methodologies`);
       expect(answer.status).toBe(200);
       expect(failed).toEqual([]);
     },
   );
+});
+
+describe('a client that resets its connection in the middle of its body', () => {
+  it.each([
+    ['a page', (app: FastifyInstance, told: unknown[]) => guardPages(app, tellingOf(told))],
+    [
+      'the API',
+      (app: FastifyInstance, told: unknown[]) =>
+        replyWithError(app, {
+          publicUrl: ORIGIN,
+          onInternalError: (error) => told.push(error),
+          onStoreAway: (error) => told.push(error),
+          onRefusal: () => {},
+          count: (_request, _reply, goOn) => goOn(),
+          send: (reply, fault) => reply.code(fault.status).send(),
+        }),
+    ],
+  ])('is one that has left, and no store that is away: %s', async (_what, guard) => {
+    const told: unknown[] = [];
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    guard(app, told);
+    const failed = Promise.withResolvers<number>();
+    app.addHook('onSend', async (_request, reply) => failed.resolve(reply.statusCode));
+    app.post('/form', () => 'taken');
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => {});
+    app.server.once('request', (request: IncomingMessage) =>
+      request.once('data', () => socket.resetAndDestroy()),
+    );
+    socket.write(
+      `POST /form HTTP/1.1\r\nhost: a\r\norigin: ${ORIGIN}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"a":`,
+    );
+    expect(await failed.promise).toBe(400);
+    expect(told).toEqual([]);
+  });
 });
 
 describe('an error of ours', () => {
@@ -84,11 +118,7 @@ describe('an error of ours', () => {
   it('is counted as one of a page where a page fails', async () => {
     const failed: unknown[] = [];
     const app = Fastify();
-    guardPages(app, {
-      publicUrl: 'https://gateway.example',
-      onFailure: (error, request) => failed.push([error, request.url]),
-      onError: (error) => failed.push(error),
-    });
+    guardPages(app, tellingOf(failed));
     const error = new TypeError('a bug');
     const away = new Error('Connection terminated unexpectedly');
     app.get('/page', () => Promise.reject(error));
