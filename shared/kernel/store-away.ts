@@ -36,6 +36,8 @@ const SAID = [
   /^(?:Stream isn't writeable|Cluster isn't ready) and enableOfflineQueue options is false$/,
   /^(?:Node is disconnected$|Cluster is |None of startup nodes is available|Too many Cluster redirections)/,
   /^(?:Failed to refresh slots cache|No master node is available|Socket timeout\. )/,
+  // Commands that were put together for one master, which has lost some of their slots before they were sent.
+  /^All keys in the pipeline should belong to the same slots allocation group$/,
   // A cluster that says MOVED again and again sends its clients to a master that is gone.
   /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MOVED|ASK|TRYAGAIN|UNBLOCKED|BUSY|MISCONF|OOM) /,
   /^ERR WAIT cannot be used with replica instances/,

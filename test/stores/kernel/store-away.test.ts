@@ -1,5 +1,5 @@
 /** Errors as the drivers throw them, of servers that are away and of servers that refuse what they are asked. */
-import type { Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
@@ -66,6 +66,16 @@ describe('a store is away', { tags: ['errors.store'] }, () => {
       expect(isStoreAway(await errorOf(redis.set('a', 'b')))).toBe(true);
       await redis.replicaof('NO', 'ONE');
     });
+  });
+
+  it('where slots of a cluster go to another master between two commands and their sending', async () => {
+    const cluster = new Cluster([{ host: '127.0.0.1', port: CLOSED_PORT }], { lazyConnect: true });
+    const together = cluster.pipeline().get('a').get('b');
+    // As its next look at the slots would find them.
+    const masters = Array.from({ length: 16_384 }, (_, slot) => (slot < 8_192 ? 0 : 1));
+    Object.assign(cluster, { slots: masters.map((master) => [master]), _groupsBySlot: masters });
+    expect(isStoreAway(await errorOf(together.exec()))).toBe(true);
+    cluster.disconnect();
   });
 
   it('not where it refuses what it is asked, which is a fault of ours', async () => {
