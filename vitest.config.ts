@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { readRules } from './dev/conformance.ts';
+import { isDeep } from './test/support/depth.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** What needs real PostgreSQL and Redis; they are started only when such a file is to run. */
@@ -22,8 +23,11 @@ const stores = {
 
 /** They hold what the product promises in seconds, or count what it does by the clock: they run beside nothing but each other. */
 const ALONE = [
-  'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,stopped-workers}.test.ts',
+  'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,stopped-together,stopped-workers}.test.ts',
 ];
+
+/** They are minutes of what another file holds once. */
+const DEEP = isDeep ? [] : ['test/faults/storm.test.ts'];
 
 /** What needs no stores: files are about values, so nothing of one can reach another, and half the time is saved. */
 const storeless = {
@@ -58,7 +62,7 @@ export default defineConfig({
           ...stores,
           name: 'stores',
           include: ['test/{stores,workers,api,cli,embedded,packs,pipeline,faults}/**/*.test.ts'],
-          exclude: ALONE,
+          exclude: [...ALONE, ...DEEP],
           globalSetup: [...stores.globalSetup, 'test/support/pack-tools.ts'],
           // Those that start the product wait for its processes: lighter ones fill what they leave (LongestFirst says which begin).
           sequence: { groupOrder: 1 },

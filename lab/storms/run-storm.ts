@@ -6,19 +6,17 @@ import { Random } from '#lab/support/random.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { excuses, type Storm, STORMS } from './storms.ts';
 
+/** Load before the storm, and after it. */
 const CALM_MS = 2_000;
 /** After a storm everything heals by itself; the longest wait is that between two starts of a store. */
 const HEALED_MS = 90_000;
+/** That send at the same time: enough that each process has requests in hand whenever it is struck. */
 const CLIENTS = 12;
 
 export interface StormOptions {
   name: string;
   seed: number;
   seconds: number;
-  /** Clients that send at the same time; 12 when absent. */
-  clients?: number;
-  /** Load before the storm, and after it; two seconds of each when absent. */
-  calmMs?: number;
   say: (line: string) => void;
   /** What it rages on, which stays as it is left; one of its own when absent. */
   instance?: Instance;
@@ -57,7 +55,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
 }
 
 async function rage(
-  { name, seed, seconds, clients = CLIENTS, calmMs = CALM_MS, say }: StormOptions,
+  { name, seed, seconds, say }: StormOptions,
   instance: Instance,
   cluster: RedisCluster | null,
 ): Promise<StormReport> {
@@ -68,15 +66,15 @@ async function rage(
   await healed(target);
   say('load begins');
   const { list, excused } = excuses();
-  const load = new Load(target, { name, random, clients });
+  const load = new Load(target, { name, random, clients: CLIENTS });
   let healedMs: number;
   try {
-    await delay(calmMs);
+    await delay(CALM_MS);
     const endsAt = Date.now() + seconds * 1_000;
     await storm.run({ instance, cluster, random, endsAt, say, excused });
     say(`calm after ${load.calls} calls`);
     healedMs = await healed(target);
-    await delay(calmMs);
+    await delay(CALM_MS);
   } catch (error) {
     // The load would go on under the next storm of the instance.
     void load.stop();

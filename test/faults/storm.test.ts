@@ -1,18 +1,16 @@
+/** Deep runs alone have these: each process on the path of an answer is killed, and stopped, in ended-process.test.ts. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Instance } from '#lab/storms/instance.ts';
 import { runStorm, type StormReport } from '#lab/storms/run-storm.ts';
 import { STORMS } from '#lab/storms/storms.ts';
-import { isDeep, SEED } from '#test/support/depth.ts';
+import { SEED } from '#test/support/depth.ts';
 
 /** A storm and its verdict, on a machine that does much else. */
 const STORM_MS = 400_000;
 /** More than an instance takes until it says that it cannot start (two minutes) or stop (three). */
 const INSTANCE_MS = 240_000;
-/** Each storm goes around once at least; in a deep run as often as this lasts. */
-const SECONDS = isDeep ? 60 : 1;
-/** Enough that each process has requests in hand whenever it is struck; more would make it struggle for processors. */
-const CLIENTS = isDeep ? 12 : 4;
-const CALM_MS = isDeep ? 2_000 : 500;
+/** Each storm goes around as often as this lasts. */
+const SECONDS = 60;
 const KEPT = { lost: 0, doubled: 0, mismatched: 0, bare: 0, sound: true };
 
 let instance: Instance;
@@ -22,15 +20,7 @@ beforeAll(async () => {
 afterAll(() => instance.remove(), INSTANCE_MS);
 
 const rage = (name: string): Promise<StormReport> =>
-  runStorm({
-    name,
-    instance,
-    seed: SEED,
-    seconds: SECONDS,
-    clients: CLIENTS,
-    calmMs: CALM_MS,
-    say: () => {},
-  });
+  runStorm({ name, instance, seed: SEED, seconds: SECONDS, say: () => {} });
 
 const RAGED = [
   [
@@ -45,13 +35,8 @@ const RAGED = [
   ],
 ] as const;
 
-// A process of each role is killed in ended-process.test.ts as well.
-it.each(RAGED.filter(([, name]) => isDeep || name === 'restart'))(
-  '%s',
-  { timeout: STORM_MS },
-  async (_title, name, kept) => {
-    const report = await rage(name);
-    expect(report, report.examples.join('\n')).toMatchObject(kept);
-    expect(report.answered).toBeGreaterThan(0);
-  },
-);
+it.each(RAGED)('%s', { timeout: STORM_MS }, async (_title, name, kept) => {
+  const report = await rage(name);
+  expect(report, report.examples.join('\n')).toMatchObject(kept);
+  expect(report.answered).toBeGreaterThan(0);
+});
