@@ -7,7 +7,7 @@ import { takeBeforeRouting } from './before-routing.ts';
 import { callerNetwork } from './caller-network.ts';
 import { proxyTest } from './connections.ts';
 import type { MadeAnswer } from './error-envelope.ts';
-import type { HeldRefusals } from './held-refusals.ts';
+import type { HeldRefusals, Owner } from './held-refusals.ts';
 import type { Addresses, Refusal } from './rates.ts';
 import type { RequestsOfCallers } from './requests-of-callers.ts';
 import type { Turns } from './turns.ts';
@@ -77,17 +77,21 @@ export function refuseBeforeRouting(
     };
     if (owner === undefined && addresses.waitOf(address) > 0)
       return give(network, () => tooMany(addresses.waitOf(address)));
-    // A stolen key that has all there is of its organisation does not hold its own revocation up.
-    if (owner?.scopes.includes('admin:keys') === true && revokes(request)) return false;
-    const caller = owner?.orgId ?? network;
+    const isRevocation = owner?.scopes.includes('admin:keys') === true && revokes(request);
+    // A stolen key that has all there is of its organisation does not hold its own revocation up: those by a key wait for each
+    // other alone.
+    const routed: Owner | undefined = isRevocation
+      ? { keyId: `revocations ${owner.keyId}` }
+      : owner;
+    const caller = isRevocation ? routed!.keyId : (owner?.orgId ?? network);
     const refuseOverrun = (): boolean =>
-      owner !== undefined && held.isOverrun(owner) && give(caller, tooManySince);
+      routed !== undefined && held.isOverrun(routed) && give(caller, tooManySince);
     if (refuseOverrun()) return true;
     const asker = owner ?? { network: isProxy(address, 0) ? undefined : network };
-    const bound = requests.take(response, asker);
+    const bound = isRevocation ? undefined : requests.take(response, asker);
     if (bound !== undefined) return give(caller, bound === 'all' ? noRoomSince : tooManySince);
     const route = (): void => {
-      if (owner !== undefined) held.routes(request, owner);
+      if (routed !== undefined) held.routes(request, routed);
       goOn();
     };
     const begin = (): void => {

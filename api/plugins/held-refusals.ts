@@ -44,7 +44,8 @@ function afterTime(ms: number, act: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-type Owner = Pick<Credential, 'keyId' | 'orgId'>;
+/** Whose refusals are counted: a key's, and its organisation's where they are not those of the key alone. */
+export type Owner = Pick<Credential, 'keyId'> & Partial<Pick<Credential, 'orgId'>>;
 
 interface Exchange {
   request: IncomingMessage;
@@ -117,7 +118,7 @@ export class HeldRefusals {
 
   /** Whether so many refusals of a key, or of its organisation, wait that what it asks is refused before it is routed. */
   isOverrun({ keyId, orgId }: Owner): boolean {
-    const waitOf = (name: string): number => this.#routed.get(name) ?? 0;
+    const waitOf = (name = ''): number => this.#routed.get(name) ?? 0;
     return waitOf(keyId) >= ROUTED_OF_KEY || waitOf(orgId) >= ROUTED_OF_ORGANISATION;
   }
 
@@ -127,8 +128,8 @@ export class HeldRefusals {
   }
 
   #countRouted(owner: Owner | undefined, more: number): void {
-    if (owner === undefined) return;
-    for (const name of [owner.keyId, owner.orgId]) {
+    for (const name of [owner?.keyId, owner?.orgId]) {
+      if (name === undefined) continue;
       const count = (this.#routed.get(name) ?? 0) + more;
       if (count === 0) this.#routed.delete(name);
       else this.#routed.set(name, count);

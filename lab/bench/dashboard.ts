@@ -4,22 +4,17 @@
  * connection that is open, and what comes. More than 300 ms is marked.
  */
 import { join } from 'node:path';
-import type { Pool } from 'pg';
-import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import type { PersonLogin } from '#embedded/demo-persons.ts';
-import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { ask, furnish } from '#lab/screenshots/furnish.ts';
 import { pagesOf, type Visitor } from '#lab/screenshots/pages.ts';
 import { Instance } from '#lab/storms/instance.ts';
-import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
 import { readNumbers } from './support/arguments.ts';
+import { fillOrganisation } from './support/fill-organisation.ts';
 
 const { receipts: RECEIPTS, runs: RUNS } = readNumbers('dashboard [receipts] [runs]', {
   receipts: 1_000_000,
   runs: 20,
 });
-const BATCH = 50_000;
 /** More than a page of a list. */
 const NEWEST = 60;
 /** What a reader does not notice. */
@@ -31,7 +26,7 @@ const instance = await Instance.start({
 try {
   const { info } = instance;
   const furniture = await furnish(info, join(instance.dataDir, 'signing-keys'));
-  await fill(info);
+  await fillOrganisation(info, RECEIPTS);
   // The bodies of those are none that a page could read: the newest ones, which lists show, are real.
   for (let i = 0; i < NEWEST; i += 1) await ask(info);
   const visitors: Readonly<Record<Visitor, string>> = {
@@ -48,31 +43,6 @@ try {
   }
 } finally {
   await instance.remove();
-}
-
-async function fill({ database_url, org_id }: DevFile): Promise<void> {
-  const pool = createPool({ url: database_url, max: 2, applicationName: 'bench' });
-  const end = Date.now();
-  for (let from = 1; from <= RECEIPTS; from += BATCH) {
-    const to = Math.min(RECEIPTS, from + BATCH - 1);
-    await pool.query(FILL, [end, RECEIPTS, from, to, org_id]);
-  }
-  await pool.query('vacuum analyze ledger_body');
-  await pool.query(INTEGRATE, [org_id]);
-  await pool.query('vacuum analyze ledger_entry');
-  // The instance's own ledger worker does the same; what neither has done is read receipt by receipt.
-  while ((await sumUpAnew(pool, 10_000)) || (await isLagging(pool, org_id)));
-  await pool.query('vacuum analyze usage_hour');
-  await pool.query('vacuum analyze usage_day');
-  await pool.end();
-}
-
-async function isLagging(pool: Pool, orgId: string): Promise<boolean> {
-  const { rows } = await pool.query<{ lags: boolean }>(
-    'select usage_size < size as lags from ledger_head where org_id = $1',
-    [orgId],
-  );
-  return rows[0]!.lags;
 }
 
 function originOf(): string {

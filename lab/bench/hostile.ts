@@ -20,6 +20,7 @@ import type { Orders, Start } from './hostile/attacker.ts';
 import { ATTACKS, type Means, signInOf, type Visit } from './hostile/attacks.ts';
 import type { Innocence, Turn, Waits } from './hostile/callers.ts';
 import { readNumber, readOptions, refuseArguments } from './support/arguments.ts';
+import { fillOrganisation } from './support/fill-organisation.ts';
 
 const USAGE = 'hostile [--seconds <per phase>] [--attacks <name>,<name>…]';
 const options = readOptions(USAGE, {
@@ -33,6 +34,8 @@ for (const name of names) {
 }
 /** By then the api has started the thread that reads large bodies, as one has that serves for a minute. */
 const WARM_S = 35;
+/** Of the organisation whose pages are asked for: each hour of a month has some of each key and model. */
+const RECEIPTS = 60_000;
 /** What one caller may add to the p99 of another. */
 const ADDED_MS_MAX = 250;
 const MIB = 1_048_576;
@@ -74,7 +77,10 @@ try {
   };
   const callers = await callersOf(innocence);
   const controlCallers = await callersOf({ ...innocence, origin: control, health: control });
-  await turn(callers, { seconds: WARM_S, signIns: false });
+  await Promise.all([
+    fillOrganisation(dev, RECEIPTS),
+    turn(callers, { seconds: WARM_S, signIns: false }),
+  ]);
 
   process.stdout.write(
     '| attack | chats | reads | health | pages | sign-ins | control | added | loops | api, worker | answers |\n' +

@@ -190,6 +190,18 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       return (count) => (count % 2 === 0 ? chat : list);
     },
   },
+  // Of keys that are not there: a revocation waits for no rate.
+  revocations: {
+    pace: { atOnce: 16_000 },
+    pool: { connections: 2_000, pipelining: 8 },
+    open: ({ largerKey }) => {
+      const asked = { ...withKey(largerKey), body: '{}' };
+      return (count) => ({
+        ...asked,
+        path: `/v1/keys/key_${String(count).padStart(26, '0')}/revoke`,
+      });
+    },
+  },
   // They count under no rate.
   'health checks': { ...repeating('/health', 1_600), pool: { connections: 200, pipelining: 8 } },
   // As many chunks as node reads at once, and as many again.

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
@@ -69,6 +69,8 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     ownerOf: ({ headers }, takesApiKeyHeader) => {
       const key = headers.authorization ?? (takesApiKeyHeader ? headers['x-api-key'] : undefined);
       if (key === 'Bearer good') return { keyId: 'key_1', orgId: 'org_1', scopes: ['admin:keys'] };
+      if (key === 'Bearer stolen')
+        return { keyId: 'key_3', orgId: 'org_1', scopes: ['admin:keys'] };
       return key === 'Bearer other'
         ? { keyId: 'key_2', orgId: 'org_1', scopes: ['inference:write'] }
         : undefined;
@@ -99,18 +101,21 @@ async function serve(remote: string, requestsMax = 16_384): Promise<Server> {
     server.routed.push(url);
     return 'yes';
   });
-  app.post('/keys/:key/revoke', { config: { bucket: 'revocations' } }, async ({ url }) => {
-    server.routed.push(url);
-    return 'yes';
-  });
-  app.get('/over', ({ url, raw: request }, reply) => {
+  const isOver = ({ url, raw: request }: FastifyRequest, reply: FastifyReply): FastifyReply => {
     server.routed.push(url);
     heldRefusals.give('org_1', { request, response: reply.raw }, () => {
       server.answered += 1;
       void reply.code(429).send('no');
     });
     return reply;
+  };
+  const revoke = { config: { bucket: 'revocations' } } as const;
+  app.post('/keys/over/revoke', revoke, isOver);
+  app.post('/keys/:key/revoke', revoke, async ({ url }) => {
+    server.routed.push(url);
+    return 'yes';
   });
+  app.get('/over', isOver);
   app.get('/unanswered', ({ url }) => {
     server.routed.push(url);
     return new Promise(() => {});
@@ -399,6 +404,33 @@ describe('requests of a key of which many refusals wait', () => {
       const again = await ask(server.port, OTHER, 1, '/keyed');
       await until(() => again.text.includes('200 OK'));
       hangUp([...flood, good, again]);
+    },
+  );
+
+  it(
+    'are so too where they revoke keys; what the key asks else, and revocations by another, are routed, and each waits for its turn',
+    { tags: ['limits.addresses'] },
+    async () => {
+      const server = await serve(PROXY);
+      const keyed = (name: string): string => `Authorization: Bearer ${name}\r\n`;
+      const over = '/keys/over/revoke';
+      const flood = await Promise.all(
+        Array.from({ length: 50 }, () => ask(server.port, keyed('stolen'), 8, over, 'POST')),
+      );
+      await until(() => server.answered + server.held.size === 400);
+      expect(server.routed).toHaveLength(32 + 256);
+      const revoking = await ask(server.port, keyed('good'), 1, '/keys/3/revoke', 'POST');
+      const reading = await ask(server.port, keyed('stolen'), 1, '/keyed');
+      await until(() => [revoking, reading].every(({ text }) => text.includes('200 OK')));
+      server.isBusy = true;
+      const waiting = await ask(server.port, keyed('good'), 1, '/keys/4/revoke', 'POST');
+      const { answered } = server;
+      const refused = await ask(server.port, 'X-Forwarded-For: 198.51.100.9\r\n');
+      await until(() => server.answered > answered);
+      expect(waiting.text).toBe('');
+      server.isBusy = false;
+      await until(() => waiting.text.includes('200 OK'));
+      hangUp([...flood, revoking, reading, waiting, refused]);
     },
   );
 });
