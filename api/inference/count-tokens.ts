@@ -11,12 +11,15 @@ export interface CountDeps extends ReadingDeps, Pick<RouteDeps, 'index'> {
 /**
  * Counts what a model would read of a request for a message, with the vocabulary by which answers without usage are counted.
  * That is done on a thread, however short the text is. Nothing reaches a model, so nothing is screened and there is no receipt.
+ * @param hasLeft whether its client has
+ * @returns null when it has left while it waited for a thread
  * @throws Fault when the request or its model is not valid
  */
 export async function countTokens(
   deps: CountDeps,
   request: FastifyRequest,
-): Promise<{ input_tokens: number }> {
+  hasLeft: () => boolean,
+): Promise<{ input_tokens: number } | null> {
   const { id, headers, credential } = request;
   const rawBody = bodyOf(request);
   const reader = await enterReader(deps, {
@@ -25,6 +28,7 @@ export async function countTokens(
     isCounted: true,
   });
   try {
+    if (hasLeft()) return null;
     const asked = { id, route: 'messages', rawBody, headers, credential, counts: true } as const;
     const { asked: wanted } = await reader.read({ ...asked, now: deps.now() });
     const { model } = wanted;

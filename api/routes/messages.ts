@@ -142,6 +142,7 @@ export async function messageRoutes(app: FastifyInstance, deps: InferenceDeps): 
         errors: ['invalid_model', 'invalid_messages'],
       },
     },
-    (request) => countTokens(deps, request),
+    async (request, reply) =>
+      (await countTokens(deps, request, () => reply.raw.destroyed)) ?? reply.hijack(),
   );
 }
