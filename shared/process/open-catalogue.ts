@@ -6,7 +6,8 @@ import {
 } from '#shared/catalogue/files/load.ts';
 import { NATIVE_PROVIDERS } from '#shared/catalogue/http/native-providers.ts';
 import type { CatalogueSources } from '#shared/catalogue/parse.ts';
-import type { ToolConfig } from '#shared/config/config.ts';
+import { CatalogueError } from '#shared/catalogue/problem.ts';
+import { ConfigError, type ToolConfig } from '#shared/config/config.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { referencesIn } from '#shared/methodology/known-references.ts';
 
@@ -31,7 +32,7 @@ export function catalogueSources(config: ToolConfig): CatalogueSources {
 /** Loads the catalogue of this process, says what is odd about it, and reloads it on demand. */
 export function openCatalogue(config: ToolConfig, log: Logger): OpenCatalogue {
   const file = config.cataloguePath ?? DEFAULT_CATALOGUE;
-  const holder = createCatalogueHolder(file, catalogueSources(config));
+  const holder = holderOf(file, config);
   for (const warning of holder.current().warnings)
     log.warn({ event: 'catalogue_warning', ...warning });
   return {
@@ -46,4 +47,16 @@ export function openCatalogue(config: ToolConfig, log: Logger): OpenCatalogue {
       }
     },
   };
+}
+
+/** @throws ConfigError where the catalogue that comes with Docket is to be used beyond its own sandbox */
+function holderOf(file: string | URL, config: ToolConfig): CatalogueHolder {
+  try {
+    return createCatalogueHolder(file, catalogueSources(config));
+  } catch (error) {
+    if (config.cataloguePath !== undefined || !(error instanceof CatalogueError)) throw error;
+    throw new ConfigError([
+      'CATALOGUE is not set: the one that comes with Docket names the sandbox of npm start alone. Name a catalogue of your models, regions and endpoints (docs/catalogue.md); docket catalogue check says what is wrong with it',
+    ]);
+  }
 }

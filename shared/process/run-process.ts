@@ -199,15 +199,21 @@ async function untilReachable(
   void stopping.then(() => (stop.asked = true));
   let looks = 0;
   while (!stop.asked) {
+    const names = Object.keys(readiness);
     const results = await Promise.allSettled(Object.values(readiness).map((check) => check()));
-    const failed = results.filter((result) => result.status === 'rejected');
+    const failed = results.flatMap((result, i) =>
+      result.status === 'rejected' ? [{ name: names[i]!, reason: result.reason as unknown }] : [],
+    );
     if (failed.length === 0) return true;
     for (const { reason } of failed) {
       const refusal = startRefusal(reason);
       if (refusal !== undefined) return refuseToStart(refusal);
     }
     looks += 1;
-    if (looks === 2) log.warn({ event: 'waiting_for_stores', err: failed[0]!.reason as unknown });
+    if (looks === 2) {
+      const stores = failed.map(({ name }) => name);
+      log.warn({ event: 'waiting_for_stores', stores, err: failed[0]!.reason });
+    }
     await new Promise((resolve) => setTimeout(resolve, STORE_RETRY_MS));
   }
   return false;

@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ROLES } from '#shared/config/settings.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
@@ -32,13 +34,13 @@ const env = {
 };
 
 /** Runs a main file that is expected to end by itself. */
-function runMain(file: string, more: Record<string, string>) {
+function runMain(file: string, more: Record<string, string>, base: Record<string, string> = env) {
   return new Promise<{ code: number | null; lines: string[] }>((resolve) => {
     const child = execFile(
       process.execPath,
       [join(ROOT, file)],
       {
-        env: { ...childEnvironment(), PORT: '0', METRICS_PORT: '0', ...env, ...more },
+        env: { ...childEnvironment(), PORT: '0', METRICS_PORT: '0', ...base, ...more },
         timeout: 20_000,
       },
       (_, stdout, stderr) =>
@@ -85,6 +87,39 @@ describe('a start that a person has to make possible', () => {
       expect(code).toBe(78);
     },
   );
+
+  it('says in one line that there is no catalogue but that of the sandbox, and exits with 78', async () => {
+    const { SANDBOX_URL: _, ...beyond } = env;
+    const { code, lines } = await runMain(mainOf('inference'), {}, beyond);
+    expect(lines).toEqual([
+      'The environment cannot be used:',
+      expect.stringMatching(/^ {2}CATALOGUE is not set: .*docs\/catalogue\.md/),
+    ]);
+    expect(code).toBe(78);
+  });
+
+  it('says which store it waits for, as long as it is not there', async () => {
+    const child = spawn(process.execPath, [join(ROOT, mainOf('ledger'))], {
+      env: {
+        ...childEnvironment(),
+        METRICS_PORT: '0',
+        ...env,
+        REDIS_URL: 'redis://127.0.0.1:1',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      let waiting: unknown;
+      for await (const line of createInterface({ input: child.stdout })) {
+        waiting = JSON.parse(line);
+        if (line.includes('waiting_for_stores')) break;
+      }
+      expect(waiting).toMatchObject({ event: 'waiting_for_stores', stores: ['redis'] });
+    } finally {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+  });
 
   it.each(someOf([...ROLES.map(mainOf), 'migrations/main.ts']))(
     '%s says in one line that no person would read what support is asked, and exits with 78',
