@@ -22,6 +22,9 @@ COPY api api
 COPY workers workers
 COPY embedded embedded
 COPY cli cli
+# `docket --version` and the metrics name it: --build-arg COMMIT=$(git rev-parse HEAD).
+ARG COMMIT
+RUN printf '%s' "$COMMIT" > commit
 # The volumes of compose.yaml begin as these folders: theirs is the user below.
 RUN mkdir -p /data/exports /data/mail /secrets && chown -R 10001:10001 /data /secrets && chmod 700 /secrets
 ENV NODE_ENV=production DOCKET_DATA_DIR=/data

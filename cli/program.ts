@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { Command, CommanderError, Help } from 'commander';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
+import { readBuild } from '#shared/process/build.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
 const COMMANDS = new URL('./commands/', import.meta.url);
@@ -39,7 +40,7 @@ function makeProgram(): Command {
       .description(
         'OpenAI-compatible inference gateway that returns a signed, verifiable receipt with every answer',
       )
-      .version(version(), '-V, --version')
+      .version(versionLine(), '-V, --version')
       .showHelpAfterError('(add --help for what is possible)')
       .configureHelp({
         sortSubcommands: true,
@@ -57,9 +58,10 @@ function makeProgram(): Command {
   );
 }
 
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+/** With the commit, where it is known: two builds of a version are two. */
+function versionLine(): string {
+  const { version, commit } = readBuild();
+  return commit === undefined ? version : `${version} (commit ${commit})`;
 }
 
 /** Only the command that was asked for is loaded, and none for the version; for help, and for a word that is none, all are. */

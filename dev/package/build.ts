@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative } from 'node:path';
+import { COMMIT_FILE } from '#shared/process/build.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** What runs, and what it reads from beside it. */
@@ -38,6 +39,7 @@ export function buildPackage(target: string): void {
     else cpSync(source, join(target, path));
   }
   write('package.json', innerPackage());
+  write(COMMIT_FILE, `${commitHere()}\n`);
   writeTypes(target);
   for (const path of globSync('**/*.d.ts', { cwd: target })) {
     write(path, built(readFileSync(join(target, path), 'utf8')));
@@ -53,6 +55,20 @@ function innerPackage(): string {
   const outer = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as object;
   const { name, version, type, imports } = outer as Record<string, unknown>;
   return built(`${JSON.stringify({ name, version, private: true, type, imports }, null, 2)}\n`);
+}
+
+/** Nothing where this is no checkout. */
+function commitHere(): string {
+  try {
+    const head = execFileSync('git', ['rev-parse', 'HEAD'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return head.trim();
+  } catch {
+    return '';
+  }
 }
 
 /** Of what others import, and of all that it names. */

@@ -34,7 +34,8 @@ export async function buildImage(say: (line: string) => void): Promise<Sizes> {
           '--build-arg',
           `NODE_EXTRA_CA_CERTS=${certificates}`,
         ];
-  const base = ['--build-arg', `BASE=${BASE}`];
+  const commit = await run('git', '-C', ROOT, 'rev-parse', 'HEAD');
+  const base = ['--build-arg', `BASE=${BASE}`, '--build-arg', `COMMIT=${commit}`];
   await run('buildah', 'bud', '--pull-never', ...base, ...trust, '--tag', IMAGE, ROOT);
   const size = async (name: string): Promise<number> =>
     Number(await run('podman', 'image', 'inspect', '--format', '{{.Size}}', name));

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { PATIENCE } from '#patience';
+import { readBuild } from './build.ts';
 
 /** Resolves when the named thing can be used, rejects or stays silent when it cannot. */
 export type ReadinessCheck = () => Promise<unknown>;
@@ -25,6 +26,8 @@ export interface HealthServer {
   readonly port: number;
   /** Replaces the checks, once there is more to check. */
   setReadiness: (readiness: ReadinessChecks, servesWithout?: ServesWithout) => void;
+  /** From now on /startupz says yes. */
+  setStarted: () => void;
   /** From now on /readyz says no, so that no new work comes. */
   setDraining: () => void;
   close: () => Promise<void>;
@@ -43,6 +46,13 @@ export function createRegistry(role: string, withRuntime: boolean = true): Regis
   if (withRuntime) {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_MS });
   }
+  const { version, commit = 'unknown' } = readBuild();
+  new Gauge({
+    name: 'docket_build_info',
+    help: 'Always 1; its labels are the version of this process and the commit that it was made at',
+    labelNames: ['version', 'commit'],
+    registers: [registry],
+  }).set({ version, commit }, 1);
   return registry;
 }
 
@@ -54,8 +64,9 @@ const REQUEST_MS = 5_000;
 const CONNECTIONS_MAX = 64;
 
 /**
- * Serves `/healthz` (the event loop turns; touches nothing else), `/readyz` (every check passes
- * within 500 ms; 503 names those that do not, and 200 those that the process can do without for now) and `/metrics` on a port of their own.
+ * Serves `/livez` and `/healthz` (the event loop turns; they touch nothing else), `/startupz` (503 until the process has
+ * started), `/readyz` (every check passes within 500 ms; 503 names those that do not, and 200 those that the process can do
+ * without for now) and `/metrics` on a port of their own.
  * @throws the listen error (`EADDRINUSE`) when the port cannot be had.
  */
 export async function serveHealth(options: HealthOptions): Promise<HealthServer> {
@@ -63,8 +74,13 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
   let checks = checksOf(options.readiness);
   let without: ServesWithout = {};
   let draining = false;
+  let hasStarted = false;
+  const live = (reply: ServerResponse): void => sendJson(reply, 200, { status: 'ok' });
   const routes: Record<string, (reply: ServerResponse) => Promise<void> | void> = {
-    '/healthz': (reply) => sendJson(reply, 200, { status: 'ok' }),
+    '/livez': live,
+    '/healthz': live,
+    '/startupz': (reply) =>
+      hasStarted ? live(reply) : sendJson(reply, 503, { status: 'starting' }),
     '/readyz': async (reply) => {
       if (draining) return sendJson(reply, 503, { status: 'draining', failing: [] });
       const failing = await failingOf(checks);
@@ -94,6 +110,9 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
     setReadiness: (readiness, servesWithout = {}) => {
       checks = checksOf(readiness);
       without = servesWithout;
+    },
+    setStarted: () => {
+      hasStarted = true;
     },
     setDraining: () => {
       draining = true;

@@ -2,7 +2,7 @@ import { Gauge } from 'prom-client';
 import { LANE_FORMAT } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { type Differences, type Peer, PeerProblem, Peers } from '#shared/lanes/redis/peers.ts';
-import { SOFTWARE } from '#shared/receipts/software.ts';
+import { buildName, readBuild } from './build.ts';
 import type { ProcessContext } from './run-process.ts';
 
 const LOOK_MS = 60_000;
@@ -28,6 +28,7 @@ export function keepPeers(
 ): KeptPeers {
   const peers = new Peers(client, processId);
   const startedAt = Date.now();
+  const build = buildName(readBuild());
   let problem: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   const differing = new Gauge({
@@ -47,7 +48,7 @@ export function keepPeers(
       startedAt,
       shards: config.shards,
       ...LANE_FORMAT,
-      build: SOFTWARE,
+      build,
       catalogue: catalogueDigest(),
     };
     known.reset();

@@ -15,6 +15,7 @@ import { collectGarbage } from './collect-garbage.ts';
 import { tellLauncher } from './tell-launcher.ts';
 import { refuseToStart, startRefusal } from './start-refusal.ts';
 import { type Config, loadConfig, withRedisUrl } from '#shared/config/config.ts';
+import { buildName, readBuild } from './build.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { ServerWatch } from '#shared/lanes/redis/server-watch.ts';
 import type { Role } from '#shared/config/settings.ts';
@@ -116,8 +117,10 @@ export async function runTogether(
       // A process of a launcher shares a machine with all the others. Before it is ready, so before a caller waits.
       if (process.connected) collectGarbage();
       started = true;
+      health.setStarted();
+      const build = buildName(readBuild());
       for (const context of contexts) {
-        context.log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port });
+        context.log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port, build });
       }
     } catch (error) {
       return failToStart(log, error);

@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { buildPackage } from '#dev/package/build.ts';
+import { readBuild } from '#shared/process/build.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import {
   CONSUMED,
@@ -54,7 +55,9 @@ beforeAll(async () => {
 });
 
 it('an installed package has every command, and verifies a receipt', async () => {
-  expect(await docket(installed, '--version')).toBe(`${packageJson.version}\n`);
+  const { commit } = readBuild(ROOT);
+  const made = commit === undefined ? '' : ` (commit ${commit})`;
+  expect(await docket(installed, '--version')).toBe(`${packageJson.version}${made}\n`);
   const help = await docket(installed, '--help');
   for (const name of ['up', 'verify', 'doctor', 'ledger']) expect(help).toMatch(` ${name} `);
   expect(await verifyGoodReceipt(installed)).toMatch(/^GOOD/);

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { pages, ROOT, shellText } from './pages.ts';
 
-const program = new Command('docket');
+const program = new Command('docket').version('0.0.0');
 
 beforeAll(async () => {
   const folder = join(ROOT, 'cli/commands');

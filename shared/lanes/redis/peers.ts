@@ -61,6 +61,19 @@ function isLater([one, oneId]: Named, [other, otherId]: Named): boolean {
   return one.startedAt === other.startedAt ? oneId > otherId : one.startedAt > other.startedAt;
 }
 
+/** What those who use the lanes have said of themselves, by process, and which of them give no sign of life. */
+export async function readPeers(
+  client: Pick<RedisClient, 'exists' | 'hgetall'>,
+): Promise<{ living: Map<string, Peer>; dead: string[] }> {
+  const told = Object.entries(await client.hgetall(PEERS_KEY));
+  const alive = await Promise.all(told.map(([id]) => client.exists(aliveKey(id))));
+  const living = told.filter((_, i) => alive[i] !== 0);
+  return {
+    living: new Map(living.map(([id, text]) => [id, JSON.parse(text) as Peer])),
+    dead: told.filter((_, i) => alive[i] === 0).map(([id]) => id),
+  };
+}
+
 /** The processes that use the same lanes, as far as they have said what they are. Those that died are forgotten. */
 export class Peers {
   readonly #client: RedisClient;
@@ -74,15 +87,11 @@ export class Peers {
   /** Says what this process is, and hears what the others are. */
   async compare(me: Peer): Promise<Differences> {
     await this.#client.hset(PEERS_KEY, this.#processId, JSON.stringify(me));
-    const told = Object.entries(await this.#client.hgetall(PEERS_KEY)).filter(
-      ([id]) => id !== this.#processId,
-    );
-    const alive = await Promise.all(told.map(([id]) => this.#client.exists(aliveKey(id))));
-    const dead = told.filter((_, i) => alive[i] === 0).map(([id]) => id);
-    if (dead.length > 0) await this.#client.hdel(PEERS_KEY, ...dead);
-    const living = told.filter((_, i) => alive[i] !== 0);
-    const others = new Map(living.map(([id, text]) => [id, JSON.parse(text) as Peer]));
-    return differencesOf(me, this.#processId, others);
+    const { living, dead } = await readPeers(this.#client);
+    living.delete(this.#processId);
+    const gone = dead.filter((id) => id !== this.#processId);
+    if (gone.length > 0) await this.#client.hdel(PEERS_KEY, ...gone);
+    return differencesOf(me, this.#processId, living);
   }
 
   async leave(): Promise<void> {

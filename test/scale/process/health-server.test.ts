@@ -33,15 +33,21 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-describe('/healthz', () => {
-  it('answers without any check', async () => {
+describe('/livez, /healthz and /startupz', { tags: ['operators.probes'] }, () => {
+  it('the first two answer without any check; the third is 503 until the process has started', async () => {
     let asked = 0;
     const server = await start({
       redis: async () => {
         asked += 1;
       },
     });
-    expect((await get(server, '/healthz')).status).toBe(200);
+    const statusOf = async (path: string): Promise<number> => (await get(server, path)).status;
+    expect([await statusOf('/livez'), await statusOf('/healthz')]).toEqual([200, 200]);
+    const starting = await get(server, '/startupz');
+    expect([starting.status, await starting.json()]).toEqual([503, { status: 'starting' }]);
+    server.setStarted();
+    server.setDraining();
+    expect([await statusOf('/livez'), await statusOf('/startupz')]).toEqual([200, 200]);
     expect(asked).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { examinePeers } from '#cli/doctor/peers.ts';
 import { aliveKey, PEERS_KEY } from '#shared/lanes/keys.ts';
 import { differencesOf, type Peer, Peers } from '#shared/lanes/redis/peers.ts';
 import { createRegistry } from '#shared/process/health-server.ts';
@@ -68,6 +69,36 @@ describe('processes that use the same lanes', () => {
       await client.del(aliveKey('api-1'));
       expect(await second.compare({ ...ME, shards: 1 })).toEqual(NONE);
       expect(await client.hkeys(PEERS_KEY)).toEqual(['api-2']);
+    },
+  );
+
+  it(
+    'docket doctor names the builds and the catalogues of those that live, and warns where they differ',
+    { tags: ['operators.build'] },
+    async () => {
+      const client = connectTo((await startTestRedis()).url);
+      const verdicts = async (): Promise<string[]> =>
+        (await examinePeers(client)).map(
+          ({ name, verdict, detail }) => `${name} ${verdict}: ${detail}`,
+        );
+      expect(await verdicts()).toEqual([
+        'builds skipped: no api, inference or receipts process runs on this Redis',
+      ]);
+      const says = async (id: string, peer: Peer): Promise<void> => {
+        await client.hset(PEERS_KEY, id, JSON.stringify(peer));
+        await client.set(aliveKey(id), '1');
+      };
+      await says('api-1', ME);
+      await says('api-2', { ...ME, build: 'docket/2' });
+      expect(await verdicts()).toEqual([
+        'builds warning: docket/1 in 1 process, docket/2 in 1 process',
+        'catalogues ok: c1 in 2 processes',
+      ]);
+      await client.del(aliveKey('api-2'));
+      expect(await verdicts()).toEqual([
+        'builds ok: docket/1 in 1 process',
+        'catalogues ok: c1 in 1 process',
+      ]);
     },
   );
 
