@@ -23,7 +23,7 @@ const stores = {
 
 /** They hold what the product promises in seconds, or count what it does by the clock: they run beside nothing but each other. */
 const ALONE = [
-  'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,stopped-together,stopped-workers}.test.ts',
+  'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,sentinel,stopped-together,stopped-workers}.test.ts',
 ];
 
 /** They are minutes of what another file holds once. */

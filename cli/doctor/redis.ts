@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { PATIENCE } from '#patience';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
@@ -7,8 +7,11 @@ import { readCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { OWED_CHANNEL } from '#shared/ledger/redis/owed-notices.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
+import { mayFailOver } from '#shared/lanes/redis/replicated.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { compareClocks } from './clock.ts';
+import { examinePeers } from './peers.ts';
+import { examineSentinels } from './sentinels.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
 const READY_MS = 3_000 * PATIENCE;
@@ -21,6 +24,7 @@ export async function examineRedis(
   { allowVolatileRedis, shards }: Pick<ToolConfig, 'allowVolatileRedis' | 'shards'>,
 ): Promise<Finding[]> {
   const failures: Error[] = [];
+  const behind = await examineSentinels(url);
   const nodes = await findNodes(url).catch(() => url);
   const client = connectRedis({ url: nodes, name: 'docket doctor', use: 'interactive' }, (error) =>
     failures.push(error),
@@ -34,12 +38,15 @@ export async function examineRedis(
       await clock(client),
       await notices(client),
       ...(await circuits(client)),
+      ...(await examinePeers(client)),
+      ...behind,
     ];
   } catch (error) {
     const why = reasonOf(failures[0] ?? error);
     return [
       problem('Redis', `cannot be reached: ${why}`, 'start it, or correct REDIS_URL'),
       skipped('Redis durability', 'Redis cannot be reached'),
+      ...behind,
     ];
   } finally {
     client.disconnect();
@@ -74,7 +81,9 @@ async function notices(client: RedisClient): Promise<Finding> {
 async function topology(client: RedisClient, shards: number): Promise<Finding> {
   const name = 'Redis topology';
   const node = oneNode(client);
-  if (!/^cluster_enabled:1/m.test(await node.info('cluster'))) return ok(name, 'one node');
+  if (!/^cluster_enabled:1/m.test(await node.info('cluster'))) {
+    return mayFailOver(client) ? await standIns(name, node) : ok(name, 'one node');
+  }
   const lines = String(await node.cluster('NODES')).split('\n');
   const flags = lines.map((line) => line.split(' ')[2] ?? '');
   const masters = flags.filter((flag) => /\bmaster\b/.test(flag) && !/\bfail\b/.test(flag)).length;
@@ -89,6 +98,23 @@ async function topology(client: RedisClient, shards: number): Promise<Finding> {
   return shards < masters
     ? warning(name, detail, 'set SHARDS to a multiple of the masters, for every process alike')
     : ok(name, detail);
+}
+
+/** A server behind Sentinel has replicas to take its place, and refuses writes that none of them gets. */
+async function standIns(name: string, node: Redis): Promise<Finding> {
+  const info = await node.info('replication');
+  const count = Number(/^connected_slaves:(\d+)/m.exec(info)?.[1] ?? 0);
+  const detail = `a server behind Sentinel, replicas: ${count}`;
+  if (count === 0) {
+    return warning(name, detail, 'give it a replica, or no server can take its place');
+  }
+  // The line is there where the setting is above zero.
+  if (/^min_slaves_good_slaves:/m.test(info)) return ok(name, detail);
+  return warning(
+    name,
+    `${detail}; cut off from them it would take writes that are lost`,
+    'set min-replicas-to-write 1 and min-replicas-max-lag 10 on every server',
+  );
 }
 
 async function durability(client: RedisClient, volatileAllowed: boolean): Promise<Finding> {

@@ -4,7 +4,8 @@ import { judge, type Verdict } from './judge.ts';
 import { Load, sendOne } from './load.ts';
 import { Random } from '#lab/support/random.ts';
 import { RedisCluster } from './redis-cluster.ts';
-import { excuses, type Storm, STORMS } from './storms.ts';
+import { RedisSentinel } from './redis-sentinel.ts';
+import { excuses, type Storm, STORMS, type Weather } from './storms.ts';
 
 /** Load before the storm, and after it. */
 const CALM_MS = 2_000;
@@ -39,25 +40,26 @@ export interface StormReport extends Verdict {
 export async function runStorm(options: StormOptions): Promise<StormReport> {
   const { name, instance: given, stopped } = options;
   const storm: Storm = STORMS[name]!;
-  const wantsCluster = given === undefined && storm.onCluster === true;
-  const cluster = wantsCluster ? await RedisCluster.start() : null;
-  const env = { ...storm.env, ...cluster?.env };
+  const on = given === undefined ? storm.on : undefined;
+  const cluster = on === 'cluster' ? await RedisCluster.start() : null;
+  const sentinel = on === 'sentinel' ? await RedisSentinel.start() : null;
+  const env = { ...storm.env, ...cluster?.env, ...sentinel?.env };
   const instance = given ?? (await Instance.start({ env, diskMib: storm.diskMib }));
   try {
-    const raging = rage(options, instance, cluster);
+    const raging = rage(options, { instance, cluster, sentinel });
     return await (stopped === undefined ? raging : Promise.race([raging, stopped]));
   } catch (error) {
     throw new Error(`${name}: ${instance.output.slice(-3_000)}`, { cause: error });
   } finally {
     if (given === undefined) await instance.remove();
     await cluster?.stop();
+    await sentinel?.stop();
   }
 }
 
 async function rage(
   { name, seed, seconds, say }: StormOptions,
-  instance: Instance,
-  cluster: RedisCluster | null,
+  { instance, cluster, sentinel }: Pick<Weather, 'instance' | 'cluster' | 'sentinel'>,
 ): Promise<StormReport> {
   const storm: Storm = STORMS[name]!;
   const random = new Random(seed);
@@ -71,7 +73,7 @@ async function rage(
   try {
     await delay(CALM_MS);
     const endsAt = Date.now() + seconds * 1_000;
-    await storm.run({ instance, cluster, random, endsAt, say, excused });
+    await storm.run({ instance, cluster, sentinel, random, endsAt, say, excused });
     say(`calm after ${load.calls} calls`);
     healedMs = await healed(target);
     await delay(CALM_MS);

@@ -8,6 +8,7 @@ import type { Excuse } from './judge.ts';
 import { familyOf, signal } from './processes.ts';
 import type { Random } from '#lab/support/random.ts';
 import { RedisCluster } from './redis-cluster.ts';
+import { RedisSentinel } from './redis-sentinel.ts';
 
 const SERVING: readonly Role[] = ['api', 'inference', 'receipts', 'ledger'];
 const WORKING: readonly Role[] = ['inference', 'receipts', 'ledger'];
@@ -18,6 +19,8 @@ export interface Weather {
   instance: Instance;
   /** In place of the instance's own Redis, for a storm that wants one. */
   cluster: RedisCluster | null;
+  /** The same, of Sentinels. */
+  sentinel: RedisSentinel | null;
   random: Random;
   /** Epoch milliseconds at which it is to end; what was begun is finished. */
   endsAt: number;
@@ -32,8 +35,8 @@ export interface Storm {
   gentle?: boolean;
   /** Needs a file system of this size for the data. */
   diskMib?: number;
-  /** Runs on a Redis Cluster. */
-  onCluster?: boolean;
+  /** Runs on a Redis Cluster, or on a Redis that Sentinels watch. */
+  on?: 'cluster' | 'sentinel';
   /** Settings of the instance that are not those of one machine. */
   env?: Environment;
   run: (weather: Weather) => Promise<void>;
@@ -54,8 +57,18 @@ export const STORMS: Record<string, Storm> = {
   disk: { description: 'the disk of both stores full for seconds', diskMib: 512, run: fillDisk },
   cluster: {
     description: 'the busiest master of a Redis Cluster killed (TLS, a password, replicas)',
-    onCluster: true,
+    on: 'cluster',
     run: killMasters,
+  },
+  sentinel: {
+    description: 'the Redis that takes writes killed, and another named by Sentinel',
+    on: 'sentinel',
+    run: killSentinelsMaster,
+  },
+  demote: {
+    description: 'the Redis that takes writes made a replica of another, with its connections open',
+    on: 'sentinel',
+    run: demoteSentinelsMaster,
   },
   restart: {
     description: 'every process stopped and replaced in turn, again and again',
@@ -168,6 +181,27 @@ async function killMasters({ cluster, random, endsAt, say }: Weather): Promise<v
     const killedAt = Date.now();
     await startAgain();
     say(`its replica has taken over, and it is back, after ${Date.now() - killedAt} ms`);
+    await delay(random.between(2_000, 5_000));
+  } while (Date.now() < endsAt);
+}
+
+async function killSentinelsMaster({ sentinel, random, endsAt, say }: Weather): Promise<void> {
+  do {
+    const { port, startAgain } = await sentinel!.killMaster();
+    say(`kill the server on port ${port}`);
+    const killedAt = Date.now();
+    await startAgain();
+    say(`another has taken its place, and it follows that one, after ${Date.now() - killedAt} ms`);
+    await delay(random.between(2_000, 5_000));
+  } while (Date.now() < endsAt);
+}
+
+async function demoteSentinelsMaster({ sentinel, random, endsAt, say }: Weather): Promise<void> {
+  do {
+    const { port } = await sentinel!.demoteMaster();
+    say(`another has taken the place of the server on port ${port}`);
+    await sentinel!.agreed();
+    say('which follows it');
     await delay(random.between(2_000, 5_000));
   } while (Date.now() < endsAt);
 }

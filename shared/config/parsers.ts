@@ -1,3 +1,5 @@
+import { sentinelTargetOf } from '#shared/kernel/redis-url.ts';
+
 /**
  * Reads the text of an environment variable as it was set (empty only where the default is an empty list) and returns
  * the value, or throws an `Error` whose message completes "NAME …".
@@ -50,7 +52,7 @@ export function longSecret(lengthMin: number): Parser<string> {
 }
 
 /** One URL, or several separated by commas (the nodes of a cluster). */
-export function urls(...schemes: string[]): Parser<string> {
+function urls(...schemes: string[]): Parser<string> {
   const one = url(...schemes);
   return (text) =>
     text
@@ -58,6 +60,17 @@ export function urls(...schemes: string[]): Parser<string> {
       .map((part) => one(part.trim()))
       .join(',');
 }
+
+const REDIS_FORMS =
+  'must be a URL that begins with redis:// or rediss://, or with redis+sentinel:// or rediss+sentinel://';
+
+/** Of Redis: one server, nodes of a cluster separated by commas, or a server behind Sentinel. */
+export const redisUrls: Parser<string> = (text) => {
+  if (sentinelTargetOf(text.trim()) !== undefined) return text.trim();
+  const isOther = text.split(',').some((part) => !/^rediss?:\/\//.test(part.trim()));
+  if (isOther) throw new Error(REDIS_FORMS);
+  return urls('redis', 'rediss')(text);
+};
 
 /**
  * A URL with one of the given schemes, returned without a trailing slash. The text itself is never

@@ -17,8 +17,8 @@ import {
   pageOrigin,
   plainText,
   publicAddress,
+  redisUrls,
   url,
-  urls,
   witness,
   type Parser,
 } from './parsers.ts';
@@ -109,7 +109,7 @@ export const SETTINGS = {
     'METRICS_PORT',
     integer(0, 65_535),
     '9464',
-    'Port of /healthz, /readyz and /metrics; 0 takes a free one.',
+    'Port of /livez, /startupz, /readyz and /metrics; 0 takes a free one.',
   ),
   metricsHost: setting(
     'METRICS_HOST',
@@ -366,8 +366,8 @@ export const SETTINGS = {
   databaseUrl: secret('DATABASE_URL', url('postgres', 'postgresql'), 'PostgreSQL.'),
   redisUrl: secret(
     'REDIS_URL',
-    urls('redis', 'rediss'),
-    'Redis or Valkey (append-only, noeviction); of a cluster any node, or several separated by commas.',
+    redisUrls,
+    'Redis or Valkey (append-only, noeviction); of a cluster any node, or several separated by commas; behind Sentinel `redis+sentinel://user:password@host:port,host:port/name`.',
   ),
   sessionSecret: secret(
     'SESSION_SECRET',

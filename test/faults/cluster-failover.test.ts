@@ -4,35 +4,17 @@ import type { Role } from '#shared/config/settings.ts';
 import { limitsKey, shardOf } from '#shared/lanes/keys.ts';
 import { RedisCluster } from '#lab/storms/redis-cluster.ts';
 import { spawnDocket } from '#test/support/docket-cli.ts';
-import { post } from '#test/support/http.ts';
 import { integrated } from '#test/support/receipts.ts';
+import { ask, sendOn, timeline } from '#test/support/steady-senders.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
 const ROLES: readonly Role[] = ['api', 'inference', 'receipts', 'ledger', 'housekeeping'];
-const SENDERS = 6;
-/** Four senders of an organisation stay below the fifty requests a second of the smallest plan, however fast they are told. */
-const PACE_MS = 100;
 const SHARDS = 3;
 /** Starting six nodes and all roles with TLS, on a machine that does much else. */
 const START_MS = 120_000;
 /** Different failures that one process meets while a master is away, each told once and counted every ten seconds. */
 const FAILURES_MAX = 6;
-const BODY = JSON.stringify({
-  model: 'llama-3.1-8b',
-  messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
-  max_tokens: 4,
-});
-
-interface Told {
-  /** From the request to its whole answer, and when that was. */
-  tookMs: number;
-  at: number;
-  requestId: string;
-  status: number;
-  code: string | null;
-  retryAfter: string | null;
-}
 
 let cluster: RedisCluster;
 let system: System;
@@ -50,60 +32,6 @@ beforeAll(async () => {
 }, START_MS);
 afterAll(() => cluster?.stop());
 
-async function ask(key: string): Promise<Told> {
-  const startedAt = performance.now();
-  const response = await post(system, '/chat/completions', BODY, {
-    authorization: `Bearer ${key}`,
-  });
-  const { error } = (await response.json()) as { error?: { code: string } };
-  const at = performance.now();
-  return {
-    tookMs: Math.round(at - startedAt),
-    at,
-    requestId: response.headers.get('x-request-id')!,
-    status: response.status,
-    code: error?.code ?? null,
-    retryAfter: response.headers.get('retry-after'),
-  };
-}
-
-/** Sends for every organisation in turn until it is stopped; returns what was told, to these callers and those before. */
-function sendOn(told: Told[] = []): { told: Told[]; stop: () => Promise<void> } {
-  const keys = Object.values(system.demo.keys);
-  const ending = { stopped: false };
-  const senders = Promise.all(
-    Array.from({ length: SENDERS }, async (_, i) => {
-      while (!ending.stopped) {
-        const next = performance.now() + PACE_MS;
-        told.push(await ask(keys[i % keys.length]!));
-        await until(() => performance.now() >= next);
-      }
-    }),
-  );
-  // The one who stops them hears of it.
-  senders.catch(() => {});
-  const stop = async (): Promise<void> => {
-    ending.stopped = true;
-    await senders;
-  };
-  // Also when the test has failed before: the processes that answer are stopped after it.
-  onTestFinished(() => stop().catch(() => {}));
-  return { told, stop };
-}
-
-/** What was told, for a person: second by second, how many times which status, and the longest wait. */
-function timeline(told: readonly Told[], since: number): string {
-  const lines = new Map<string, { count: number; longestMs: number }>();
-  for (const { at, status, tookMs } of told) {
-    const line = `${Math.floor((at - since) / 1_000)} s: ${status}`;
-    const { count, longestMs } = lines.get(line) ?? { count: 0, longestMs: 0 };
-    lines.set(line, { count: count + 1, longestMs: Math.max(longestMs, tookMs) });
-  }
-  return [...lines]
-    .map(([line, { count, longestMs }]) => `${line} ${count} times, in up to ${longestMs} ms`)
-    .join('\n');
-}
-
 const linesOf = (role: Role, event: string): number =>
   system.processes(role).flatMap((one) => one.logs().filter((line) => line['event'] === event))
     .length;
@@ -118,12 +46,12 @@ const troublesOf = (role: Role): Record<string, unknown>[] =>
 describe('a Redis Cluster of three masters with a replica each, TLS only, with a user and a password', () => {
   it('what was refused while the masters were frozen does not run when they go on', async () => {
     const told = await cluster.whileFrozen(() =>
-      Promise.all(Object.values(system.demo.keys).map((key) => ask(key))),
+      Promise.all(Object.values(system.demo.keys).map((key) => ask(system, key))),
     );
     expect(new Set(told.map(({ status, code }) => `${status} ${code}`))).toEqual(
       new Set(['503 store_unavailable']),
     );
-    await until(async () => (await ask(system.key)).status === 200, 'it answers again');
+    await until(async () => (await ask(system, system.key)).status === 200, 'it answers again');
     const { rows } = await system.database.pool.query(
       'select entry_id from ledger_body where entry_id = any($1)',
       [told.map(({ requestId }) => receiptIdOf(requestId))],
@@ -134,7 +62,7 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
   it(
     'a master that is lost costs seconds of 503 with Retry-After, one line for its loss and one for its heir, and no receipt',
     async () => {
-      const load = sendOn();
+      const load = sendOn(system);
       await until(() => load.told.length > 20);
       const shard = shardOf(system.orgId, SHARDS);
       const { startAgain } = await cluster.killMasterOf(limitsKey(shard, system.orgId));
@@ -142,7 +70,7 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
       // Also when this fails: the next test counts its nodes.
       onTestFinished(startAgain);
       // A caller who was admitted before waits for the heir and is answered, which may be every one of these callers.
-      const latecomers = sendOn(load.told);
+      const latecomers = sendOn(system, load.told);
       await until(() => load.told.some(({ status }) => status !== 200), 'requests are refused');
       await until(() => ROLES.every((role) => linesOf(role, 'redis_master_found') > 0), 'all know');
       const heard = load.told.length;

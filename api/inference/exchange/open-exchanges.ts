@@ -6,6 +6,7 @@ import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
 import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { placeOfMoved } from '#shared/lanes/redis/hand-on.ts';
+import { mayFailOver } from '#shared/lanes/redis/replicated.ts';
 import type { LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { CLEAR_FIELD, encodeMessage } from '#shared/lanes/wire-format.ts';
@@ -123,12 +124,12 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   /**
-   * On a single node answer and end are one transaction. A cluster has them on different nodes, and the answer comes first:
-   * there the request has ended when its entry has left the lane.
+   * On a single node answer and end are one transaction. Where another may take its place, or has the inbox, the answer comes
+   * first: there the request has ended when its entry has left the lane.
    */
   isEnded({ place }: Exchange): boolean | Promise<boolean> {
     const { client, scripts } = this.#options;
-    if (!client.isCluster || place === undefined) return true;
+    if (!mayFailOver(client) || place === undefined) return true;
     const gone = scripts.gone({
       lane: place.lane,
       group: CONSUMER_GROUP,

@@ -1,6 +1,9 @@
 import { type Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { PATIENCE } from '#patience';
+import { sentinelTargetOf } from '#shared/kernel/redis-url.ts';
 import { FollowingCluster, type MasterChange } from './following-cluster.ts';
+import { markBehindSentinel } from './replicated.ts';
+import { connectorBehind, identityOf as identityBehind } from './sentinel.ts';
 import type { ServerWatch, WatchOptions } from './server-watch.ts';
 import { TurnRedis } from './turn-redis.ts';
 
@@ -21,7 +24,7 @@ type ConnectionOptions = Pick<
 >;
 
 export interface RedisConnectOptions {
-  /** `redis://host:port[/db]`, `rediss://…`, or several nodes of a cluster separated by commas (see `findNodes`). */
+  /** `redis://host:port[/db]`, `rediss://…`, several nodes of a cluster separated by commas (see `findNodes`), or a server behind Sentinel. */
   url: string;
   /** Shown by CLIENT LIST. */
   name: string;
@@ -56,21 +59,29 @@ export function connectRedis(
   options: RedisConnectOptions,
   onError: (error: Error) => void = () => {},
 ): RedisClient {
-  const isCluster = options.url.includes(',');
+  const isCluster = sentinelTargetOf(options.url) === undefined && options.url.includes(',');
   const client = isCluster ? connectCluster(options) : connectNode(options);
   client.on('error', onError);
   return client;
 }
 
 function connectNode(options: RedisConnectOptions): Redis {
-  const open = (more: Partial<WatchOptions>): Redis =>
-    new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
+  const { url, use, server } = options;
+  const target = sentinelTargetOf(url);
+  const open = (more: Partial<WatchOptions>): Redis => {
+    const Client = use === 'blocking' ? Redis : TurnRedis;
+    const given = {
       ...optionsFor(options),
       enableOfflineQueue: queues(options),
       retryStrategy,
-      ...more,
-    });
-  return options.server?.connect(open) ?? open({});
+    };
+    if (target === undefined) return new Client(url, { ...given, ...more });
+    const Connector = connectorBehind(target);
+    return markBehindSentinel(
+      new Client({ ...given, ...identityBehind(target), Connector, ...more }),
+    );
+  };
+  return server?.connect(open, target) ?? open({});
 }
 
 function connectCluster(options: RedisConnectOptions): Cluster {

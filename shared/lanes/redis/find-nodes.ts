@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
 import { PATIENCE } from '#patience';
+import { type SentinelTarget, sentinelTargetOf } from '#shared/kernel/redis-url.ts';
+import { identityOf, masterOf } from './sentinel.ts';
 
 /** A node that is there answers in milliseconds; the next one is asked after this. */
 const ANSWER_MS = 2_000 * PATIENCE;
@@ -7,11 +9,16 @@ const ANSWER_MS = 2_000 * PATIENCE;
 const NO_CLUSTER = /cluster support disabled|NOPERM|unknown command/i;
 
 /**
- * The URL to connect with: that of a single server as it is, and for a cluster, of which one node is enough, all of its
+ * The URL to connect with: that of a single server as it is, also behind Sentinel, and for a cluster, of which one node is enough, all of its
  * nodes separated by commas, with the user, the password and the TLS of the one that was named.
  * @throws the error of the last node that was asked when none answers
  */
 export async function findNodes(url: string): Promise<string> {
+  const target = sentinelTargetOf(url);
+  if (target !== undefined) {
+    await reachMaster(target);
+    return url;
+  }
   const seeds = url.split(',');
   let failure: unknown;
   for (const seed of seeds) {
@@ -25,17 +32,33 @@ export async function findNodes(url: string): Promise<string> {
   throw failure;
 }
 
+const ONCE = {
+  lazyConnect: true,
+  protocol: 2,
+  retryStrategy: () => null,
+  maxRetriesPerRequest: 0,
+  connectTimeout: ANSWER_MS,
+  commandTimeout: ANSWER_MS,
+} as const;
+
+/** @throws Error when the Sentinels name no server, or it does not answer */
+async function reachMaster(target: SentinelTarget): Promise<void> {
+  const client = new Redis({ ...identityOf(target), ...(await masterOf(target)), ...ONCE });
+  let lastError: unknown;
+  client.on('error', (error) => (lastError = error));
+  try {
+    await client.connect();
+  } catch (error) {
+    throw lastError ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
 /** Host and port of every node; null when this is a single server. */
 async function askNodes(seed: string): Promise<[host: string | null, port: number][] | null> {
   let lastError: unknown;
-  const client = new Redis(seed, {
-    lazyConnect: true,
-    protocol: 2,
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
-    connectTimeout: ANSWER_MS,
-    commandTimeout: ANSWER_MS,
-  });
+  const client = new Redis(seed, ONCE);
   client.on('error', (error) => (lastError = error));
   try {
     await client.connect();

@@ -1,5 +1,6 @@
 import { everySecond } from '#shared/kernel/every-second.ts';
 import type { RedisClient } from './connect.ts';
+import { mayFailOver } from './replicated.ts';
 import { aliveKey, inboxKey } from '../keys.ts';
 import { CLEAR_FIELD, encodeMessage } from '../wire-format.ts';
 import type { RedisClocks } from './redis-clock.ts';
@@ -7,10 +8,10 @@ import type { RedisClocks } from './redis-clock.ts';
 /** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
 const ALIVE_MS = 5_000;
 /**
- * On a cluster a sign of life is lost with the master that held it, while the masters that others are asked on go on. It
- * lasts longer than a promotion does: three times the longest `cluster-node-timeout` that docs/operations.md names.
+ * On a cluster a sign of life is lost with the master that held it, while the masters that others are asked on go on;
+ * behind Sentinel processes find another server one after the other. It lasts longer than a promotion does: three times the longest `cluster-node-timeout` that docs/operations.md names.
  */
-const ALIVE_ON_CLUSTER_MS = 15_000;
+const ALIVE_THROUGH_FAILOVER_MS = 15_000;
 /** Between heartbeats: those of `everySecond`. */
 const HEARTBEAT_MS = 1_000;
 /**
@@ -85,7 +86,7 @@ export class Liveness {
 
   async #beat(): Promise<void> {
     const inbox = inboxKey(this.#processId);
-    const aliveMs = this.#client.isCluster ? ALIVE_ON_CLUSTER_MS : ALIVE_MS;
+    const aliveMs = mayFailOver(this.#client) ? ALIVE_THROUGH_FAILOVER_MS : ALIVE_MS;
     const [, existed] = await Promise.all([
       this.#client.set(aliveKey(this.#processId), '1', 'PX', aliveMs),
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),

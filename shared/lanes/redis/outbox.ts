@@ -1,4 +1,3 @@
-import type { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 import {
   answerKey,
@@ -19,7 +18,7 @@ import {
 } from '../wire-format.ts';
 import type { StoredAnswerName } from '../stored-answer.ts';
 import type { Delivery } from './lane-consumer.ts';
-import { callReplicated } from './replicated.ts';
+import { callReplicated, mayFailOver } from './replicated.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 
 /**
@@ -290,7 +289,7 @@ export class Outbox {
       await this.#tell(messages);
       return [];
     }
-    if (!isCluster(this.#client)) return this.#together(messages, writes);
+    if (!mayFailOver(this.#client)) return this.#together(messages, writes);
     const holdings = await Promise.all(writes.map(({ delivery }) => this.#holding(delivery)));
     const held = writes.filter((write, i) => settleUnlessHeld(write, holdings[i]!));
     const answers = held.flatMap((write) => write.messages.filter((one) => !saysFailed(one)));
@@ -304,7 +303,7 @@ export class Outbox {
     let left = writes;
     while (left.length > 0) {
       const groups = [...byHolder(left)];
-      const told = isCluster(this.#client)
+      const told = mayFailOver(this.#client)
         ? []
         : [...messages, ...left.flatMap((write) => write.messages)];
       const given = argumentsOf(groups, this.#entriesOf(told));
@@ -314,7 +313,7 @@ export class Outbox {
       ];
       if (result === 'written') {
         this.#tellWaiters(groups.flat(), rest);
-        if (isCluster(this.#client)) {
+        if (mayFailOver(this.#client)) {
           this.#batch.messages.push(...left.flatMap(({ messages: own }) => own.filter(saysFailed)));
         }
         for (const write of left) write.settle('held');
@@ -487,10 +486,6 @@ function isEmpty({ messages, writes }: Batch): boolean {
 
 function saysFailed({ reply }: Addressed): boolean {
   return reply.kind === 'error';
-}
-
-function isCluster(client: RedisClient): client is Cluster {
-  return client.isCluster;
 }
 
 /** Those of one lane and consumer together, which is one worker's hold on one lane. */

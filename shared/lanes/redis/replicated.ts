@@ -27,8 +27,22 @@ interface Call {
   reject: (error: unknown) => void;
 }
 
+/** Clients of a server behind Sentinel. */
+const behindSentinel = new WeakSet<object>();
+
+/** Says of a client that Sentinel may name another server in the place of its own. */
+export function markBehindSentinel<Client extends RedisClient>(client: Client): Client {
+  behindSentinel.add(client);
+  return client;
+}
+
+/** Whether another server may take the place of one that is written to: that of a cluster, or one behind Sentinel. */
+export function mayFailOver(client: Pick<RedisClient, 'isCluster'>): boolean {
+  return client.isCluster || behindSentinel.has(client);
+}
+
 /**
- * Sends a command. On a cluster with replicas it resolves once one of them has what was written, too: until then a
+ * Sends a command. On a cluster with replicas, or behind Sentinel, it resolves once one of them has what was written, too: until then a
  * master may die and take the write with it, and the caller gets an error, not a promise that is broken later. A
  * replica that is away or behind does not stop anything: after half a second the master's word is taken, and from then
  * on at once, until it answers again.
@@ -38,38 +52,42 @@ export function callReplicated(
   key: string,
   ...command: Command
 ): Promise<unknown> {
-  if (!(client instanceof Cluster) || client.nodes('slave').length === 0) {
-    return client.call(...command);
-  }
+  if (!hasReplicas(client)) return client.call(...command);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   replicationOf(client, key).take({ key, command, redirections: 0, resolve, reject });
   return promise;
 }
 
-const replications = new WeakMap<Cluster, Map<string, Replication>>();
+/** Sentinel tells a client of none: whether there are any is learned from what WAIT answers. */
+function hasReplicas(client: RedisClient): boolean {
+  return client instanceof Cluster ? client.nodes('slave').length > 0 : mayFailOver(client);
+}
 
-function replicationOf(client: Cluster, key: string): Replication {
+const replications = new WeakMap<RedisClient, Map<string, Replication>>();
+
+function replicationOf(client: RedisClient, key: string): Replication {
   const known = replications.get(client) ?? new Map<string, Replication>();
   replications.set(client, known);
-  const what = /^\{[^}]+\}/.exec(key)?.[0] ?? key;
+  // One server has one connection, on which they would wait for each other.
+  const what = client.isCluster ? (/^\{[^}]+\}/.exec(key)?.[0] ?? key) : '';
   const replication = known.get(what) ?? new Replication(client);
   known.set(what, replication);
   return replication;
 }
 
 /**
- * The calls of one shard, or one inbox, on one connection. They are sent in rounds of which each ends with one WAIT: what
+ * The calls of one shard, or one inbox, or of one server, on one connection. They are sent in rounds of which each ends with one WAIT: what
  * comes while a round is under way is the next one. A WAIT for each call would make them stand in line, each for as
  * long as the replica takes, and seconds where there is none.
  */
 class Replication {
-  readonly #client: Cluster;
+  readonly #client: RedisClient;
   #gathered: Call[] = [];
   #isUnderWay = false;
   #isBehind = false;
   #lookAt = 0;
 
-  constructor(client: Cluster) {
+  constructor(client: RedisClient) {
     this.#client = client;
   }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RedisClient } from './connect.ts';
-import { callReplicated } from './replicated.ts';
+import { callReplicated, mayFailOver } from './replicated.ts';
 
 type Value = string | number | Buffer;
 
@@ -144,7 +144,7 @@ function scriptOf(client: RedisClient, source: Source): (given: AnyGiven) => Pro
   const { calls } = source;
   const lua = (calls === undefined ? '' : textOf(calls)) + placed(textOf(source.file), source);
   const sha = hash('sha1', lua);
-  const [byHash, byText] = client.isCluster
+  const [byHash, byText] = mayFailOver(client)
     ? [replicated(client, 'EVALSHA'), replicated(client, 'EVAL')]
     : [client.evalsha.bind(client), client.eval.bind(client)];
   return (given) => {

@@ -1,7 +1,9 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js';
 import { readyKey } from '../keys.ts';
+import type { SentinelTarget } from '#shared/kernel/redis-url.ts';
 import type { RedisClient } from './connect.ts';
+import { connectorBehind, listenForFailovers, type ServerAddress } from './sentinel.ts';
 
 /** `lost`: the server that answers is not one to write to. `replaced`: another one answers at its address. */
 export type ServerChange = { kind: 'lost'; why: string } | { kind: 'found' } | { kind: 'replaced' };
@@ -39,13 +41,17 @@ export class ServerWatch {
   #renewedAt = -Infinity;
   /** How often there was one again. */
   #found = 0;
+  #listener: ReturnType<typeof listenForFailovers> | undefined;
 
   constructor(onChange: (change: ServerChange) => void) {
     this.#onChange = onChange;
   }
 
-  /** Opens a connection that is watched, as its copies are, which are opened with what is theirs besides: BullMQ parks on them. */
-  connect(open: (options: WatchOptions) => Redis): Redis {
+  /**
+   * Opens a connection that is watched, as its copies are, which are opened with what is theirs besides: BullMQ parks on
+   * them. Those behind Sentinel ask there for their server, and hear together of another.
+   */
+  connect(open: (options: WatchOptions) => Redis, target?: SentinelTarget): Redis {
     const watched: Watched = {
       client: undefined,
       runId: undefined,
@@ -53,27 +59,36 @@ export class ServerWatch {
     };
     const mayUse = (info: Info): boolean => this.#mayUse(watched, info);
     const client = open({
-      Connector: class extends StandaloneConnector {
-        // The client says of what it gives that it is unknown.
-        constructor(options: unknown) {
-          super(options as ConstructorParameters<typeof StandaloneConnector>[0]);
-        }
-
-        override check(info: Info): boolean {
-          return mayUse(info);
-        }
-      },
+      Connector: target === undefined ? standingAlone(mayUse) : connectorBehind(target, mayUse),
       reconnectOnError: (error) => {
         const [refusal] = UNUSABLE.exec(error.message) ?? [];
         if (refusal !== undefined) this.#lose(watched, refusal);
         return false;
       },
     });
-    client.duplicate = (override) => this.connect((watch) => open({ ...override, ...watch }));
+    client.duplicate = (override) =>
+      this.connect((watch) => open({ ...override, ...watch }), target);
     watched.client = client;
     this.#connections.add(watched);
-    client.once('end', () => this.#connections.delete(watched));
+    if (target !== undefined)
+      this.#listener ??= listenForFailovers(target, (at) => this.#moveTo(at));
+    client.once('end', () => this.#left(watched));
     return client;
+  }
+
+  #left(watched: Watched): void {
+    this.#connections.delete(watched);
+    if (this.#connections.size > 0) return;
+    this.#listener?.stop();
+    this.#listener = undefined;
+  }
+
+  /** A server that is cut off from Sentinels, and not from here, keeps its connections: what is written to it is lost. */
+  #moveTo({ host, port }: ServerAddress): void {
+    for (const { client } of this.#connections) {
+      const isThere = client?.options.host === host && client.options.port === port;
+      if (client?.status === 'ready' && !isThere) client.disconnect(true);
+    }
   }
 
   /** For readiness. Rejects when nothing can be written. */
@@ -128,4 +143,19 @@ export class ServerWatch {
     for (const one of this.#connections)
       if (one.client?.status === 'ready' && which(one)) one.client.disconnect(true);
   }
+}
+
+type MayUse = (info: Info) => boolean;
+
+function standingAlone(mayUse: MayUse): WatchOptions['Connector'] {
+  return class extends StandaloneConnector {
+    // The client says of what it gives that it is unknown.
+    constructor(options: unknown) {
+      super(options as ConstructorParameters<typeof StandaloneConnector>[0]);
+    }
+
+    override check(info: Info): boolean {
+      return mayUse(info);
+    }
+  };
 }
