@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
@@ -66,7 +67,7 @@ export type PageExchange = readonly [FastifyRequest, FastifyReply];
 export interface SentFile {
   name: string;
   type: string;
-  content: string | Buffer;
+  content: string | Buffer | Readable;
 }
 
 /** Sends a file that is for one visitor, to be kept rather than shown. */

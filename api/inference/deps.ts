@@ -42,7 +42,7 @@ import { LargeBodies } from './large-bodies.ts';
 import { OpenExchanges } from './exchange/open-exchanges.ts';
 import { Replays } from './replays.ts';
 import { Trials } from './trials.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';

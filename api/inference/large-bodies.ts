@@ -5,7 +5,7 @@ import type { BodyReader } from './body-reader.ts';
 import { HEADERS_READ, type RawRequest, type Unrouted } from './read.ts';
 import type { Read, ReadingModel, ReadPromptOptions } from './read-prompt.ts';
 import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 
 /** Two organisations with large bodies do not wait for each other; each thread holds a body several times meanwhile. */
 const THREADS = 2;

@@ -1,7 +1,7 @@
 import { PATIENCE } from '#patience';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { KeptAnswer } from './idempotency.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 
 /** Longer than a large answer takes from a healthy PostgreSQL, and short for a caller who waits. */
 const PATIENCE_MS = 5_000 * PATIENCE;

@@ -9,7 +9,7 @@ import { type ArrivalDeps, takeArrival } from './admit/arrival.ts';
 import { type RecordDeps, recordRefusal } from './admit/refusals.ts';
 import type { Routed } from './route.ts';
 import type { Read } from './read-prompt.ts';
-import type { FairQueue } from './fair-queue.ts';
+import type { FairQueue } from '#api/plugins/fair-queue.ts';
 
 export interface ScreenDeps extends Pick<ArrivalDeps, 'roomIn'> {
   admissions: ArrivalDeps['admissions'] & RecordDeps['admissions'];

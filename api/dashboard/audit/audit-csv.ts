@@ -1,13 +1,13 @@
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import { csvLine } from '#shared/kernel/csv.ts';
 
-const HEADER =
-  'at,actor_kind,actor_id,actor_name,action,subject,reason,address,details,sequence,id,hash';
+export const auditCsvHeader =
+  'at,actor_kind,actor_id,actor_name,action,subject,reason,address,details,sequence,id,hash\r\n';
 /** What a spreadsheet would take for a formula. Reasons and names are what people typed. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** Entries of an audit log as CSV, with the names of those persons who have one here. */
-export function auditCsv(
+/** Entries of an audit log as lines of CSV, with the names of those persons who have one here. */
+export function auditCsvLines(
   entries: readonly AuditEntry[],
   names: ReadonlyMap<string, string>,
 ): string {
@@ -25,5 +25,5 @@ export function auditCsv(
     ].map((text) => (FORMULA.test(text) ? `'${text}` : text));
     return csvLine([...texts, entry.sequence, entry.id, entry.hash]);
   });
-  return `${HEADER}\r\n${lines.join('')}`;
+  return lines.join('');
 }

@@ -1,15 +1,14 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type AuditAction, type AuditEntry, isAuditAction } from '#shared/accounts/audit/entry.ts';
+import { type AuditAction, isAuditAction } from '#shared/accounts/audit/entry.ts';
 import type { AuditPageRequest } from '#shared/accounts/postgres/audit.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import type { Page } from '#shared/kernel/page.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
-import { auditLogList } from '#api/routes/audit-log.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay } from '../forms.ts';
 import { demandRight, sendFile, sendFramed } from '../guard.ts';
-import { auditCsv } from './audit-csv.ts';
+import { AuditFiles, csvOf, jsonOf } from './files.ts';
 import { notFound } from '../page-error.ts';
 import { headOf } from '../parts/signed-head.ts';
 import { type AuditFilters, auditPage } from './page.ts';
@@ -18,13 +17,12 @@ const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 /** Entries of one file, newest first: years of most organisations, and a few megabytes. */
 const CSV_ENTRIES_MAX = 10_000;
-/** Of a file that holds the whole log, to be checked: tens of megabytes. */
+/** Of a file that holds the whole log, to be checked. */
 const JSON_ENTRIES_MAX = 100_000;
-/** Entries of a file that are read at once. */
-const FILE_READ = 1_000;
 
 /** What was done in an organisation. */
 export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const files = new AuditFiles(deps.audit);
   app.get('/audit-log', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
@@ -67,56 +65,35 @@ export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/audit-log.json', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
-    const asked = { orgId, order: 'asc' as const, limit: FILE_READ };
-    const content = await listText(pagesOf(deps, asked, JSON_ENTRIES_MAX));
-    return sendFile(reply, { name: 'audit-log.json', type: 'application/json', content });
+    const text = await files.text(
+      reply.raw,
+      { orgId, order: 'asc', entriesMax: JSON_ENTRIES_MAX },
+      jsonOf,
+    );
+    return sendFile(reply, {
+      name: 'audit-log.json',
+      type: 'application/json',
+      content: inPieces(text),
+    });
   });
   app.get('/audit-log.csv', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
-    const asked = { ...wantedOf(orgId, askedFilters(request)), limit: FILE_READ };
-    const entries: AuditEntry[] = [];
-    for await (const { items } of pagesOf(deps, asked, CSV_ENTRIES_MAX)) entries.push(...items);
-    if (entries.length === 0) {
-      await demandKnown(deps, asked, await deps.persons.members(orgId));
-    }
-    const names = await deps.persons.names(entries.map(({ actorId }) => actorId));
+    const asked = wantedOf(orgId, askedFilters(request));
+    const whenEmpty = async () => demandKnown(deps, asked, await deps.persons.members(orgId));
+    const lines = csvOf((ids) => deps.persons.names(ids), whenEmpty);
+    const text = await files.text(reply.raw, { ...asked, entriesMax: CSV_ENTRIES_MAX }, lines);
     return sendFile(reply, {
       name: 'audit-log.csv',
       type: 'text/csv; charset=utf-8',
-      content: auditCsv(entries, names),
+      content: inPieces(text),
     });
   });
 }
 
-/** Pages of entries as they were asked for, up to this many entries; the first is there though nothing is on it. */
-async function* pagesOf(
-  { audit }: Pick<DashboardDeps, 'audit'>,
-  asked: AuditPageRequest,
-  entriesMax: number,
-): AsyncGenerator<Page<AuditEntry>, void> {
-  let page = await audit.list(asked);
-  yield page;
-  for (
-    let count = page.items.length;
-    page.hasMore && count < entriesMax;
-    count += page.items.length
-  ) {
-    page = await audit.list({ ...asked, after: page.items.at(-1)!.id });
-    yield page;
-  }
-}
-
-/** Pages as one list of the API, its text made page by page: all at once would hold up what else the process answers. */
-async function listText(pages: AsyncIterable<Page<AuditEntry>>): Promise<string> {
-  const texts: string[] = [];
-  let list: Omit<ReturnType<typeof auditLogList>, 'data'> | undefined;
-  for await (const page of pages) {
-    const { data, ...rest } = auditLogList(page);
-    texts.push(...data.map((entry) => JSON.stringify(entry)));
-    list = { ...rest, first_id: list?.first_id ?? rest.first_id };
-  }
-  return `${JSON.stringify(list).slice(0, -1)},"data":[${texts.join(',')}]}`;
+/** A text that is made no faster than it is read. */
+function inPieces(text: AsyncIterable<string>): Readable {
+  return Readable.from(text, { objectMode: false });
 }
 
 /** What the address asks for. @throws Fault for an act or a day that is none */

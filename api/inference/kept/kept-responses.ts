@@ -4,7 +4,7 @@ import { type KeptResponse, packResponse, unpackResponse } from '#shared/lanes/k
 import type { ChainUse, createKeptResponses } from '#shared/lanes/postgres/kept-responses.ts';
 import { SealProblem, type Seals } from '#shared/lanes/seals.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { FairQueue } from '../fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 
 const MIB = 1024 * 1024;
 /** As much as Redis keeps of an organisation's stored answers of a day. */

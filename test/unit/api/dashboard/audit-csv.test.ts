@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { auditCsv } from '#api/dashboard/audit/audit-csv.ts';
+import { auditCsvLines } from '#api/dashboard/audit/audit-csv.ts';
 
 it(
   'what a person typed is no formula of the spreadsheet that opens an audit log',
@@ -20,11 +20,11 @@ it(
       hash: '1',
     };
     for (const reason of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=1,"2"']) {
-      const file = auditCsv([{ ...entry, reason }], new Map([['usr_1', reason]]));
+      const file = auditCsvLines([{ ...entry, reason }], new Map([['usr_1', reason]]));
       expect(file.split(`'${reason.replaceAll('"', '""')}`)).toHaveLength(3);
     }
-    const plain = auditCsv([{ ...entry, reason: 'a, "b"' }], new Map());
-    expect(plain.split('\r\n')[1]).toBe(
+    const plain = auditCsvLines([{ ...entry, reason: 'a, "b"' }], new Map());
+    expect(plain.split('\r\n')[0]).toBe(
       '1970-01-01T00:00:00.000Z,user,usr_1,,key.revoked,key_1,"a, ""b""",192.0.2.1,{},0,aud_1,1',
     );
   },

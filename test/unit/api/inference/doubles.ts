@@ -1,5 +1,5 @@
 import type { Route } from '#shared/kernel/inference.ts';
-import { FairQueue } from '#api/inference/fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiEvents } from '#api/events.ts';

@@ -4,7 +4,7 @@ import { ReaderHere } from '#api/inference/body-reader.ts';
 import { screened } from '#api/inference/screen.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { routed } from '#api/inference/route.ts';
-import { FairQueue } from '#api/inference/fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { FairQueue } from '#api/inference/fair-queue.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 
 /** Who is inside, in the order of entry. */
 function enterAll(queue: FairQueue, ...orgs: string[]): string[] {
