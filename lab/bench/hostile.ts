@@ -20,7 +20,7 @@ import type { Orders, Start } from './hostile/attacker.ts';
 import { ATTACKS, type Means, signInOf, type Visit } from './hostile/attacks.ts';
 import type { Innocence, Turn, Waits } from './hostile/callers.ts';
 import { readNumber, readOptions, refuseArguments } from './support/arguments.ts';
-import { fillOrganisation } from './support/fill-organisation.ts';
+import { fillAuditLog, fillOrganisation } from './support/fill-organisation.ts';
 
 const USAGE = 'hostile [--seconds <per phase>] [--attacks <name>,<name>…]';
 const options = readOptions(USAGE, {
@@ -36,6 +36,8 @@ for (const name of names) {
 const WARM_S = 35;
 /** Of the organisation whose pages are asked for: each hour of a month has some of each key and model. */
 const RECEIPTS = 60_000;
+/** As many as a file of the log has. */
+const AUDIT_ENTRIES = 100_000;
 /** What one caller may add to the p99 of another. */
 const ADDED_MS_MAX = 250;
 const MIB = 1_048_576;
@@ -78,7 +80,7 @@ try {
   const callers = await callersOf(innocence);
   const controlCallers = await callersOf({ ...innocence, origin: control, health: control });
   await Promise.all([
-    fillOrganisation(dev, RECEIPTS),
+    fillOrganisation(dev, RECEIPTS).then(() => fillAuditLog(dev, AUDIT_ENTRIES)),
     turn(callers, { seconds: WARM_S, signIns: false }),
   ]);
 

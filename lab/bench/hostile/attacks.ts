@@ -163,6 +163,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       return () => ({ method: 'GET', path, headers: { cookie: session } });
     },
   },
+  'audit logs as files': {
+    pace: { atOnce: 8 },
+    open: ({ orgId, session }) => {
+      const path = `/dashboard/${orgId}/audit-log.json`;
+      return () => ({ method: 'GET', path, headers: { cookie: session } });
+    },
+  },
   'sign-ins': signIns({ first: 900, perSecond: 190 }, 1),
   'sign-ins from 4 places': signIns({ first: 900, perSecond: 190 }, 4),
   'sign-ins from 40 places': signIns({ atOnce: 40 }, 40),

@@ -27,6 +27,26 @@ export async function fillOrganisation(
   await pool.end();
 }
 
+/** Gives its audit log so many entries, whose hashes are none: what it weighs is asked for, and nothing of it is checked. */
+export async function fillAuditLog(
+  { database_url, org_id }: Pick<DevFile, 'database_url' | 'org_id'>,
+  entries: number,
+): Promise<void> {
+  const pool = createPool({ url: database_url, max: 1, applicationName: 'bench' });
+  await pool.query('alter table audit_log disable trigger user');
+  await pool.query(
+    `insert into audit_log (org_id, sequence, id, at, action, actor_kind, actor_id, address, subject, reason, details, previous_hash, hash)
+     select $1, (select coalesce(max(sequence) + 1, 0) from audit_log where org_id = $1) + i, 'aud_' || lpad(upper(to_hex(i + 9999999)), 26, '0'),
+       now(), 'key.revoked', 'user', 'usr_01JD0A9F6R4N8P1S5VZC7B2DEG', '192.0.2.1', 'key_01JD0A9F6R4N8P1S5VZC7B2DEG', repeat('x', 200),
+       '{"name":"a key","scopes":["inference:read","inference:write"]}', decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex')
+     from generate_series(0, $2::int - 1) i`,
+    [org_id, entries],
+  );
+  await pool.query('alter table audit_log enable trigger user');
+  await pool.query('vacuum analyze audit_log');
+  await pool.end();
+}
+
 async function isLagging(pool: Pool, orgId: string): Promise<boolean> {
   const { rows } = await pool.query<{ lags: boolean }>(
     'select usage_size < size as lags from ledger_head where org_id = $1',
