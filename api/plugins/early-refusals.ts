@@ -7,7 +7,7 @@ import { takeBeforeRouting } from './before-routing.ts';
 import { callerNetwork } from './caller-network.ts';
 import { proxyTest } from './connections.ts';
 import type { MadeAnswer } from './error-envelope.ts';
-import type { HeldRefusals, Owner } from './held-refusals.ts';
+import { type HeldRefusals, type Owner, revocationsBy } from './held-refusals.ts';
 import type { Addresses, Refusal } from './rates.ts';
 import type { RequestsOfCallers } from './requests-of-callers.ts';
 import type { Turns } from './turns.ts';
@@ -80,9 +80,7 @@ export function refuseBeforeRouting(
     const isRevocation = owner?.scopes.includes('admin:keys') === true && revokes(request);
     // A stolen key that has all there is of its organisation does not hold its own revocation up: those by a key wait for each
     // other alone.
-    const routed: Owner | undefined = isRevocation
-      ? { keyId: `revocations ${owner.keyId}` }
-      : owner;
+    const routed: Owner | undefined = isRevocation ? { keyId: revocationsBy(owner.keyId) } : owner;
     const caller = isRevocation ? routed!.keyId : (owner?.orgId ?? network);
     const refuseOverrun = (): boolean =>
       routed !== undefined && held.isOverrun(routed) && give(caller, tooManySince);

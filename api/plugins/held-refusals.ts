@@ -47,6 +47,9 @@ function afterTime(ms: number, act: () => void): () => void {
 /** Whose refusals are counted: a key's, and its organisation's where they are not those of the key alone. */
 export type Owner = Pick<Credential, 'keyId'> & Partial<Pick<Credential, 'orgId'>>;
 
+/** The caller that refused revocations by a key wait as: a stolen key holds up no refusals of others of its organisation. */
+export const revocationsBy = (keyId: string): string => `revocations ${keyId}`;
+
 interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;

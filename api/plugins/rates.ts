@@ -6,7 +6,7 @@ import type { Rate } from '#shared/kernel/plan.ts';
 import type { RateState } from '#shared/lanes/redis/admission.ts';
 import type { Buckets } from '#shared/lanes/redis/buckets.ts';
 import { callerNetwork } from './caller-network.ts';
-import type { HeldRefusals } from './held-refusals.ts';
+import { type HeldRefusals, revocationsBy } from './held-refusals.ts';
 import { MemoryRates } from './memory-rates.ts';
 import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
@@ -191,7 +191,9 @@ export class Organisations {
       const goOn = (refused?: Refusal): void => {
         if (refused === undefined) return next();
         const exchange = { request: request.raw, response: reply.raw };
-        held.give(request.credential.orgId, exchange, (heldMs) => next(refused(heldMs)));
+        const { orgId, keyId } = request.credential;
+        const caller = classOf(request) === 'revocations' ? revocationsBy(keyId) : orgId;
+        held.give(caller, exchange, (heldMs) => next(refused(heldMs)));
       };
       const taken = this.take(request, reply);
       if (!(taken instanceof Promise)) return goOn(taken);

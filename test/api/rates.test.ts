@@ -139,6 +139,22 @@ describe('every route', () => {
   );
 });
 
+it(
+  'refused revocations by a key wait for each other alone: one by another key of its organisation is told at once',
+  { tags: ['limits.every-route'] },
+  async () => {
+    const revoke = (by: string) => ask(full, 'POST', '/v1/keys/x/revoke', by);
+    const [stolen, other] = ['key_stolen', 'key_other'].map((id) =>
+      credentials.issue('org_rates', SCOPES, { limits: NEGOTIATED, keyId: id }),
+    );
+    let told = 0;
+    const flood = Array.from({ length: 64 }, () => revoke(stolen!).then(() => (told += 1)));
+    expectRefusal(await revoke(other!), 'requests_per_second_exceeded');
+    expect(told).toBeLessThan(64);
+    await Promise.all(flood);
+  },
+);
+
 describe('a key that may not do what it asks', () => {
   it(
     'is under a limit on every route: what is refused to it counts as read by its organisation, and takes nothing from changes and revocations',
