@@ -24,6 +24,9 @@ const ERRNOS: ReadonlySet<string> = new Set([
  */
 const SQLSTATE = /^(?:08...|57014|57P0[123]|53300|25006)$/;
 
+/** What a request is refused with that Redis has given the reply of another command for. */
+export const NO_VERDICT = 'Redis has answered for another command';
+
 /** What the drivers of PostgreSQL and Redis say without a code, and how Redis begins what it says while it cannot be used. */
 const SAID = [
   /^Connection terminated/,
@@ -38,6 +41,7 @@ const SAID = [
   /^(?:Failed to refresh slots cache|No master node is available|Socket timeout\. )/,
   // Commands that were put together for one master, which has lost some of their slots before they were sent.
   /^All keys in the pipeline should belong to the same slots allocation group$/,
+  new RegExp(`^${NO_VERDICT}$`),
   // A cluster that says MOVED again and again sends its clients to a master that is gone.
   /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MOVED|ASK|TRYAGAIN|UNBLOCKED|BUSY|MISCONF|OOM) /,
   /^ERR WAIT cannot be used with replica instances/,

@@ -1,3 +1,4 @@
+import { NO_VERDICT } from '#shared/kernel/store-away.ts';
 import { PATIENCE } from '#patience';
 import type { Limits, Rate } from '#shared/kernel/plan.ts';
 import {
@@ -249,7 +250,7 @@ export class Admissions {
     const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
-    return (await this.#scripts.admit({
+    const result = await this.#scripts.admit({
       ...rateArguments(limits, keyLimit),
       orgLimits: owner,
       keyLimits: keyLimit === null ? owner : limitsKey(shard, entry.keyId),
@@ -278,7 +279,10 @@ export class Admissions {
       refusedRecord: refused,
       clockUs: this.#clockUs(),
       untilUs: this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
-    })) as ScriptResult;
+    });
+    // Seen while a master of a cluster was replaced: whether the script ran is unknown, as when a connection breaks.
+    if (!Array.isArray(result)) throw new Error(NO_VERDICT);
+    return result as ScriptResult;
   }
 }
 

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs';
 import { expect, it } from 'vitest';
+import { failureOfStore } from '#shared/kernel/store-away.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { Admissions } from '#shared/lanes/redis/admission.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
@@ -20,6 +21,16 @@ it('a request for which Redis was too late twice fails as one that it did not an
   const seals = testSeals(newLaneKey());
   const admissions = new Admissions({ admit: () => Promise.resolve(late) }, 1, seals);
   await expect(admissions.admit(REQUEST)).rejects.toThrow('Redis did not answer');
+});
+
+it('a request that Redis has given the reply of another command for is told that the store is away', async () => {
+  const admissions = new Admissions(
+    { admit: () => Promise.resolve(0) },
+    1,
+    testSeals(newLaneKey()),
+  );
+  const error: unknown = await admissions.admit(REQUEST).catch((failure: unknown) => failure);
+  expect(failureOfStore(error).code).toBe('store_unavailable');
 });
 
 it('a process that had no time itself still hears that a request was admitted: it does not refuse what runs', async () => {
