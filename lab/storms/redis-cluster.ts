@@ -30,8 +30,8 @@ interface Node {
   server: RedisServer;
 }
 
-/** A master that was killed. */
-interface Killed {
+/** A server that took writes, and was killed. */
+export interface Killed {
   port: number;
   startAgain: () => Promise<void>;
 }
@@ -81,7 +81,7 @@ export class RedisCluster {
   }
 
   /** Kills the master that has the most to do, without warning; returns its port and what starts it again. */
-  async killBusiest(): Promise<Killed> {
+  async killMaster(): Promise<Killed> {
     const masters: { node: Node; load: number }[] = [];
     for (const node of this.#nodes) {
       const info = await this.#ask(node, ['info']);

@@ -9,6 +9,7 @@ import { claimPort } from '#embedded/ports.ts';
 import { type RunningServer, startServer } from '#embedded/stores/server-process.ts';
 import { ensureRedisBinary } from '#embedded/stores/redis-binary.ts';
 import { type RedisServer, startRedisServer } from '#embedded/stores/redis.ts';
+import type { Killed } from './redis-cluster.ts';
 
 const run = promisify(execFile);
 
@@ -32,12 +33,6 @@ interface Server {
   port: number;
   dataDir: string;
   running: RedisServer;
-}
-
-/** A server that was killed. */
-interface Killed {
-  port: number;
-  startAgain: () => Promise<void>;
 }
 
 /** A Redis with two replicas and a password, which three Sentinels watch. */

@@ -63,12 +63,12 @@ export const STORMS: Record<string, Storm> = {
   sentinel: {
     description: 'the Redis that takes writes killed, and another named by Sentinel',
     on: 'sentinel',
-    run: killSentinelsMaster,
+    run: killMasters,
   },
   demote: {
     description: 'the Redis that takes writes made a replica of another, with its connections open',
     on: 'sentinel',
-    run: demoteSentinelsMaster,
+    run: demoteMasters,
   },
   restart: {
     description: 'every process stopped and replaced in turn, again and again',
@@ -174,29 +174,18 @@ async function fillDisk({ instance, random, endsAt, say }: Weather): Promise<voi
   } while (Date.now() < endsAt);
 }
 
-async function killMasters({ cluster, random, endsAt, say }: Weather): Promise<void> {
+async function killMasters({ cluster, sentinel, random, endsAt, say }: Weather): Promise<void> {
   do {
-    const { port, startAgain } = await cluster!.killBusiest();
+    const { port, startAgain } = await (cluster ?? sentinel)!.killMaster();
     say(`kill the master on port ${port}`);
     const killedAt = Date.now();
     await startAgain();
-    say(`its replica has taken over, and it is back, after ${Date.now() - killedAt} ms`);
+    say(`another has taken over, and it is back, after ${Date.now() - killedAt} ms`);
     await delay(random.between(2_000, 5_000));
   } while (Date.now() < endsAt);
 }
 
-async function killSentinelsMaster({ sentinel, random, endsAt, say }: Weather): Promise<void> {
-  do {
-    const { port, startAgain } = await sentinel!.killMaster();
-    say(`kill the server on port ${port}`);
-    const killedAt = Date.now();
-    await startAgain();
-    say(`another has taken its place, and it follows that one, after ${Date.now() - killedAt} ms`);
-    await delay(random.between(2_000, 5_000));
-  } while (Date.now() < endsAt);
-}
-
-async function demoteSentinelsMaster({ sentinel, random, endsAt, say }: Weather): Promise<void> {
+async function demoteMasters({ sentinel, random, endsAt, say }: Weather): Promise<void> {
   do {
     const { port } = await sentinel!.demoteMaster();
     say(`another has taken the place of the server on port ${port}`);

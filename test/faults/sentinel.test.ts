@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '#shared/config/settings.ts';
-import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { RedisSentinel } from '#lab/storms/redis-sentinel.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
-import { integrated } from '#test/support/receipts.ts';
-import { sendOn, timeline, type Told } from '#test/support/steady-senders.ts';
+import { expectKept, sendOn, timeline, type Told } from '#test/support/steady-senders.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
@@ -53,23 +51,7 @@ async function expectKeptWhile(replace: () => Promise<void>): Promise<Told[]> {
   });
   await replaced;
   await Promise.all([load.stop(), latecomers.stop()]);
-
-  const refused = load.told.filter(({ status }) => status !== 200);
-  const codes = ['503 store_unavailable', '503 dispatch_unavailable'];
-  expect(refused.filter(({ status, code }) => !codes.includes(`${status} ${code}`))).toEqual([]);
-  expect(refused.filter(({ retryAfter }) => !(Number(retryAfter) >= 1))).toEqual([]);
-  const ids = load.told
-    .filter(({ status }) => status === 200)
-    .map(({ requestId }) => receiptIdOf(requestId));
-  await until(async () => {
-    const { rows } = await system.database.pool.query<{ count: number }>(
-      'select count(*)::int as count from ledger_entry where entry_id = any($1)',
-      [ids],
-    );
-    return rows[0]!.count === ids.length;
-  }, 'every answer has its receipt');
-  expect(await integrated(system)).toMatchObject({ gaps: 0 });
-  return refused;
+  return expectKept(system, load.told);
 }
 
 describe('a Redis with two replicas and a password, which three Sentinels watch', () => {

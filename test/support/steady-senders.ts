@@ -1,16 +1,15 @@
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { chatBody } from './calls.ts';
 import { post } from './http.ts';
+import { integrated } from './receipts.ts';
 import type { Product } from './system.ts';
 import { until } from './until.ts';
 
 const SENDERS = 6;
 /** Four senders of an organisation stay below the fifty requests a second of the smallest plan, however fast they are told. */
 const PACE_MS = 100;
-const BODY = JSON.stringify({
-  model: 'llama-3.1-8b',
-  messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
-  max_tokens: 4,
-});
+const BODY = JSON.stringify(chatBody());
 
 export interface Told {
   /** From the request to its whole answer, and when that was. */
@@ -78,4 +77,34 @@ export function timeline(told: readonly Told[], since: number): string {
   return [...lines]
     .map(([line, { count, longestMs }]) => `${line} ${count} times, in up to ${longestMs} ms`)
     .join('\n');
+}
+
+/** What a caller may be told while a store is away. What was admitted, and is lost with its server, is told the second. */
+const AWAY = ['503 store_unavailable', '503 dispatch_unavailable'];
+
+/**
+ * Expects that each caller who was refused was told to try again, and that each answer has its receipt in the ledger.
+ * @param trouble shown where a refusal is another
+ * @returns what was refused
+ */
+export async function expectKept(
+  system: Product,
+  told: readonly Told[],
+  trouble = '',
+): Promise<Told[]> {
+  const refused = told.filter(({ status }) => status !== 200);
+  const others = refused.filter(({ status, code }) => !AWAY.includes(`${status} ${code}`));
+  expect(others, trouble).toEqual([]);
+  expect(refused.filter(({ retryAfter }) => !(Number(retryAfter) >= 1))).toEqual([]);
+  const answered = told.filter(({ status }) => status === 200);
+  const ids = answered.map(({ requestId }) => receiptIdOf(requestId));
+  await until(async () => {
+    const { rows } = await system.database.pool.query<{ count: number }>(
+      'select count(*)::int as count from ledger_entry where entry_id = any($1)',
+      [ids],
+    );
+    return rows[0]!.count === ids.length;
+  }, 'every answer has its receipt');
+  expect(await integrated(system)).toMatchObject({ gaps: 0 });
+  return refused;
 }

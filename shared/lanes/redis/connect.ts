@@ -24,7 +24,10 @@ type ConnectionOptions = Pick<
 >;
 
 export interface RedisConnectOptions {
-  /** `redis://host:port[/db]`, `rediss://…`, several nodes of a cluster separated by commas (see `findNodes`), or a server behind Sentinel. */
+  /**
+   * `redis://host:port[/db]`, `rediss://…`, several nodes of a cluster separated by commas (see `findNodes`), or a server
+   * behind Sentinel.
+   */
   url: string;
   /** Shown by CLIENT LIST. */
   name: string;

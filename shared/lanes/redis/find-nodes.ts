@@ -9,8 +9,8 @@ const ANSWER_MS = 2_000 * PATIENCE;
 const NO_CLUSTER = /cluster support disabled|NOPERM|unknown command/i;
 
 /**
- * The URL to connect with: that of a single server as it is, also behind Sentinel, and for a cluster, of which one node is enough, all of its
- * nodes separated by commas, with the user, the password and the TLS of the one that was named.
+ * The URL to connect with: that of a single server as it is, also behind Sentinel, and for a cluster, of which one node is
+ * enough, all of its nodes separated by commas, with the user, the password and the TLS of the one that was named.
  * @throws the error of the last node that was asked when none answers
  */
 export async function findNodes(url: string): Promise<string> {

@@ -42,10 +42,10 @@ export function mayFailOver(client: Pick<RedisClient, 'isCluster'>): boolean {
 }
 
 /**
- * Sends a command. On a cluster with replicas, or behind Sentinel, it resolves once one of them has what was written, too: until then a
- * master may die and take the write with it, and the caller gets an error, not a promise that is broken later. A
- * replica that is away or behind does not stop anything: after half a second the master's word is taken, and from then
- * on at once, until it answers again.
+ * Sends a command. On a cluster with replicas, or behind Sentinel, it resolves once one of them has what was written, too:
+ * until then a master may die and take the write with it, and the caller gets an error, not a promise that is broken later.
+ * A replica that is away or behind does not stop anything: after half a second the master's word is taken, and from then on
+ * at once, until it answers again.
  */
 export function callReplicated(
   client: RedisClient,
@@ -76,9 +76,9 @@ function replicationOf(client: RedisClient, key: string): Replication {
 }
 
 /**
- * The calls of one shard, or one inbox, or of one server, on one connection. They are sent in rounds of which each ends with one WAIT: what
- * comes while a round is under way is the next one. A WAIT for each call would make them stand in line, each for as
- * long as the replica takes, and seconds where there is none.
+ * The calls of one shard, or one inbox, or of one server, on one connection. They are sent in rounds of which each ends with
+ * one WAIT: what comes while a round is under way is the next one. A WAIT for each call would make them stand in line, each
+ * for as long as the replica takes, and seconds where there is none.
  */
 class Replication {
   readonly #client: RedisClient;

@@ -1,8 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { StandaloneConnector } from 'ioredis/built/connectors/index.js';
+import type { StandaloneConnector } from 'ioredis/built/connectors/index.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE } from '#patience';
 import type { SentinelTarget } from '#shared/kernel/redis-url.ts';
+import { checkingConnector, type Connector, type Info } from './connectors.ts';
 
 /** A Sentinel that is there answers in milliseconds. */
 const ANSWER_MS = 1_000 * PATIENCE;
@@ -15,8 +16,6 @@ export interface ServerAddress {
   host: string;
   port: number;
 }
-
-type Info = Readonly<{ role?: string; run_id?: string }>;
 
 /** A connection to one Sentinel, which does not come back by itself. */
 export function connectSentinel(
@@ -108,18 +107,9 @@ export function identityOf({
 export function connectorBehind(
   target: SentinelTarget,
   mayUse: (info: Info) => boolean = () => true,
-): NonNullable<RedisOptions['Connector']> {
+): Connector {
   const shared = sharedAsking(target);
-  return class extends StandaloneConnector {
-    // The client says of what it gives that it is unknown.
-    constructor(options: unknown) {
-      super(options as ConstructorParameters<typeof StandaloneConnector>[0]);
-    }
-
-    override check(info: Info): boolean {
-      return mayUse(info);
-    }
-
+  return class extends checkingConnector(mayUse) {
     override async connect(
       tell: Parameters<StandaloneConnector['connect']>[0],
     ): ReturnType<StandaloneConnector['connect']> {

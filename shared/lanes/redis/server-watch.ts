@@ -1,15 +1,12 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { StandaloneConnector } from 'ioredis/built/connectors/index.js';
 import { readyKey } from '../keys.ts';
 import type { SentinelTarget } from '#shared/kernel/redis-url.ts';
 import type { RedisClient } from './connect.ts';
+import { checkingConnector, type Info } from './connectors.ts';
 import { connectorBehind, listenForFailovers, type ServerAddress } from './sentinel.ts';
 
 /** `lost`: the server that answers is not one to write to. `replaced`: another one answers at its address. */
 export type ServerChange = { kind: 'lost'; why: string } | { kind: 'found' } | { kind: 'replaced' };
-
-/** What a server says of itself to each new connection; one that hides it is believed. */
-type Info = Readonly<{ role?: string; run_id?: string }>;
 
 /** A server that answers so was demoted, or is not one yet. */
 const UNUSABLE = /^(READONLY|LOADING|MASTERDOWN)\b/;
@@ -59,7 +56,7 @@ export class ServerWatch {
     };
     const mayUse = (info: Info): boolean => this.#mayUse(watched, info);
     const client = open({
-      Connector: target === undefined ? standingAlone(mayUse) : connectorBehind(target, mayUse),
+      Connector: target === undefined ? checkingConnector(mayUse) : connectorBehind(target, mayUse),
       reconnectOnError: (error) => {
         const [refusal] = UNUSABLE.exec(error.message) ?? [];
         if (refusal !== undefined) this.#lose(watched, refusal);
@@ -143,19 +140,4 @@ export class ServerWatch {
     for (const one of this.#connections)
       if (one.client?.status === 'ready' && which(one)) one.client.disconnect(true);
   }
-}
-
-type MayUse = (info: Info) => boolean;
-
-function standingAlone(mayUse: MayUse): WatchOptions['Connector'] {
-  return class extends StandaloneConnector {
-    // The client says of what it gives that it is unknown.
-    constructor(options: unknown) {
-      super(options as ConstructorParameters<typeof StandaloneConnector>[0]);
-    }
-
-    override check(info: Info): boolean {
-      return mayUse(info);
-    }
-  };
 }
