@@ -1,10 +1,9 @@
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { type SentinelTarget, sentinelTargetOf } from '#shared/kernel/redis-url.ts';
-import { connectSentinel, type ServerAddress } from '#shared/lanes/redis/sentinel.ts';
+import { askSentinel, type ServerAddress } from '#shared/lanes/redis/sentinel.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
 const NAME = 'Redis Sentinel';
-const ANSWER_MS = 2_000;
 
 /** Each Sentinel that the address names: it answers, knows the server, and enough of them agree to name another one. */
 export async function examineSentinels(url: string): Promise<Finding[]> {
@@ -25,16 +24,10 @@ export async function examineSentinels(url: string): Promise<Finding[]> {
 }
 
 async function troubleOf(target: SentinelTarget, at: ServerAddress): Promise<string | undefined> {
-  const client = connectSentinel(target, at, { commandTimeout: ANSWER_MS });
-  let lost: unknown;
-  client.on('error', (error) => (lost = error));
   try {
-    await client.connect();
-    await client.call('SENTINEL', 'CKQUORUM', target.name);
+    await askSentinel(target, at, 'CKQUORUM', target.name);
     return undefined;
   } catch (error) {
-    return reasonOf(lost ?? error);
-  } finally {
-    client.disconnect();
+    return reasonOf(error);
   }
 }

@@ -18,7 +18,7 @@ export interface ServerAddress {
 }
 
 /** A connection to one Sentinel, which does not come back by itself. */
-export function connectSentinel(
+function connectSentinel(
   { sentinelUsername, sentinelPassword, isTls }: SentinelTarget,
   { host, port }: ServerAddress,
   more: Pick<RedisOptions, 'commandTimeout' | 'retryStrategy' | 'maxRetriesPerRequest'> = {},
@@ -74,12 +74,29 @@ export async function masterOf(target: SentinelTarget): Promise<ServerAddress> {
 }
 
 async function askForMaster(target: SentinelTarget, at: ServerAddress): Promise<ServerAddress> {
+  const answer = await askSentinel(target, at, 'GET-MASTER-ADDR-BY-NAME', target.name);
+  if (!Array.isArray(answer)) throw new Error(`it knows no ${target.name}`);
+  return { host: String(answer[0]), port: Number(answer[1]) };
+}
+
+/**
+ * What one Sentinel answers to `SENTINEL <words>`.
+ * @throws Error why it does not, within a second
+ */
+export async function askSentinel(
+  target: SentinelTarget,
+  at: ServerAddress,
+  ...words: [string, ...string[]]
+): Promise<unknown> {
   const client = connectSentinel(target, at, { commandTimeout: ANSWER_MS });
+  // What is thrown says of a connection that is refused that it is closed.
+  let lost: unknown;
+  client.on('error', (error) => (lost = error));
   try {
     await client.connect();
-    const answer = await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', target.name);
-    if (!Array.isArray(answer)) throw new Error(`it knows no ${target.name}`);
-    return { host: String(answer[0]), port: Number(answer[1]) };
+    return await client.call('SENTINEL', ...words);
+  } catch (error) {
+    throw lost ?? error;
   } finally {
     client.disconnect();
   }
