@@ -204,10 +204,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     turns: new Turns(() => arrivals.areTaken()),
   });
   allowOrigins(app, options.corsOrigins);
-  boundPieces(app, (address) => {
+  boundPieces(app, {
     // Behind a proxy are others, whose bodies are whole; one on this machine may not be named.
-    const isProxy = isTrusted(address, 0) || OF_THIS_MACHINE.has(address);
-    if (!isProxy) arrivals.pace(callerNetwork(address));
+    callerOf: (address) =>
+      isTrusted(address, 0) || OF_THIS_MACHINE.has(address) ? undefined : callerNetwork(address),
+    onMany: (caller) => arrivals.pace(caller),
   });
   readNoFurtherParameters(app);
   boundOpenRequests(app, events.connectionRefused);

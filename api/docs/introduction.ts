@@ -97,8 +97,8 @@ What a request costs:
 
 | request | rate | budget of the day | open streams |
 |---|---|---|---|
-| inference that is run, whether its upstream answers or fails | 1 | 1 | 1 while it streams |
-| repeated with its \`Idempotency-Key\` | 1 | nothing | 1 while it streams |
+| inference that is run, whether its upstream answers or fails | 1 | 1 | 1 while it streams, with an \`Idempotency-Key\` until it has run |
+| repeated with its \`Idempotency-Key\` | 1 | nothing | 1 while it streams, and that of the first if it was left |
 | blocked by screening | 1 | nothing | nothing |
 | refused by a limit, or because no region takes it | nothing | nothing | nothing |
 | inference that is refused for what it is (400, 404, 413, 415 …) | 1 for each ${BYTES_OF_REFUSAL / 1_024} KiB of its body, of a bucket of refusals with the same rate | nothing | nothing |

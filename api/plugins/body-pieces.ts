@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { cutOff, skipRest, takeBeforeRouting } from './before-routing.ts';
 import { SMALL_BODY_BYTES } from './intake.ts';
+import { ReadingTurns, readInTurns } from './reading-turns.ts';
 
 /** Any body in chunks, or above 64 KiB, may come in so many, however small they are; each takes a microsecond. */
 const PIECES = 4_096;
@@ -20,17 +21,26 @@ export const IN_PIECES = 'DOCKET_BODY_IN_PIECES';
 const GATHERED_BYTES = 4_096;
 const SMALL_PIECE_BYTES = 1_024;
 
+export interface PieceOptions {
+  /** Whose connections those of an address are; undefined of a proxy, whose are those of many callers. */
+  callerOf: (address: string) => string | undefined;
+  /** Called with who has sent a body in many pieces. */
+  onMany: (caller: string) => void;
+}
+
 /**
  * Has a body of small pieces take no more memory than its bytes, however it comes: what is kept of each piece is some four
  * hundred bytes, so that a body of 64 KiB that comes byte by byte would be 25 MB until it is whole. And bounds in how many
  * chunks one comes: node makes a buffer of each, and goes on with what it has read at once, up to 64 KiB with eleven thousand
  * of them, even when it has been told to stop. So one that comes in many has a connection of its own, and `onMany` hears of
- * its address.
+ * its caller. Small pieces of all bodies have a share of a turn of the event loop, and connections wait in turns for more.
  */
 export function boundPieces(
   app: Pick<FastifyInstance, 'server'>,
-  onMany: (address: string) => void,
+  { callerOf, onMany: onManyOf }: PieceOptions,
 ): void {
+  const turns = new ReadingTurns();
+  readInTurns(app, turns, callerOf);
   takeBeforeRouting(app, (request, response) => {
     const { headers, socket } = request;
     const isChunked = headers['transfer-encoding'] !== undefined;
@@ -39,7 +49,9 @@ export function boundPieces(
     if (!isChunked && bytes <= SMALL_BODY_BYTES) return false;
     countPieces(request, {
       onMany: () => {
-        if (socket.remoteAddress !== undefined) onMany(socket.remoteAddress);
+        const { remoteAddress: address } = socket;
+        const caller = address === undefined ? undefined : callerOf(address);
+        if (caller !== undefined) onManyOf(caller);
         if (response.headersSent) cutOff(socket);
         else response.shouldKeepAlive = false;
       },
@@ -49,6 +61,7 @@ export function boundPieces(
         app.server.emit('clientError', Object.assign(error, { code: IN_PIECES }), socket);
         skipRest(socket);
       },
+      onSmall: () => turns.count(socket),
       bytesOfPiece: () => (response.headersSent ? BYTES_OF_REFUSED_PIECE : BYTES_OF_PIECE),
     });
     return false;
@@ -90,6 +103,8 @@ function gatherPieces(request: IncomingMessage, bytes: number): void {
 interface PieceBounds {
   onMany: () => void;
   onTooMany: () => void;
+  /** Called for each small piece. */
+  onSmall: () => void;
   /** How long a piece of it is at least that is not small. */
   bytesOfPiece: () => number;
 }
@@ -97,7 +112,7 @@ interface PieceBounds {
 /** Says once of a body that it has come in many pieces, and once that it has in too many; no more of it is taken then. */
 function countPieces(
   request: IncomingMessage,
-  { onMany, onTooMany, bytesOfPiece }: PieceBounds,
+  { onMany, onTooMany, onSmall, bytesOfPiece }: PieceBounds,
 ): void {
   let count = 0;
   let areMany = false;
@@ -105,8 +120,12 @@ function countPieces(
   const push = request.push.bind(request) as Push;
   request.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
     if (areTooMany) return false;
-    // What large pieces are is saved for none behind them.
-    if (piece !== null) count = Math.max(0, count + 1 - piece.length / bytesOfPiece());
+    if (piece !== null) {
+      const ofSmall = piece.length / bytesOfPiece();
+      // What large pieces are is saved for none behind them.
+      count = Math.max(0, count + 1 - ofSmall);
+      if (ofSmall < 1) onSmall();
+    }
     if (!areMany && count > MANY_PIECES) {
       areMany = true;
       onMany();

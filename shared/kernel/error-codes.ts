@@ -237,7 +237,8 @@ const STABLE = {
   }),
   concurrent_streams_exceeded: row('rate_limit_error', 429, true, {
     when: 'Too many streams are open.',
-    advice: 'Read open streams to their end or close them, then send it again.',
+    advice:
+      'Read open streams to their end or close them, then send it again. One with an Idempotency-Key counts until it has run.',
     message: 'Too many streams are open. Close idle streams or upgrade the plan.',
     retryAfterMs: 1_000,
   }),

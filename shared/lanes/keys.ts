@@ -50,6 +50,9 @@ export const bucketKey = (shard: number, name: string, orgId: string): string =>
 /** Sorted set of open streams, scored by when each lease ends. */
 export const leasesKey = (shard: number, orgId: string): string => `${tag(shard)}:leases:${orgId}`;
 
+/** The lease of a stream that runs on for a retry since its client has left. */
+export const leftLease = (requestId: string): string => `left ${requestId}`;
+
 /** Hash of one idempotency claim; `digest` covers route and Idempotency-Key. */
 export const idempotencyKey = (shard: number, orgId: string, digest: string): string =>
   `${tag(shard)}:idem:${orgId}:${digest}`;

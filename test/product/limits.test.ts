@@ -116,6 +116,37 @@ describe('races over several processes and keys', () => {
   );
 });
 
+it(
+  'streams whose clients leave them to an Idempotency-Key count while they run, and their retries are not refused for them',
+  { tags: ['limits.streams'] },
+  async () => {
+    const org = await newOrganisation(system, { concurrentStreams: 2 });
+    const key = await org.newKey();
+    const leases = `{s0}:leases:${org.id}`;
+    const body = chatBody({ stream: true, sandbox_fault: `id=${org.id}; stall=8000` });
+    const ask = (idempotencyKey: string, signal?: AbortSignal) =>
+      post(system, '/chat/completions', body, {
+        key,
+        headers: { 'idempotency-key': idempotencyKey },
+        ...(signal === undefined ? {} : { signal }),
+      });
+    const abort = new AbortController();
+    for (const name of ['one', 'two']) ask(name, abort.signal).catch(() => {});
+    await until(async () => (await redis.zcard(leases)) === 2);
+    abort.abort();
+    const areLeft = async (): Promise<boolean> =>
+      (await redis.zrange(leases, '0', '-1')).every((lease) => lease.startsWith('left '));
+    await until(areLeft, 'both are left');
+    expect(await redis.zcard(leases)).toBe(2);
+    expect(await codeOf(await ask('three'))).toBe('concurrent_streams_exceeded');
+    const answers = await Promise.all([ask('one'), ask('two')]);
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    for (const text of texts) expect(text).toContain('[DONE]');
+    await until(async () => (await redis.zcard(leases)) === 0, 'all have ended');
+  },
+);
+
 interface HeldStreams {
   /** Answers to those that are not held open. */
   answers: Response[];

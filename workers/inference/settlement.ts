@@ -1,5 +1,12 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import { answerKey, begunKey, heldKey, movedKey } from '#shared/lanes/keys.ts';
+import {
+  answerKey,
+  begunKey,
+  heldKey,
+  leasesKey,
+  leftLease,
+  movedKey,
+} from '#shared/lanes/keys.ts';
 import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import { STORED_S } from '#shared/lanes/redis/claims.ts';
@@ -176,8 +183,10 @@ export class Settlement {
   }
 
   #leaveLane(write: HolderWrite): void {
-    const { shard, id, stream, bodyRef, region, orgId, before } = this.#entry;
+    const { shard, id, stream, bodyRef, region, orgId, before, claim } = this.#entry;
     if (stream) write.command('DEL', begunKey(shard, id));
+    if (stream && claim !== undefined)
+      write.command('ZREM', leasesKey(shard, orgId), leftLease(id));
     if (bodyRef !== undefined) write.command('DEL', bodyRef);
     if (before !== undefined) write.command('DEL', movedKey(shard, id));
     write.command('ZREM', heldKey(shard, region, orgId), id);

@@ -2,8 +2,8 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { CONSUMER_GROUP, heldKey, inboxKey, inferenceLane, leasesKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
-import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
-import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
+import { LEASE_MS, LEASE_RENEWAL_MS, LEASES_MS } from '#shared/lanes/redis/admission.ts';
+import { ANSWERED_MS, type ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { placeOfMoved } from '#shared/lanes/redis/hand-on.ts';
 import { mayFailOver } from '#shared/lanes/redis/replicated.ts';
@@ -19,7 +19,7 @@ export interface OpenExchangesOptions {
   client: Pick<RedisClient, 'get' | 'isCluster' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
   /** A patient connection of its own, for large answers: the longest take more than a second, and hold up no other statement. */
   answers: Pick<RedisClient, 'getdelBuffer'>;
-  scripts: Pick<LaneScripts, 'gone' | 'withdraw'>;
+  scripts: Pick<LaneScripts, 'gone' | 'withdraw' | 'leave'>;
   seals: Pick<Seals, 'openBytesInTurns'>;
   /** How a claim stands; null when it is free. */
   readStanding: (claim: string) => Promise<ClaimStanding | null>;
@@ -161,8 +161,11 @@ export class OpenExchanges implements ExchangeHost {
    * caller's retry finds the claim, and gets the answer.
    */
   withdrawLate = (entry: InferenceEntry, entryId: string): void => {
-    const { claim, shard, region } = entry;
-    if (claim !== undefined) return;
+    const { claim, shard, region, stream } = entry;
+    if (claim !== undefined) {
+      if (stream) this.#giveLeaseBack(entry);
+      return;
+    }
     this.#withdraw(entry, { lane: inferenceLane(shard, region), entryId, region });
   };
 
@@ -187,9 +190,20 @@ export class OpenExchanges implements ExchangeHost {
     withdraw().catch(events.storeFailed);
   }
 
-  #giveLeaseBack({ shard, orgId, id }: Readonly<UnroutedEntry>): void {
-    const { client, events } = this.#options;
-    client.zrem(leasesKey(shard, orgId), id).catch(events.storeFailed);
+  #giveLeaseBack({ shard, orgId, id, claim }: Readonly<UnroutedEntry>): void {
+    const { client, scripts, events } = this.#options;
+    const leases = leasesKey(shard, orgId);
+    const left =
+      claim === undefined
+        ? client.zrem(leases, id)
+        : scripts.leave({
+            leases,
+            claim,
+            requestId: id,
+            answeredMs: ANSWERED_MS,
+            leasesMs: LEASES_MS,
+          });
+    left.catch(events.storeFailed);
   }
 
   /**
@@ -267,7 +281,7 @@ export class OpenExchanges implements ExchangeHost {
       const key = leasesKey(entry.shard, entry.orgId);
       const until = redisNow(entry.shard) + LEASE_MS;
       client.zadd(key, 'XX', until, entry.id).catch(events.storeFailed);
-      client.pexpire(key, LEASE_MS * 2).catch(events.storeFailed);
+      client.pexpire(key, LEASES_MS).catch(events.storeFailed);
     }
   }
 }

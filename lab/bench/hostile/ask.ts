@@ -51,8 +51,14 @@ export async function ask(
 /** How long one that reads no answers stays. */
 const STAY_MS = 1_000;
 
-/** How a request is written on a connection of its own: so many times at once, or byte by byte until then (epoch milliseconds). */
-export type Writing = { ahead: number } | { byteEachMs: number; until: number };
+/**
+ * How a request is written on a connection of its own: so many times at once, byte by byte until then (epoch milliseconds),
+ * or its first byte at once and what is behind it when all connections write theirs, which is once in so long.
+ */
+export type Writing =
+  | { ahead: number }
+  | { byteEachMs: number; until: number }
+  | { togetherMs: number };
 
 /** Writes a request and reads nothing; 0 when its connection is closed or was long enough. */
 export function askUnread(
@@ -66,10 +72,7 @@ export function askUnread(
   const text = `${method} ${path} HTTP/1.1\r\nHost:a\r\n${lines.join('')}\r\n${body.toString()}`;
   return new Promise((resolve) => {
     const socket = connect({ host, port: Number(port), localAddress, noDelay: true });
-    const end =
-      'ahead' in writing
-        ? writeAhead(socket, text.repeat(writing.ahead))
-        : writeBytes(socket, text, writing);
+    const end = write(socket, text, writing);
     socket.on('error', () => {});
     socket.once('close', () => {
       end();
@@ -78,10 +81,33 @@ export function askUnread(
   });
 }
 
+/** Returns what ends it. */
+function write(socket: Socket, text: string, writing: Writing): () => void {
+  if ('ahead' in writing) return writeAhead(socket, text.repeat(writing.ahead));
+  if ('togetherMs' in writing) return writeTogether(socket, text, writing.togetherMs);
+  return writeBytes(socket, text, writing);
+}
+
 function writeAhead(socket: Socket, text: string): () => void {
   socket.write(text);
   const stay = setTimeout(() => socket.destroy(), STAY_MS);
   return () => clearTimeout(stay);
+}
+
+function writeTogether(socket: Socket, text: string, togetherMs: number): () => void {
+  socket.write(text[0]!);
+  const rest = text.slice(1);
+  const waitMs = togetherMs - (Date.now() % togetherMs);
+  let stay: NodeJS.Timeout | undefined;
+  const writing = setTimeout(() => {
+    socket.write(rest);
+    stay = setTimeout(() => socket.destroy(), togetherMs);
+  }, waitMs);
+  socket.resume();
+  return () => {
+    clearTimeout(writing);
+    clearTimeout(stay);
+  };
 }
 
 function writeBytes(

@@ -51,10 +51,11 @@ process.once('message', ({ name, origin, means, network }: Orders) => {
 });
 
 function writingOf(
-  { ahead, byteEachMs }: Pick<Attack, 'ahead' | 'byteEachMs'>,
+  { ahead, byteEachMs, togetherMs }: Pick<Attack, 'ahead' | 'byteEachMs' | 'togetherMs'>,
   until: number,
 ): Writing | undefined {
   if (ahead !== undefined) return { ahead };
+  if (togetherMs !== undefined) return { togetherMs };
   return byteEachMs === undefined ? undefined : { byteEachMs, until };
 }
 

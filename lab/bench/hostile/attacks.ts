@@ -12,6 +12,8 @@ export interface Attack {
   ahead?: number;
   /** How long it waits between two bytes of a request, each of which has a connection of its own; all at once when absent. */
   byteEachMs?: number;
+  /** How often all its connections, begun with a byte, write what is behind it in one moment. */
+  togetherMs?: number;
   /** What it sends its requests on; as many connections as it has requests when absent. */
   pool?: Pool;
   /** Whether honest persons sign in meanwhile. */
@@ -218,6 +220,16 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     `${chunks(1, 1_400_000)}${chunks(10_900, 1)}`.repeat(4),
   ),
   'bodies in pieces of 136 bytes': inChunks(40, () => chunks(40_000, 136)),
+  // On connections that have begun, so that none of them waits to begin.
+  'bodies in pieces on begun connections': {
+    pace: { atOnce: 1_000 },
+    togetherMs: 4_000,
+    open: () => {
+      const text = chunks(10_900, 1);
+      const headers = { 'transfer-encoding': 'chunked' };
+      return () => ({ method: 'POST', path: '/x', headers, body: text });
+    },
+  },
   // Until they are told that their headers come too slowly.
   'headers of single bytes': { ...repeating('/x', 1_000), byteEachMs: 20 },
   // A place among bodies for each, for as long as a request may take.

@@ -3,7 +3,7 @@
 --
 -- KEYS orgLimits      arrivals of the organisation, and requests of its day
 --      keyLimits      arrivals of the key
---      leases         streams of the organisation that run
+--      leases         streams of the organisation that are open, and those that run on for a retry ('left ' and their request)
 --      lane           of the region
 --      receiptsLane
 --      body           claim-checked body
@@ -21,6 +21,7 @@
 --      keyBurst
 --      streams        of the organisation that may run (0: this is none)
 --      leaseMs        life of a stream's lease
+--      leasesMs       life of all of them together, unless one is renewed or taken
 --      laneMax        requests that the region may hold
 --      heldMax        of which the organisation
 --      receiptsMax    receipts that may be owed
@@ -117,16 +118,20 @@ end
 local function take_lease()
   if streams == 0 then return end
   redis.call('ZADD', KEYS.leases, math.floor(now / 1000) + tonumber(ARGV.leaseMs), ARGV.requestId)
-  redis.call('PEXPIRE', KEYS.leases, tonumber(ARGV.leaseMs) * 2)
+  redis.call('PEXPIRE', KEYS.leases, tonumber(ARGV.leasesMs))
 end
 
 -- A replay costs an arrival, and a stream's a lease, so that it cannot be used to flood, but no daily budget.
+-- One that runs on since its client has left gives its lease to the one that waits for it.
 if claim then
-  if streams_are_taken() then return refuse('streams', 1000000) end
+  local left = 'left ' .. claim[3]
+  local takes_over = streams > 0 and claim[2] ~= 'done' and redis.call('ZSCORE', KEYS.leases, left)
+  if not takes_over and streams_are_taken() then return refuse('streams', 1000000) end
   if claim[2] ~= 'done' and redis.call('LLEN', KEYS.waiters) >= tonumber(ARGV.waitersMax) then
     return refuse('waiters', 1000000)
   end
   take_arrival()
+  if takes_over then redis.call('ZREM', KEYS.leases, left) end
   take_lease()
   if claim[2] == 'done' then return answer('replay', 0, true, per_day - count, claim[3]) end
   redis.call('RPUSH', KEYS.waiters, ARGV.waiter)

@@ -29,6 +29,8 @@ const RECEIPTS_LANE_MAX = 500_000;
 /** A lease outlives two missed renewals. */
 export const LEASE_MS = 30_000;
 export const LEASE_RENEWAL_MS = 10_000;
+/** Longer than any request runs. What stands in them has ends of its own. */
+export const LEASES_MS = 86_400_000;
 /** Requests that may wait for one claim: each holds a connection, and the claim's end writes to all of them in one go. */
 export const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
@@ -267,6 +269,7 @@ export class Admissions {
       perDay: limits.requestsPerDay,
       streams: entry.stream ? limits.concurrentStreams : 0,
       leaseMs: LEASE_MS,
+      leasesMs: LEASES_MS,
       laneMax: Math.ceil(request.regionCapacity / this.#shards),
       heldMax: request.orgCapacity,
       receiptsMax: this.#receiptsLaneMax,

@@ -9,6 +9,11 @@ import type { Seals } from '../seals.ts';
 
 /** Specification: identical requests within 24 hours get the stored answer. */
 export const STORED_S = 86_400;
+/**
+ * While its request runs, a claim lives for little longer than that may; with an answer, as long as that is kept. One that
+ * lives for longer than this has its answer.
+ */
+export const ANSWERED_MS = (STORED_S / 2) * 1_000;
 
 /**
  * Keeps an answer under its claim, and the receipt with it, unless both are in PostgreSQL; does nothing for a delivery that
@@ -98,15 +103,14 @@ export interface ClaimStanding {
 
 /** A claim in short, or null when it is free. */
 export async function readStanding(
-  client: Pick<RedisClient, 'hmget' | 'ttl'>,
+  client: Pick<RedisClient, 'hmget' | 'pttl'>,
   claim: string,
 ): Promise<ClaimStanding | null> {
-  const [[requestId, state], lifeS] = await Promise.all([
+  const [[requestId, state], lifeMs] = await Promise.all([
     client.hmget(claim, 'rid', 'state'),
-    client.ttl(claim),
+    client.pttl(claim),
   ]);
   if (!requestId) return null;
   if (state === 'done') return { requestId, state };
-  // While it runs, a claim lives for little longer than its request may; with an answer, as long as that is kept.
-  return { requestId, state: lifeS > STORED_S / 2 ? 'answered' : 'running' };
+  return { requestId, state: lifeMs > ANSWERED_MS ? 'answered' : 'running' };
 }

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { INLINE_BYTES_MAX, intervalUsOf, rateArguments } from '#shared/lanes/redis/admission.ts';
-import { createSettleClaim } from '#shared/lanes/redis/claims.ts';
+import {
+  INLINE_BYTES_MAX,
+  intervalUsOf,
+  LEASES_MS,
+  rateArguments,
+} from '#shared/lanes/redis/admission.ts';
+import { ANSWERED_MS, createSettleClaim } from '#shared/lanes/redis/claims.ts';
 import {
   bodyKey,
   heldKey,
@@ -10,6 +15,7 @@ import {
   inboxKey,
   inferenceLane,
   leasesKey,
+  leftLease,
   receiptsLane,
 } from '#shared/lanes/keys.ts';
 import type { ReceiptEntry, Reply } from '#shared/lanes/messages.ts';
@@ -481,6 +487,56 @@ describe('an idempotency claim', () => {
     expect(await client.zcard(leasesKey(0, 'org_a'))).toBe(2);
   });
 
+  it(
+    'a stream that runs on for a retry since its client has left keeps a lease until it ends, and an identical request takes that over',
+    { tags: ['limits.streams'] },
+    async () => {
+      const { settle } = settling();
+      const scripts = defineLaneScripts(client);
+      // Who has left is counted by the time of Redis.
+      const byRedis = admissionsOn(client);
+      const limits = { ...GENEROUS, concurrentStreams: 1 };
+      const first = { ...send('f', { stream: true }), limits };
+      const retry = () => {
+        const request = send('f', { stream: true });
+        const entry = { ...request.entry, claim };
+        return { entry, limits, keyLimit: null, fingerprint: 'f' };
+      };
+      const leave = (requestId: string) =>
+        scripts.leave({
+          leases: leasesKey(0, 'org_a'),
+          claim,
+          requestId,
+          answeredMs: ANSWERED_MS,
+          leasesMs: LEASES_MS,
+        });
+      const isFree = async (): Promise<boolean> =>
+        (await client.zcard(leasesKey(0, 'org_a'))) === 0;
+      await byRedis.admit(first);
+      await leave(first.entry.id);
+      const other = admissionRequest({ stream: true }, { limits });
+      expect((await byRedis.admit(other)).verdict).toBe('streams');
+      // Its retry is not refused for the stream that it continues, and no second one has room beside it.
+      const second = retry();
+      expect((await byRedis.recall(second))!.verdict).toBe('wait');
+      expect((await byRedis.recall(retry()))!.verdict).toBe('streams');
+      expect(await client.zrange(leasesKey(0, 'org_a'), '0', '-1')).toEqual([second.entry.id]);
+      await leave(second.entry.id);
+      expect((await byRedis.admit(other)).verdict).toBe('streams');
+      await client.zrem(leasesKey(0, 'org_a'), leftLease(first.entry.id));
+      // Once its answer is kept, and once that is settled, it has ended, and so it has where its claim is free.
+      await client.pexpire(claim, ANSWERED_MS + 60_000);
+      await leave('req_x');
+      expect(await isFree()).toBe(true);
+      await settle(await held(), nameOf(first.entry.id), '{}', 'redis');
+      await leave('req_x');
+      expect(await isFree()).toBe(true);
+      await client.del(claim);
+      await leave('req_x');
+      expect(await isFree()).toBe(true);
+    },
+  );
+
   it('no more than 256 requests wait for one claim', async () => {
     await admissions().admit(send());
     const verdicts = await Promise.all(
@@ -548,6 +604,7 @@ describe('backpressure', () => {
       perDay: 10,
       streams: 0,
       leaseMs: 30_000,
+      leasesMs: LEASES_MS,
       laneMax: 10,
       heldMax: 10,
       receiptsMax: 1,

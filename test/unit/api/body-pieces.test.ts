@@ -14,7 +14,10 @@ import { until } from '#test/support/until.ts';
 async function asking(handle: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(handle);
   const paced: string[] = [];
-  boundPieces({ server }, (address) => void paced.push(address));
+  boundPieces(
+    { server },
+    { callerOf: (address) => address, onMany: (caller) => paced.push(caller) },
+  );
   server.on('clientError', (error, socket) =>
     answerClientError(error, socket as Socket, () => 'req_x'),
   );
@@ -45,7 +48,7 @@ function keptOf(given: readonly Buffer[], headers: Record<string, string>): Prom
     request.on('data', (piece: Buffer) => void kept.push(piece));
     request.on('end', () => resolve(kept));
   });
-  boundPieces({ server }, () => {});
+  boundPieces({ server }, { callerOf: () => undefined, onMany: () => {} });
   const request = new IncomingMessage(new Socket());
   Object.assign(request.headers, headers);
   server.emit('request', request, new ServerResponse(request));

@@ -180,6 +180,7 @@ class RedisDouble {
     this.scripts = {
       withdraw: record('withdraw', () => this.holder),
       gone: record('gone', () => this.gone),
+      leave: record('leave'),
     };
   }
 

@@ -26,13 +26,33 @@ describe('the lease of an open stream', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(redis.commands).toEqual([
       ['zadd', '{s0}:leases:org_1', 'XX', NOW + REDIS_AHEAD_MS + 20_000 + 30_000, 'req_S'],
-      ['pexpire', '{s0}:leases:org_1', 60_000],
+      ['pexpire', '{s0}:leases:org_1', 86_400_000],
     ]);
     stream.close();
     stream.close();
     await vi.advanceTimersByTimeAsync(30_000);
     expect(redis.named('zrem')).toEqual([['zrem', '{s0}:leases:org_1', 'req_S']]);
     expect(redis.named('zadd')).toHaveLength(1);
+  });
+
+  it('a stream with an Idempotency-Key says when its client leaves, and when it was admitted too late, whose request may run on', () => {
+    const { exchanges, redis } = openEdge();
+    const claim = '{s0}:idem:org_1:d';
+    const stream = exchanges.expect(entry({ id: 'req_S', stream: true, claim }));
+    stream.admitted(entry({ id: 'req_S', stream: true, claim }), PLACE.entryId);
+    stream.leave();
+    exchanges.withdrawLate(entry({ id: 'req_T', stream: true, claim }), '7-0');
+    exchanges.withdrawLate(entry({ id: 'req_U', claim }), '8-0');
+    const said = {
+      leases: '{s0}:leases:org_1',
+      claim,
+      answeredMs: 43_200_000,
+      leasesMs: 86_400_000,
+    };
+    expect(redis.commands).toEqual([
+      ['leave', { ...said, requestId: 'req_S' }],
+      ['leave', { ...said, requestId: 'req_T' }],
+    ]);
   });
 
   it('a whole answer has no lease to be renewed or given back', async () => {

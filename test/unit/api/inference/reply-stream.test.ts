@@ -458,14 +458,14 @@ describe('a large stored stream', () => {
       raw.emit('drain');
       await turn();
       expect(raw.written).toHaveLength(piece);
-      expect(redis.named('zrem')).toEqual([]);
+      expect(redis.named('leave')).toEqual([]);
     }
     raw.emit('drain');
     await turn();
     expect(raw.written.join('')).toBe(
       `${frames}data: {"id":"first","receipt":${large.receipt}}\n\ndata: [DONE]\n\n`,
     );
-    expect(redis.named('zrem')).toHaveLength(1);
+    expect(redis.named('leave')).toHaveLength(1);
   });
 
   it('a reader that takes nothing of a large stored stream for a minute is let go, and its lease with it', async () => {
@@ -474,7 +474,7 @@ describe('a large stored stream', () => {
     await turn();
     expect(raw.destroyed).toBe(true);
     expect(raw.written).toHaveLength(1);
-    expect(redis.named('zrem')).toHaveLength(1);
+    expect(redis.named('leave')).toHaveLength(1);
   });
 });
 

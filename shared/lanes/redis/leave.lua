@@ -1,0 +1,19 @@
+-- Gives back the lease of a stream whose exchange is over. Where the request of its Idempotency-Key runs on without anyone
+-- who reads it, that keeps a lease, until it ends or an identical request takes it over.
+--
+-- KEYS leases, claim
+-- ARGV requestId
+--      answeredMs  a claim that lives for longer has its answer
+--      leasesMs    life of the leases, unless they are renewed
+
+redis.call('ZREM', KEYS.leases, ARGV.requestId)
+local found = redis.call('HMGET', KEYS.claim, 'rid', 'state')
+local life = redis.call('PTTL', KEYS.claim)
+local runs = found[1] and found[2] == 'running' and life > 0 and life < tonumber(ARGV.answeredMs)
+-- Its own stream may be the one that is still read.
+if not runs or redis.call('ZSCORE', KEYS.leases, found[1]) then return 0 end
+local time = redis.call('TIME')
+local until_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + life
+redis.call('ZADD', KEYS.leases, until_ms, 'left ' .. found[1])
+redis.call('PEXPIRE', KEYS.leases, tonumber(ARGV.leasesMs))
+return 1
