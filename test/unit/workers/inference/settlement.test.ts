@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answerKey, begunKey, bodyKey, idempotencyKey } from '#shared/lanes/keys.ts';
+import { answerKey, begunKey, bodyKey, idempotencyKey, leasesKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { unpackAnswer } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
@@ -11,6 +11,8 @@ import { testSeals } from '#test/support/seals.ts';
 const CLAIM = idempotencyKey(0, 'org_a', 'digest');
 const FREED = `free ${CLAIM}`;
 const DEL_BEGUN = `DEL ${begunKey(0, 'req_1')}`;
+/** Of a stream with an Idempotency-Key. */
+const LEFT_LEASE = `ZREM ${leasesKey(0, 'org_a')}`;
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
 const SPENT: Spent = { usage: COUNTED, calls: 1, responseDigest: 'digest', upstreamModel: 'up/m' };
 const FAULT = { code: 'upstream_error', message: 'It failed.' } as const;
@@ -86,7 +88,7 @@ describe('an answer', () => {
       expect.stringMatching(/^SET .*:answer:/) as string,
       `EXPIRE ${CLAIM}`,
       TO_RECEIPTS,
-      DEL_BEGUN,
+      DEL_BEGUN, LEFT_LEASE,
       ...LEFT,
     ]);
     const packed = outbox.queued[1]!.command![2] as Buffer;
@@ -103,7 +105,7 @@ describe('an answer', () => {
     const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
     const fault = { code: 'upstream_error', message: expect.stringContaining('too large') };
     expect(outbox.freed).toEqual([[name, fault]]);
-    expect(outbox.writes.map(inShort)).toEqual([['last', FREED, TO_RECEIPTS, DEL_BEGUN, ...LEFT]]);
+    expect(outbox.writes.map(inShort)).toEqual([['last', FREED, TO_RECEIPTS, DEL_BEGUN, LEFT_LEASE, ...LEFT]]);
     expect(inShort(outbox.queued)).not.toContain(`EXPIRE ${CLAIM}`);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('complete');
@@ -114,7 +116,7 @@ describe('a stream that broke off', () => {
   it('a stream that broke off ends with an error frame, frees its key in the write that hands it over, and is not kept', async () => {
     const { settlement, outbox, handed } = settle({ claim: CLAIM, stream: true });
     await settlement.broke(FAULT, SPENT);
-    expect(outbox.writes.map(inShort)).toEqual([['error', FREED, TO_RECEIPTS, DEL_BEGUN, ...LEFT]]);
+    expect(outbox.writes.map(inShort)).toEqual([['error', FREED, TO_RECEIPTS, DEL_BEGUN, LEFT_LEASE, ...LEFT]]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('truncated');
   });
@@ -136,7 +138,7 @@ describe('a request that failed', () => {
     await settlement.failed(FAULT);
     expect(outbox.freed).toEqual([[{ claim: CLAIM, requestId: 'req_1', delivery: 2 }, FAULT]]);
     expect(outbox.writes.map(inShort)).toEqual([
-      ['error', FREED, DEL_BEGUN, `DEL ${bodyRef}`, ...LEFT],
+      ['error', FREED, DEL_BEGUN, LEFT_LEASE, `DEL ${bodyRef}`, ...LEFT],
     ]);
     expect(handed()).toBeUndefined();
   });
