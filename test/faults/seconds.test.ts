@@ -91,8 +91,8 @@ describe('what the product promises in seconds', () => {
           medianMs <= gapMs * 0.6 && `${medianMs} ms are between two pieces`,
           medianMs >= gapMs * 1.6 && `${medianMs} ms are between two pieces`,
         ].filter((what) => what !== false);
-      // A look that is late by two tokens or more has let two come together.
-      const found = await measured(20 * gapMs, read, (pace) => lost(pace).length === 0);
+      // A look that is late by a token has let two come together.
+      const found = await measured(10 * gapMs, read, (pace) => lost(pace).length === 0);
       expect(lost(found)).toEqual([]);
     },
   );
