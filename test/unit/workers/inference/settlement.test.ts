@@ -88,7 +88,8 @@ describe('an answer', () => {
       expect.stringMatching(/^SET .*:answer:/) as string,
       `EXPIRE ${CLAIM}`,
       TO_RECEIPTS,
-      DEL_BEGUN, LEFT_LEASE,
+      DEL_BEGUN,
+      LEFT_LEASE,
       ...LEFT,
     ]);
     const packed = outbox.queued[1]!.command![2] as Buffer;
@@ -105,7 +106,9 @@ describe('an answer', () => {
     const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
     const fault = { code: 'upstream_error', message: expect.stringContaining('too large') };
     expect(outbox.freed).toEqual([[name, fault]]);
-    expect(outbox.writes.map(inShort)).toEqual([['last', FREED, TO_RECEIPTS, DEL_BEGUN, LEFT_LEASE, ...LEFT]]);
+    expect(outbox.writes.map(inShort)).toEqual([
+      ['last', FREED, TO_RECEIPTS, DEL_BEGUN, LEFT_LEASE, ...LEFT],
+    ]);
     expect(inShort(outbox.queued)).not.toContain(`EXPIRE ${CLAIM}`);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('complete');
@@ -116,7 +119,9 @@ describe('a stream that broke off', () => {
   it('a stream that broke off ends with an error frame, frees its key in the write that hands it over, and is not kept', async () => {
     const { settlement, outbox, handed } = settle({ claim: CLAIM, stream: true });
     await settlement.broke(FAULT, SPENT);
-    expect(outbox.writes.map(inShort)).toEqual([['error', FREED, TO_RECEIPTS, DEL_BEGUN, LEFT_LEASE, ...LEFT]]);
+    expect(outbox.writes.map(inShort)).toEqual([
+      ['error', FREED, TO_RECEIPTS, DEL_BEGUN, LEFT_LEASE, ...LEFT],
+    ]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('truncated');
   });
