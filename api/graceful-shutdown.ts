@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as Listener, type Socket } from 'node:net';
+import { isHeldBack } from './plugins/reading-turns.ts';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 
 /** A connection on which nothing comes for this long has no request on its way any more, unless its client is held up. */
@@ -85,7 +86,8 @@ export class GracefulShutdown {
  */
 function closeUnlessHeard(socket: Socket): void {
   const { bytesRead } = socket;
-  if (socket.isPaused()) return void socket.setTimeout(socket.timeout ?? IDLE_MS);
+  if (socket.isPaused() || isHeldBack(socket))
+    return void socket.setTimeout(socket.timeout ?? IDLE_MS);
   setImmediate(() => {
     if (socket.bytesRead === bytesRead) socket.destroy();
   });

@@ -6,7 +6,7 @@ import { cookieLine, readCookie } from './session/cookies.ts';
 import { type MadeAnswer, wholeSeconds } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { type Actor, AllowanceLost } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
@@ -110,7 +110,7 @@ export function guardPages(
   });
   app.setErrorHandler((thrown: Error, request, reply) => {
     if (thrown instanceof ConfirmationNeeded) return askToConfirm(thrown, request, reply);
-    const error = pageOfEntry(thrown) ?? awayOf(thrown) ?? thrown;
+    const error = pageOfEntry(thrown) ?? lostBy(thrown) ?? awayOf(thrown) ?? thrown;
     if (error instanceof Fault && error.code === 'store_unavailable') onError(error.cause);
     // What there is no room for is refused, and has not failed.
     if (shown(error).status === 500 && error === thrown) onFailure(error, request);
@@ -120,6 +120,17 @@ export function guardPages(
   app.setNotFoundHandler(() => {
     throw notFound();
   });
+}
+
+/** What is said of an act whose person may not do it any more. */
+function lostBy(thrown: Error): PageError | undefined {
+  if (!(thrown instanceof AllowanceLost)) return undefined;
+  if (thrown.isGone) return notFound();
+  return new PageError(
+    403,
+    'Your role has changed',
+    'Nothing was done, since you have another role in this organisation now. Open the page again to see what it allows.',
+  );
 }
 
 /** What is said of an error that tells of a store that is away. */
@@ -439,13 +450,16 @@ export function demandRight(membership: Membership, act: Act): void {
 }
 
 /** The person, as the audit log names who acted. */
-export function actorOf({ visit: { person }, ip }: FastifyRequest): Actor {
-  return { kind: 'user', id: person.id, name: person.name, address: ip };
+export function actorOf(request: FastifyRequest): Actor {
+  const { visit, membership, ip } = request;
+  const { id, name } = visit.person;
+  const user: Actor = { kind: 'user', id, name, address: ip };
+  return isOfOrganisation(request) ? { ...user, allowedBy: { member: membership.role } } : user;
 }
 
 /** The person in the work for the service. */
 export function staffActorOf(request: FastifyRequest): Actor {
-  return { ...actorOf(request), kind: 'operator' };
+  return { ...actorOf(request), kind: 'operator', allowedBy: { staff: request.visit.staff } };
 }
 
 /** Requests of other pages have no organisation, although by their type they may. */

@@ -8,7 +8,11 @@ import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread
 import { FairQueue } from '#api/plugins/fair-queue.ts';
 
 /** Two organisations with large bodies do not wait for each other; each thread holds a body several times meanwhile. */
-const THREADS = 2;
+const LARGE_AT_ONCE = 2;
+/** Others have threads of their own beside them: what is large may take ten seconds, and these wait for none of it. */
+const SHORT_AT_ONCE = 2;
+/** Nothing of this length takes more than a fraction of a second. */
+const SHORT_BYTES = 128 * 1024;
 /** The costliest body takes seconds on a busy machine. A thread that takes so long is not coming back. */
 const READING_MS_MAX = 60_000;
 const RETRY_MS = 1_000;
@@ -21,12 +25,13 @@ export interface LargeBodiesOptions extends ThreadTerms {
 
 /**
  * Reads large bodies on threads, so that nothing that grows with a body (parsing, digests, screening) holds up the other
- * requests of the process: one body of an organisation at a time, in the order in which they came. Those that wait hold
+ * requests of the process: one large and one short body of an organisation at a time, in the order in which they came. Those that wait hold
  * their bytes and nothing more, and the gate before the process bounds how many those are.
  */
 export class LargeBodies {
   readonly #options: LargeBodiesOptions;
-  readonly #queue = new FairQueue(THREADS);
+  readonly #large = new FairQueue(LARGE_AT_ONCE);
+  readonly #short = new FairQueue(SHORT_AT_ONCE);
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
   #warming: NodeJS.Timeout | undefined;
@@ -46,12 +51,13 @@ export class LargeBodies {
   }
 
   /** Resolves with a reader when it is this organisation's turn; to be followed by its `leave`. */
-  async enter(orgId: string): Promise<BodyReader & { leave(): void }> {
-    await this.#queue.enter(orgId);
+  async enter(orgId: string, bytes: number): Promise<BodyReader & { leave(): void }> {
+    const queue = bytes > SHORT_BYTES ? this.#large : this.#short;
+    await queue.enter(orgId);
     const thread = this.#idle.pop() ?? this.#start();
     return new ReaderOnThread(thread, () => {
       if (this.#all.has(thread)) this.#idle.push(thread);
-      this.#queue.leave(orgId);
+      queue.leave(orgId);
     });
   }
 

@@ -2,11 +2,12 @@ import type { Server, Socket } from 'node:net';
 
 /** What one turn of the event loop takes of small pieces of bodies, a microsecond or two each, before it reads no more. */
 const PIECES_OF_TURN = 8_192;
-/** Each may bring half of that before its body is too many pieces, which is some five milliseconds. */
+/** Who has brought so many of them is read slowly; the ends of large bodies, and bodies in a few chunks, have fewer. */
+const PIECES_OF_CALLER = 1_024;
+/** A connection may bring as many as are read of one body, which is some five milliseconds. */
 const PACE_MS = 25;
-
-/** The connections of proxies are read again together: there are others among their callers. */
-const OF_MANY = '';
+/** Behind a proxy there are others as well, who wait for their turns too. */
+const PACE_OF_PROXIES_MS = 10;
 
 /** What node reads a connection by. `reading` is what node itself wants: it stays as it is while a turn reads no more. */
 interface Handle {
@@ -20,47 +21,79 @@ type ReadSocket = Pick<Socket, 'once'> & { _handle?: Handle | null };
 /** None once it is closed. There is no public name for it. */
 const handleOf = ({ _handle: handle }: ReadSocket): Handle | null | undefined => handle;
 
+/** A caller, or all proxies together, as long as connections of theirs are open. */
+interface Caller {
+  areProxies: boolean;
+  connections: Set<ReadSocket>;
+  /** Those of them that wait to be read again. */
+  waiting: Set<ReadSocket>;
+  /** Small pieces that they have brought since the last of their connections that waited was read again. */
+  pieces: number;
+}
+
+/** Connections of which nothing is read until their turn. */
+const heldBack = new WeakSet<object>();
+
+/** Whether what has come on a connection may lie unread until its turn. */
+export const isHeldBack = (socket: object): boolean => heldBack.has(socket);
+
+/** All proxies that ask for others are one caller. */
+const PROXIES = '';
+
 /**
  * Bounds what one turn of the event loop reads of bodies in small pieces. A turn reads from every connection that has sent
  * something, up to 64 KiB with thousands of pieces each, and would be seconds with a thousand of them. So behind so many
- * pieces no connection is read any more in that turn. In the next all are again but those of callers that brought pieces:
- * of these one is in 25 ms, callers one after the other. The event loop takes one new connection in a turn, so that many
- * turns have to be short.
+ * pieces no connection is read any more in that turn. In the next all are again but those of callers that brought many:
+ * of these one is in 25 ms, callers one after the other, and of proxies one in 10 ms. The event loop takes one new
+ * connection in a turn, so that many turns have to be short.
  */
 export class ReadingTurns {
-  readonly #open = new Map<ReadSocket, string>();
-  /** Connections that wait to be read again, by caller, in the order in which callers are next. */
-  readonly #waiting = new Map<string, Set<ReadSocket>>();
-  readonly #bringers = new Set<string>();
+  readonly #callers = new Map<string, Caller>();
+  readonly #ofSockets = new WeakMap<ReadSocket, Caller>();
+  /** Those that have brought pieces in this turn, or have connections that wait. */
+  readonly #active = new Set<Caller>();
   #pieces = 0;
   #isPlanned = false;
   #pacing: NodeJS.Timeout | undefined;
+  #pacingOfProxies: NodeJS.Timeout | undefined;
 
-  /** Has a connection of this caller stop and go on with the others, until it closes. */
-  add(socket: ReadSocket, caller: string): void {
-    this.#open.set(socket, caller);
+  /** Has a connection of this caller, or of a proxy, stop and go on with the others, until it closes. */
+  add(socket: ReadSocket, name: string | undefined): void {
+    const key = name ?? PROXIES;
+    const known = this.#callers.get(key);
+    const areProxies = name === undefined;
+    const caller = known ?? { areProxies, connections: new Set(), waiting: new Set(), pieces: 0 };
+    if (known === undefined) this.#callers.set(key, caller);
+    caller.connections.add(socket);
+    this.#ofSockets.set(socket, caller);
     socket.once('close', () => {
-      this.#open.delete(socket);
-      this.#waiting.get(caller)?.delete(socket);
+      caller.connections.delete(socket);
+      caller.waiting.delete(socket);
+      if (caller.connections.size === 0) this.#callers.delete(key);
     });
   }
 
   /** Counts a small piece of a body that has come on this connection. */
   count(socket: ReadSocket): void {
-    const caller = this.#open.get(socket);
-    if (caller !== undefined && caller !== OF_MANY) this.#bringers.add(caller);
+    const caller = this.#ofSockets.get(socket);
+    if (caller !== undefined) {
+      caller.pieces += 1;
+      this.#active.add(caller);
+    }
     this.#pieces += 1;
     if (this.#pieces === PIECES_OF_TURN) this.#stop();
     this.#plan();
   }
 
   #stop(): void {
-    for (const [socket, caller] of this.#open) {
-      const waiting = this.#waiting.get(caller);
-      if (waiting?.has(socket)) continue;
-      handleOf(socket)?.readStop();
-      if (waiting === undefined) this.#waiting.set(caller, new Set([socket]));
-      else waiting.add(socket);
+    for (const caller of this.#callers.values()) {
+      this.#active.add(caller);
+      for (const socket of caller.connections) {
+        if (caller.waiting.has(socket)) continue;
+        handleOf(socket)?.readStop();
+        caller.waiting.add(socket);
+        heldBack.add(socket);
+      }
     }
   }
 
@@ -75,35 +108,51 @@ export class ReadingTurns {
 
   #next(): void {
     this.#pieces = 0;
-    for (const [caller, waiting] of this.#waiting)
-      if (!this.#bringers.has(caller)) this.#readAgain(caller, waiting.size);
-    if (this.#waiting.size === 0) this.#forget();
-    else this.#pacing ??= setInterval(() => this.#nextOfBringers(), PACE_MS).unref();
+    for (const caller of this.#active) {
+      const isSlow = caller.pieces >= PIECES_OF_CALLER;
+      this.#readAgain(caller, isSlow ? 0 : caller.waiting.size);
+    }
+    if (this.#active.size === 0) return this.#rest();
+    this.#pacing ??= setInterval(() => this.#readOne(({ areProxies }) => !areProxies), PACE_MS);
+    this.#pacingOfProxies ??= setInterval(
+      () => this.#readOne(({ areProxies }) => areProxies),
+      PACE_OF_PROXIES_MS,
+    );
+    this.#pacing.unref();
+    this.#pacingOfProxies.unref();
   }
 
-  #nextOfBringers(): void {
-    const [caller] = this.#waiting.keys();
-    if (caller !== undefined) this.#readAgain(caller, 1);
-    if (this.#waiting.size === 0) this.#forget();
+  #readOne(isAmong: (caller: Caller) => boolean): void {
+    for (const caller of this.#active) {
+      if (!isAmong(caller)) continue;
+      // A caller of which one is read goes to the end.
+      this.#active.delete(caller);
+      this.#active.add(caller);
+      this.#readAgain(caller, 1);
+      break;
+    }
+    if (this.#active.size === 0) this.#rest();
   }
 
-  #forget(): void {
-    clearInterval(this.#pacing);
-    this.#pacing = undefined;
-    this.#bringers.clear();
-  }
-
-  #readAgain(caller: string, count: number): void {
-    const waiting = this.#waiting.get(caller)!;
+  #readAgain(caller: Caller, count: number): void {
+    const { waiting } = caller;
     for (const socket of [...waiting].slice(0, count)) {
       waiting.delete(socket);
+      heldBack.delete(socket);
       // What node has stopped itself, it starts itself.
       const handle = handleOf(socket);
       if (handle?.reading) handle.readStart();
     }
-    // A caller of which one is read goes to the end.
-    this.#waiting.delete(caller);
-    if (waiting.size > 0) this.#waiting.set(caller, waiting);
+    if (waiting.size > 0) return;
+    caller.pieces = 0;
+    this.#active.delete(caller);
+  }
+
+  #rest(): void {
+    clearInterval(this.#pacing);
+    clearInterval(this.#pacingOfProxies);
+    this.#pacing = undefined;
+    this.#pacingOfProxies = undefined;
   }
 }
 
@@ -119,6 +168,6 @@ export function readInTurns(
 ): void {
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket;
-    if (address !== undefined && !socket.destroyed) turns.add(socket, callerOf(address) ?? OF_MANY);
+    if (address !== undefined && !socket.destroyed) turns.add(socket, callerOf(address));
   });
 }

@@ -231,7 +231,9 @@ const STABLE = {
     when: 'The day’s budget is used up, until midnight UTC.',
     advice:
       'Wait until midnight UTC, or ask for a larger budget. Sending it again before then is in vain.',
-    message: 'The daily request budget is used up. It resets at midnight UTC.',
+    // In words by which agents tell it from a rate that is over in a moment.
+    message:
+      'You exceeded your current quota: the daily request budget is used up. It will reset at midnight UTC.',
     // Admission says how long it is until midnight.
     retryAfterMs: HOUR_MS,
   }),

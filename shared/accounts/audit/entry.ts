@@ -11,6 +11,23 @@ export interface Actor {
   address?: string;
   /** Why, for acts that are not given a reason of their own. */
   reason?: string;
+  /**
+   * What a person on a page may act by: their role in the organisation, or their roles in the work for the service. It is
+   * looked at again where the act is written down.
+   */
+  allowedBy?: { member: string } | { staff: readonly string[] };
+}
+
+/** Thrown in the place of an act whose person has lost meanwhile what allowed it; nothing of it is done. */
+export class AllowanceLost extends Error {
+  /** Whether they have no part in it any more; another one otherwise. */
+  readonly isGone: boolean;
+
+  constructor(isGone: boolean) {
+    super('The one who acts has lost the role that allowed the act.');
+    this.name = 'AllowanceLost';
+    this.isGone = isGone;
+  }
 }
 
 export const ACTOR_KINDS = ['user', 'key', 'operator', 'support', 'system'] as const;

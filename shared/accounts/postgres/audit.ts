@@ -18,7 +18,12 @@ import {
   type AuditVerdict,
   type ChainHead,
 } from '../audit/chain.ts';
-import type { AuditAction, AuditEntry, AuditEvent } from '../audit/entry.ts';
+import {
+  AllowanceLost,
+  type AuditAction,
+  type AuditEntry,
+  type AuditEvent,
+} from '../audit/entry.ts';
 
 /** Entries read at once while a chain is verified: about a megabyte. */
 const VERIFY_PAGE = 2_000;
@@ -55,6 +60,8 @@ export function createAuditLog(pool: Pool, surroundings: Surroundings) {
 /**
  * Appends one entry within the caller's transaction, so that an act and its record are one.
  * Locks the organisation's chain until the transaction ends; take this lock last.
+ *
+ * @throws AllowanceLost when what allowed the act was taken away before: an act that waited does not come behind that
  */
 export async function appendAudit(
   client: Queryable,
@@ -62,6 +69,7 @@ export async function appendAudit(
   event: AuditEvent,
 ): Promise<AuditEntry> {
   const head = await lockHead(client, event.orgId);
+  await demandAllowance(client, event);
   const unhashed = {
     id: surroundings.newId('aud'),
     orgId: event.orgId,
@@ -96,6 +104,32 @@ export async function appendAudit(
     })
     .execute();
   return entry;
+}
+
+/** A change of the actor's own part is what the act has just made. */
+async function demandAllowance(
+  client: Queryable,
+  { orgId, subject, actor: { id, allowedBy } }: AuditEvent,
+): Promise<void> {
+  if (allowedBy === undefined || subject === id) return;
+  const db = queriesOn(client);
+  if ('member' in allowedBy) {
+    const row = await db
+      .selectFrom('persons.membership')
+      .select('role')
+      .where('org_id', '=', orgId)
+      .where('person_id', '=', id)
+      .executeTakeFirst();
+    if (row?.role !== allowedBy.member) throw new AllowanceLost(row === undefined);
+    return;
+  }
+  const rows = await db
+    .selectFrom('persons.staff')
+    .select('role')
+    .where('person_id', '=', id)
+    .execute();
+  const roles = rows.map(({ role }): string => role);
+  if (!allowedBy.staff.every((role) => roles.includes(role))) throw new AllowanceLost(true);
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   PASSWORD,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -236,6 +237,104 @@ describe('what a person signs in with', () => {
       );
       expect(await keysNow()).toEqual([]);
       expect(errors).toEqual([]);
+    },
+  );
+});
+
+describe('a part that is taken away while an act of it is under way', () => {
+  /** Has a form wait where its act is to be written down, until this is done. */
+  const whileItWaits = async <T>(
+    orgId: string,
+    send: () => Promise<T>,
+    meanwhile: string,
+  ): Promise<T> => {
+    const client = await database.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query('select 1 from audit_head where org_id = $1 for update', [orgId]);
+      const sent = send();
+      await until(async () => {
+        const { rows } = await database.pool.query(
+          `select 1 from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rows.length > 0;
+      }, 'the act waits');
+      await client.query(meanwhile);
+      await client.query('commit');
+      return await sent;
+    } finally {
+      client.release();
+    }
+  };
+
+  it.each([
+    ['removed', 'delete from persons.membership', 404],
+    ['made a member', `update persons.membership set role = 'member'`, 403],
+  ])(
+    'an owner who is %s meanwhile has issued no key and invited no one',
+    { tags: ['dashboard.step-up'] },
+    async (_what, change, status) => {
+      const meanwhile = `${change} where person_id = '${owner.id}'`;
+      const posts: [path: string, fields: Record<string, string>][] = [
+        ['keys', { name: 'Late', scope: 'inference:write', expires: '' }],
+        ['team/invite', { email: 'late@person.example', role: 'owner' }],
+      ];
+      for (const [path, fields] of posts) {
+        await database.pool.query(
+          `insert into persons.membership (person_id, org_id, role, created_at)
+           values ($1, $2, 'owner', now())
+           on conflict (person_id, org_id) do update set role = 'owner'`,
+          [owner.id, org],
+        );
+        const page = `/dashboard/${org}/${path === 'keys' ? 'keys/new' : 'team'}`;
+        const form = formTokenOf((await visitor.get(page)).payload);
+        const answer = await whileItWaits(
+          org,
+          () =>
+            visitor.post(`/dashboard/${org}/${path}`, {
+              ...fields,
+              form,
+              'confirming-password': PASSWORD,
+            }),
+          meanwhile,
+        );
+        expect([path, answer.statusCode]).toEqual([path, status]);
+      }
+      expect(await keysNow()).toEqual([]);
+      const { rows } = await database.pool.query(
+        'select email from persons.invitation where org_id = $1',
+        [org],
+      );
+      expect(rows).toEqual([]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a reviewer who works for the service no more meanwhile has decided nothing',
+    { tags: ['dashboard.step-up'] },
+    async () => {
+      const person = await newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }]);
+      const reviewer = browser({ address: '192.0.2.11' });
+      await reviewer.signIn(person);
+      const { reviewId, orgId } = await referApplicant(registries);
+      const review = `/dashboard/service/reviews/${reviewId}`;
+      const { payload } = await reviewer.get(review);
+      const screening = /name="screening" value="([^"]+)"/.exec(payload)?.[1] ?? '';
+      const answer = await whileItWaits(
+        orgId,
+        () =>
+          reviewer.post(`${review}/decide`, {
+            form: formTokenOf(payload),
+            screening,
+            decision: 'rejected',
+            'rejected-note': 'As listed.',
+          }),
+        `delete from persons.staff where person_id = '${person.id}'`,
+      );
+      expect(answer.statusCode).toBe(404);
+      expect((await dashboard.vettings.review(reviewId)).decision).toBeNull();
     },
   );
 });

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { boundPieces } from '#api/plugins/body-pieces.ts';
-import { ReadingTurns } from '#api/plugins/reading-turns.ts';
+import { isHeldBack, ReadingTurns } from '#api/plugins/reading-turns.ts';
 import { until } from '#test/support/until.ts';
 
 /**
@@ -101,7 +101,7 @@ function pauseTimers(): void {
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 it(
-  'connections of callers without small pieces are all read again in the next turn, and those with them one after the other, by caller',
+  'connections of callers with few small pieces are all read again in the next turn, those with many one after the other, by caller, and those of proxies by themselves',
   { tags: ['limits.intake'] },
   async () => {
     pauseTimers();
@@ -110,26 +110,37 @@ it(
     const [another, proxy, innocent] = [connection(), connection(), connection()];
     for (const { socket } of bringers) turns.add(socket, 'a');
     turns.add(another.socket, 'b');
-    turns.add(proxy.socket, '');
+    turns.add(proxy.socket, undefined);
     turns.add(innocent.socket, 'c');
-    const count = (times: number): void => {
-      for (let piece = 0; piece < times; piece += 1) turns.count(bringers[0]!.socket);
-    };
     const areRead = (): boolean[] =>
       [...bringers, another, proxy, innocent].map(({ handle }) => handle.isRead);
-    turns.count(another.socket);
-    turns.count(proxy.socket);
-    count(8_189);
-    expect(areRead()).toEqual([true, true, true, true, true, true]);
-    count(1);
-    expect(areRead()).toEqual([false, false, false, false, false, false]);
+    const count = (one: ReturnType<typeof connection>, times: number): void => {
+      for (let piece = 0; piece < times; piece += 1) turns.count(one.socket);
+    };
+    // What came in turns before does not count.
+    count(innocent, 1_023);
     await nextTurn();
+    count(innocent, 1_023);
+    count(another, 1_024);
+    count(proxy, 1_024);
+    count(bringers[0]!, 8_192 - 1_023 - 2 * 1_024 - 1);
+    expect(areRead()).toEqual([true, true, true, true, true, true]);
+    count(bringers[0]!, 1);
+    expect(areRead()).toEqual([false, false, false, false, false, false]);
+    expect(isHeldBack(innocent.socket)).toBe(true);
+    await nextTurn();
+    expect(areRead()).toEqual([false, false, false, false, false, true]);
+    expect([isHeldBack(innocent.socket), isHeldBack(another.socket)]).toEqual([false, true]);
+    await vi.advanceTimersByTimeAsync(10);
     expect(areRead()).toEqual([false, false, false, false, true, true]);
-    await vi.advanceTimersByTimeAsync(50);
+    await vi.advanceTimersByTimeAsync(40);
     expect(areRead()).toEqual([true, false, false, true, true, true]);
     await vi.advanceTimersByTimeAsync(50);
     expect(areRead()).toEqual([true, true, true, true, true, true]);
     expect(vi.getTimerCount()).toBe(0);
+    // Then it is as it was.
+    count(bringers[0]!, 8_191);
+    expect(areRead()).toEqual([true, true, true, true, true, true]);
   },
 );
 

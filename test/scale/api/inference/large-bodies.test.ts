@@ -38,9 +38,13 @@ const deps = {
 };
 const here = () => new ReaderHere(deps);
 
+/** Bytes of a body that is long to read, and of one that is short. */
+const LARGE = 1_000_000;
+const SHORT = 100_000;
+
 /** The whole story of one request, as `handle` has it. */
 async function readOn(threads: LargeBodies, request: RawRequest) {
-  const reader = await threads.enter('org_1');
+  const reader = await threads.enter('org_1', LARGE);
   try {
     const unrouted = await reader.read(request);
     const { verdict, texts, forUpstream } = await reader.readPrompt(MODEL);
@@ -95,7 +99,7 @@ describe('a body that is read on a thread', () => {
     async () => {
       const own = open({ onLost: () => {} });
       opened.push(own);
-      const reader = await own.enter('org_1');
+      const reader = await own.enter('org_1', LARGE);
       const reading = Promise.resolve(reader.read(raw(chat('word '.repeat(100_000)))));
       const refused = reading.catch((error: unknown) => error);
       await own.close();
@@ -107,18 +111,32 @@ describe('a body that is read on a thread', () => {
   );
 
   it('waits for the others of its organisation, and not for those of another', async () => {
-    const first = await bodies.enter('org_1');
+    const first = await bodies.enter('org_1', LARGE);
     const inside: string[] = [];
     const second = (async () => {
-      const reader = await bodies.enter('org_1');
+      const reader = await bodies.enter('org_1', LARGE);
       inside.push('second of org_1');
       reader.leave();
     })();
-    const other = await bodies.enter('org_2');
+    const other = await bodies.enter('org_2', LARGE);
     inside.push('org_2');
     other.leave();
     first.leave();
     await second;
     expect(inside).toEqual(['org_2', 'second of org_1']);
+  });
+
+  it('does not wait, where it is short, for the large ones of two other organisations', async () => {
+    const large = await Promise.all(['org_1', 'org_2'].map((org) => bodies.enter(org, LARGE)));
+    let isThirdIn = false;
+    const third = bodies.enter('org_3', LARGE).then((reader) => {
+      isThirdIn = true;
+      return reader;
+    });
+    const short = await bodies.enter('org_3', SHORT);
+    expect(isThirdIn).toBe(false);
+    short.leave();
+    for (const reader of large) reader.leave();
+    (await third).leave();
   });
 });
