@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
@@ -18,7 +19,11 @@ export async function fillOrganisation(
     await pool.query(FILL, [end, receipts, from, to, org_id]);
   }
   await pool.query('vacuum analyze ledger_body');
-  await pool.query(INTEGRATE, [org_id]);
+  await inTransaction(pool, async (client) => {
+    // The instance's own ledger worker writes into it as well.
+    await client.query('select 1 from ledger_head where org_id = $1 for update', [org_id]);
+    await client.query(INTEGRATE, [org_id]);
+  });
   await pool.query('vacuum analyze ledger_entry');
   // The instance's own ledger worker does the same; what neither has done is read receipt by receipt.
   while ((await sumUpAnew(pool, 10_000)) || (await isLagging(pool, org_id)));
