@@ -84,6 +84,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       served: inference.served,
       regionStatuses: inference.regionStatuses,
       laneDepths: inference.laneDepths,
+      peers: inference.peers,
       queues: exports.queues,
     },
     onError: events.storeFailed,

@@ -5,6 +5,7 @@ import { type FailedJob, type JobQueues } from '#shared/jobs/redis/job-queues.ts
 import type { LastRound } from '#shared/jobs/redis/rounds.ts';
 import { isScheduled, JOBS, type JobName } from '#shared/jobs/table.ts';
 import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
+import type { Peer } from '#shared/lanes/redis/peers.ts';
 
 /** What operators see of the running service, and set. */
 export interface Operations {
@@ -12,6 +13,8 @@ export interface Operations {
   served: () => ServedRegions;
   regionStatuses: Pick<RegionStatusStore, 'list' | 'set' | 'notes' | 'setNote'>;
   laneDepths: () => Promise<LaneDepth[]>;
+  /** What the processes of the lanes that run have said of themselves, by process. */
+  peers: () => Promise<ReadonlyMap<string, Peer>>;
   queues: Pick<JobQueues, 'counts' | 'failures' | 'lastRounds'>;
 }
 

@@ -24,6 +24,7 @@ import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { RedisClocks } from '#shared/lanes/redis/redis-clock.ts';
 import { createPendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { readPeers } from '#shared/lanes/redis/peers.ts';
 import { keepPeers } from '#shared/process/keep-peers.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
@@ -181,6 +182,7 @@ export function openInference(
     /** How the regions are served, by what their workers have said in the last seconds. */
     served: () => serving.current(),
     /** How much the lanes of every region, and those of receipts, hold. */
+    peers: async () => (await readPeers(client)).living,
     laneDepths: () => readLaneDepths(client, lanesOf(catalogue.current().index, config.shards)),
     buckets: new Buckets(scripts, config.shards),
     /** Rejects when nothing can be written to Redis. */

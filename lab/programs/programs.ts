@@ -304,6 +304,10 @@ models:
     beside: ['openai==3.54.0'],
     route: 'chat',
     hasTools: true,
+    why: {
+      'over its limit':
+        'it asks again a minute later, and two minutes after that, whatever stands in the answer, and then shows why.',
+    },
     command: scripted(['use_smolagents.py'], openai),
   },
   {
@@ -332,10 +336,7 @@ models:
     beside: ['openai==3.54.0'],
     route: 'chat',
     hasTools: true,
-    command: scripted(['use_inspect.py'], ({ baseUrl, apiKey }) => ({
-      DOCKET_BASE_URL: baseUrl,
-      DOCKET_API_KEY: apiKey,
-    })),
+    command: scripted(['use_inspect.py'], openai),
   },
   {
     name: 'promptfoo',

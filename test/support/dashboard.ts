@@ -129,6 +129,7 @@ export async function openDashboardEdge(
       served: () => new Map(),
       regionStatuses: regionsInMemory(),
       laneDepths: async () => [],
+      peers: async () => new Map(),
       queues: {
         counts: async () => ({}),
         failures: async () => [],

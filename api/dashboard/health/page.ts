@@ -5,6 +5,7 @@ import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
 import type { HaltedLog, QuarantinedReceipt } from '#shared/ledger/postgres/attention.ts';
 import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import { count } from '#shared/methodology/readable.ts';
+import type { Peer } from '#shared/lanes/redis/peers.ts';
 import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { card } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
@@ -15,6 +16,8 @@ export interface HealthParts {
   backlog: LedgerBacklog;
   halted: readonly HaltedLog[];
   quarantined: readonly QuarantinedReceipt[];
+  /** The processes that run, by their ids; null while Redis does not say. */
+  peers: ReadonlyMap<string, Peer> | null;
   parked: readonly WaitingRecalculation[];
   unsent: UnsentLetters;
   /** Every version that was imported, newest first. */
@@ -29,8 +32,8 @@ export interface HealthParts {
 /** What waits for a person, and how old the lists are that applicants are compared with. */
 export function healthPage(frame: Frame, parts: HealthParts): Html {
   return html`<div class="head"><h1>Health</h1></div>
-    ${told(parts)} ${ledger(frame, parts)} ${recalculations(frame, parts)} ${letters(frame, parts)}
-    ${sanctions(frame, parts)}`;
+    ${told(parts)} ${ledger(frame, parts)} ${processes(frame, parts)}
+    ${recalculations(frame, parts)} ${letters(frame, parts)} ${sanctions(frame, parts)}`;
 }
 
 const accountLink = (orgId: string): Html =>
@@ -116,6 +119,56 @@ function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Ht
           </section>`
     }
   </section>`;
+}
+
+/** Characters by which digests of catalogues are told apart. */
+const DIGEST_SHOWN = 12;
+
+function processes(frame: Frame, { peers }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Processes</h2>
+    ${peers === null ? note('warn', html`<p>Redis does not say which processes run.</p>`) : running(frame, peers)}
+  </section>`;
+}
+
+function running(frame: Frame, peers: ReadonlyMap<string, Peer>): Html {
+  const builds = new Set([...peers.values()].map(({ build }) => build)).size;
+  const catalogues = new Set([...peers.values()].map(({ catalogue }) => catalogue)).size;
+  if (peers.size === 0) return html`<p class="soft">None takes requests or works on them.</p>`;
+  return html`${
+    builds < 2
+      ? undefined
+      : note(
+          'warn',
+          html`<p>
+            They are of ${builds} builds. An upgrade ends with those of the older one started again.
+          </p>`,
+        )
+  }
+  ${
+    catalogues < 2
+      ? undefined
+      : note(
+          'warn',
+          html`<p>They have ${catalogues} catalogues. SIGHUP has a process read its own again.</p>`,
+        )
+  }
+  ${table(
+    'Processes that take requests and work on them',
+    ['Process', 'Since', 'Build', 'Catalogue'],
+    [...peers]
+      .toSorted(([one], [other]) => one.localeCompare(other))
+      .map(
+        ([id, { startedAt, build, catalogue }]) =>
+          html`<tr>
+            <th scope="row" class="wrap"><code>${id}</code></th>
+            <td data-head="Since">${shortMoment(startedAt, frame.now)}</td>
+            <td class="wrap" data-head="Build">${build}</td>
+            <td data-head="Catalogue"><code>${catalogue.slice(0, DIGEST_SHOWN)}</code></td>
+          </tr>`,
+      ),
+    'stacked',
+  )}`;
 }
 
 function recalculations(frame: Frame, { parked }: HealthParts): Html {

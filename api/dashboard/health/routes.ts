@@ -36,17 +36,23 @@ export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     told: Pick<HealthParts, 'problem' | 'done'>,
     status = 200,
   ): Promise<FastifyReply> => {
-    const { health, recalculations, sanctions, unsentLetters, vettings } = deps;
-    const [ledger, parked, unsent, lists, due] = await Promise.all([
+    const { health, operations, recalculations, sanctions, unsentLetters, vettings } = deps;
+    // What else is on the page is of PostgreSQL, and is looked for all the more while Redis is away.
+    const askPeers = operations.peers().catch((error: unknown) => {
+      deps.onError(error);
+      return null;
+    });
+    const [ledger, parked, unsent, lists, due, peers] = await Promise.all([
       health(),
       recalculations.waiting({ state: 'parked', limit: PARKED_SHOWN }),
       unsentLetters.list(LETTERS_SHOWN),
       sanctions.lists(),
       vettings.due(DUE_MAX),
+      askPeers,
     ]);
     const shown = lists.filter(({ current }, index) => current || index < LISTS_SHOWN);
     const counts = { due: due.length, dueMax: DUE_MAX };
-    const parts = { ...ledger, parked, unsent, lists: shown, ...counts, ...told };
+    const parts = { ...ledger, peers, parked, unsent, lists: shown, ...counts, ...told };
     return sendFramed(deps, [request, reply], {
       title: 'Health',
       section: 'health',

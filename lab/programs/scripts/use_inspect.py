@@ -32,6 +32,6 @@ def read_file():
 task = Task(
     dataset=[Sample(input=sys.argv[1])], solver=[use_tools(write_file(), read_file()), generate()]
 )
-[log] = eval(task, model=f"openai-api/docket/{os.environ['MODEL']}", display="plain")
+[log] = eval(task, model=f"openai/{os.environ['MODEL']}", display="plain")
 for sample in log.samples or []:
     print(sample.output.completion)

@@ -23,14 +23,18 @@ import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { hashKey } from '#shared/keys/format.ts';
 import { count } from '#shared/methodology/readable.ts';
 import { inferenceLane, receiptsLane } from '#shared/lanes/keys.ts';
+import type { Peer } from '#shared/lanes/redis/peers.ts';
 import { index } from '#test/unit/catalogue/offer.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { accounts, vettings, keys, audit } = registries;
+const peer = { startedAt: 0, shards: 1, writes: 1, reads: [1], catalogue: 'ab'.repeat(32) };
+let readPeers: () => Promise<ReadonlyMap<string, Peer>> = async () => new Map();
 const { browser, errors, dashboard } = await openDashboardEdge(database, undefined, {
   index,
   operations: {
+    peers: () => readPeers(),
     laneDepths: async () => [
       {
         lane: inferenceLane(0, 'eu'),
@@ -602,3 +606,37 @@ describe('the running service', () => {
     },
   );
 });
+
+it(
+  'Health names the processes that run, says which builds and catalogues differ, and is shown while Redis is away',
+  { tags: ['dashboard.operators'] },
+  async () => {
+    const health = async (): Promise<string> =>
+      (await visitors.otto.get(`${SERVICE}/health`)).payload.replaceAll(/\s+/g, ' ');
+    readPeers = async () => new Map();
+    expect(await health()).toContain('None takes requests or works on them.');
+    const [old, current] = ['docket 0.1.0 (1111111)', 'docket 0.1.0 (2222222)'];
+    readPeers = async () =>
+      new Map([
+        ['inference-b', { ...peer, build: current }],
+        ['api-a', { ...peer, build: current }],
+      ]);
+    const same = await health();
+    expect(same).toMatch(/api-a.*2222222.*abababababab<.*inference-b/);
+    expect(same).not.toMatch(/They are of|They have/);
+    readPeers = async () =>
+      new Map([
+        ['api-a', { ...peer, build: current }],
+        ['api-<b>', { ...peer, build: old, catalogue: 'cd'.repeat(32) }],
+      ]);
+    const differing = await health();
+    expect(differing).toContain('They are of 2 builds.');
+    expect(differing).toContain('They have 2 catalogues.');
+    expect(differing).not.toContain('<b>');
+    errors.length = 0;
+    readPeers = () => Promise.reject(new Error('Redis is away'));
+    expect(await health()).toContain('Redis does not say which processes run.');
+    expect(errors).toHaveLength(1);
+    errors.length = 0;
+  },
+);
