@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { countedCode } from '#shared/kernel/error-codes.ts';
+import { CODES, countedCode } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
 import type { ConnectionBound } from '#api/plugins/connections.ts';
@@ -105,6 +105,10 @@ function apiMetrics(registry: Registry) {
 
 export function apiEvents(log: Logger, registry: Registry): ApiEvents {
   const metrics = apiMetrics(registry);
+  // A series that begins with its first refusal has not risen, as alarms see it.
+  for (const [code, { type, status }] of Object.entries(CODES)) {
+    if (status >= 500) metrics.refusals.inc({ code, type }, 0);
+  }
   return {
     answered(entry) {
       const ms = Date.now() - entry.startedAt;

@@ -35,7 +35,7 @@ export class JobRole<R extends BackgroundRole> {
     const { config, log, registry, processId, server } = context;
     this.#context = context;
     const { role, connections } = options;
-    this.#observer = jobEvents(log, registry);
+    this.#observer = jobEvents(log, registry, role);
     this.pool = createPool({
       url: config.secrets.databaseUrl,
       role: `docket_${role}`,
