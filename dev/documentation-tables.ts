@@ -10,6 +10,7 @@ import type { TSchema } from 'typebox';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
 import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
+import { alertRows } from './alerts-table.ts';
 import { comparedModels } from './compared-models.ts';
 import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
@@ -39,6 +40,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
     return table(head, rows);
   },
   metrics: metricsTable,
+  alerts: () => table(['alert', 'severity', 'fires when', 'means', 'see'], alertRows()),
   receipt: () => fieldTable(RECEIPT, ['credentialSubject', 'measurement', 'proof']),
   inference: () => fieldTable(RECEIPT.properties.credentialSubject),
   measurement: () => fieldTable(RECEIPT.properties.measurement),
