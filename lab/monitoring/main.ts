@@ -77,6 +77,8 @@ try {
       PROVIDERS: 'none',
       // Answers that wait for a receipt that does not come are enough of them then.
       RECEIPT_WAIT_MS: '300',
+      // Every worker has a request in hand at every moment.
+      SANDBOX_TOKENS_PER_SECOND: '10',
     },
   });
   callers = new Callers(instance.info);

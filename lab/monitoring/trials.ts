@@ -79,7 +79,7 @@ export const TRIALS: readonly Trial[] = [
     alerts: ['DocketPeersDiffer'],
     async provoke({ instance, catalogue: { shipped, copy } }) {
       const replaceOne = async (): Promise<void> => {
-        // The one that was started last: the other has the catalogue that all began with.
+        // Always the same of the two: the other has the catalogue that all began with.
         const pid = (await instance.pids('inference')).at(-1)!;
         await instance.replace('inference', pid, 'SIGTERM');
       };
