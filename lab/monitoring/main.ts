@@ -6,7 +6,7 @@ import { readArguments, refuseArguments } from '#lab/support/arguments.ts';
 import { untilStopped } from '#lab/support/until-stopped.ts';
 import { Instance } from '#lab/storms/instance.ts';
 import { Callers } from './callers.ts';
-import { findPrograms, promtool } from './programs.ts';
+import { findPrograms, runPromtool } from './programs.ts';
 import { type TrialGround, TRIALS } from './trials.ts';
 import { FILES, Watchers } from './watchers.ts';
 
@@ -45,11 +45,11 @@ if (programs === undefined) {
   );
   process.exit(3);
 }
-const { promtool: tool } = programs;
-await promtool(tool, ['check', 'config', join(FILES, 'scrape.yml')]);
-await promtool(tool, ['check', 'rules', join(FILES, 'alerts.yml')]);
+const { promtool } = programs;
+await runPromtool(promtool, ['check', 'config', join(FILES, 'scrape.yml')]);
+await runPromtool(promtool, ['check', 'rules', join(FILES, 'alerts.yml')]);
 say('promtool check: the rules and the configuration are well-formed');
-await promtool(tool, ['test', 'rules', join(FILES, 'alerts.test.yml')]);
+await runPromtool(promtool, ['test', 'rules', join(FILES, 'alerts.test.yml')]);
 say('promtool test: each alert fires when it has to, and is silent when it has to be');
 
 interface Seen {

@@ -25,7 +25,9 @@ export async function findPrograms(): Promise<Programs | undefined> {
   const [promtool, prometheus, alertmanager] = await Promise.all(
     [['promtool'], ['prometheus'], ALERTMANAGERS].map(firstThere),
   );
-  if (promtool === undefined || prometheus === undefined || alertmanager === undefined) return;
+  if (promtool === undefined || prometheus === undefined || alertmanager === undefined) {
+    return undefined;
+  }
   return { promtool, prometheus, alertmanager };
 }
 
@@ -42,7 +44,7 @@ async function firstThere(names: readonly string[]): Promise<string | undefined>
 }
 
 /** Runs promtool. @throws Error with what it has said, when it finds something wrong */
-export async function promtool(program: string, args: readonly string[]): Promise<void> {
+export async function runPromtool(program: string, args: readonly string[]): Promise<void> {
   try {
     await run(program, args);
   } catch (error) {
