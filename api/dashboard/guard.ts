@@ -21,7 +21,12 @@ import { notFound, PageError } from './page-error.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /** The person who is signed in, on pages that need one. */
-    visit: SignedIn & { memberships: readonly Membership[]; staff: readonly StaffRole[] };
+    visit: SignedIn & {
+      memberships: readonly Membership[];
+      staff: readonly StaffRole[];
+      /** Those of them that a page of the service demands one of. */
+      allowing: readonly StaffRole[];
+    };
     /** The part of that person in the organisation of the address, on pages of one. */
     membership: Membership;
   }
@@ -317,7 +322,8 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
       personId: person.id,
       orgIds: memberships.map(({ orgId }) => orgId),
     });
-    request.visit = { ...signedIn, memberships, staff: session.organisation === null ? staff : [] };
+    const roles = session.organisation === null ? staff : [];
+    request.visit = { ...signedIn, memberships, staff: roles, allowing: [] };
     return undefined;
   });
 }
@@ -413,8 +419,22 @@ const LEFT_OF_CLOSED = new RegExp(`^/(?:${PAGES_OF_CLOSED.map(([page]) => page).
 /** Shows the pages of `app` to those who work for the service in one of these roles. For others there are none. */
 export function demandStaff(app: FastifyInstance, roles: readonly StaffRole[]): void {
   app.addHook('preHandler', async (request) => {
-    if (!request.visit.staff.some((role) => roles.includes(role))) throw notFound();
+    const allowing = request.visit.staff.filter((role) => roles.includes(role));
+    if (allowing.length === 0) throw notFound();
+    request.visit.allowing = allowing;
   });
+}
+
+/**
+ * Looks again at whether the person works for the service in a role that the page demands, before an act whose effects are
+ * not in the transaction that writes it down.
+ */
+export async function demandStaffStill(
+  deps: Pick<DashboardDeps, 'persons'>,
+  { visit: { person, allowing } }: FastifyRequest,
+): Promise<void> {
+  const roles = await deps.persons.staffRoles(person.id);
+  if (!roles.some((role) => allowing.includes(role))) throw notFound();
 }
 
 /** No person works for the service on an organisation of their own. */
@@ -459,7 +479,7 @@ export function actorOf(request: FastifyRequest): Actor {
 
 /** The person in the work for the service. */
 export function staffActorOf(request: FastifyRequest): Actor {
-  return { ...actorOf(request), kind: 'operator', allowedBy: { staff: request.visit.staff } };
+  return { ...actorOf(request), kind: 'operator', allowedBy: { staff: request.visit.allowing } };
 }
 
 /** Requests of other pages have no organisation, although by their type they may. */

@@ -36,5 +36,7 @@ export function enterReader(
   const isLarge =
     bytes > LARGE_BYTES || (bytes > SMALL_BYTES && deps.readHere.take(orgId, bytes) > 0);
   deps.largeBodies.warmSoon();
-  return isLarge || isCounted ? deps.largeBodies.enter(orgId, bytes) : new ReaderHere(deps);
+  return isLarge || isCounted
+    ? deps.largeBodies.enter(orgId, { bytes, isCounted })
+    : new ReaderHere(deps);
 }

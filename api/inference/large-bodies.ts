@@ -11,8 +11,10 @@ import { FairQueue } from '#api/plugins/fair-queue.ts';
 const LARGE_AT_ONCE = 2;
 /** Others have threads of their own beside them: what is large may take ten seconds, and these wait for none of it. */
 const SHORT_AT_ONCE = 2;
-/** Nothing of this length takes more than a fraction of a second. */
+/** Most of this length take a fraction of a second; two seconds take those that are one long word. */
 const SHORT_BYTES = 128 * 1024;
+/** The same of what is counted to the token. */
+const SHORT_COUNTED_BYTES = 16 * 1024;
 /** The costliest body takes seconds on a busy machine. A thread that takes so long is not coming back. */
 const READING_MS_MAX = 60_000;
 const RETRY_MS = 1_000;
@@ -23,6 +25,17 @@ export interface LargeBodiesOptions extends ThreadTerms {
   onLost: (error: unknown) => void;
 }
 
+interface Lane {
+  queue: FairQueue;
+  idle: Thread[];
+}
+
+/** How long a body is, and whether its tokens are wanted. */
+export interface LengthOfBody {
+  bytes: number;
+  isCounted?: boolean;
+}
+
 /**
  * Reads large bodies on threads, so that nothing that grows with a body (parsing, digests, screening) holds up the other
  * requests of the process: one large and one short body of an organisation at a time, in the order in which they came. Those that wait hold
@@ -30,9 +43,9 @@ export interface LargeBodiesOptions extends ThreadTerms {
  */
 export class LargeBodies {
   readonly #options: LargeBodiesOptions;
-  readonly #large = new FairQueue(LARGE_AT_ONCE);
-  readonly #short = new FairQueue(SHORT_AT_ONCE);
-  readonly #idle: Thread[] = [];
+  /** What has read a large body holds more from then on: each kind has threads of its own. */
+  readonly #large: Lane = { queue: new FairQueue(LARGE_AT_ONCE), idle: [] };
+  readonly #short: Lane = { queue: new FairQueue(SHORT_AT_ONCE), idle: [] };
   readonly #all = new Set<Thread>();
   #warming: NodeJS.Timeout | undefined;
 
@@ -46,17 +59,21 @@ export class LargeBodies {
    */
   warmSoon(): void {
     this.#warming ??= setTimeout(() => {
-      if (this.#all.size === 0) this.#idle.push(this.#start());
+      if (this.#all.size === 0) this.#short.idle.push(this.#start());
     }, WARM_AFTER_MS).unref();
   }
 
   /** Resolves with a reader when it is this organisation's turn; to be followed by its `leave`. */
-  async enter(orgId: string, bytes: number): Promise<BodyReader & { leave(): void }> {
-    const queue = bytes > SHORT_BYTES ? this.#large : this.#short;
+  async enter(
+    orgId: string,
+    { bytes, isCounted = false }: LengthOfBody,
+  ): Promise<BodyReader & { leave(): void }> {
+    const isShort = bytes <= (isCounted ? SHORT_COUNTED_BYTES : SHORT_BYTES);
+    const { queue, idle } = isShort ? this.#short : this.#large;
     await queue.enter(orgId);
-    const thread = this.#idle.pop() ?? this.#start();
+    const thread = idle.pop() ?? this.#start();
     return new ReaderOnThread(thread, () => {
-      if (this.#all.has(thread)) this.#idle.push(thread);
+      if (this.#all.has(thread)) idle.push(thread);
       queue.leave(orgId);
     });
   }
@@ -69,8 +86,10 @@ export class LargeBodies {
   #start(): Thread {
     const thread = new Thread(this.#options, (error) => {
       this.#all.delete(thread);
-      const at = this.#idle.indexOf(thread);
-      if (at !== -1) this.#idle.splice(at, 1);
+      for (const { idle } of [this.#large, this.#short]) {
+        const at = idle.indexOf(thread);
+        if (at !== -1) idle.splice(at, 1);
+      }
       if (error !== undefined) this.#options.onLost(error);
     });
     this.#all.add(thread);

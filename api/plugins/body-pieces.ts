@@ -17,7 +17,7 @@ const MANY_PIECES = 1_024;
 /** The code of the error that a connection is closed with. */
 export const IN_PIECES = 'DOCKET_BODY_IN_PIECES';
 
-/** What is smaller is put together with what comes behind it, in buffers of this size. */
+/** What is smaller is put together with what comes behind it, in buffers of this size, and takes a share of a turn. */
 const GATHERED_BYTES = 4_096;
 const SMALL_PIECE_BYTES = 1_024;
 
@@ -121,10 +121,9 @@ function countPieces(
   request.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
     if (areTooMany) return false;
     if (piece !== null) {
-      const ofSmall = piece.length / bytesOfPiece();
       // What large pieces are is saved for none behind them.
-      count = Math.max(0, count + 1 - ofSmall);
-      if (ofSmall < 1) onSmall();
+      count = Math.max(0, count + 1 - piece.length / bytesOfPiece());
+      if (piece.length < SMALL_PIECE_BYTES) onSmall();
     }
     if (!areMany && count > MANY_PIECES) {
       areMany = true;

@@ -3,6 +3,7 @@ import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { HeldRefusals } from './held-refusals.ts';
+import { isHeldBack } from './reading-turns.ts';
 import { whenHeld } from './rates.ts';
 
 /** Bytes of all bodies but those for models: they name things and dates, and hold no documents. */
@@ -127,7 +128,8 @@ function bodyOf(request: FastifyRequest): Body {
   const before = socket.bytesRead;
   return {
     bytes: bytesOf(request),
-    received: () => (raw.complete ? Infinity : socket.bytesRead - before),
+    // What waits to be read here is not slow.
+    received: () => (raw.complete || isHeldBack(socket) ? Infinity : socket.bytesRead - before),
     // As node does with a request that takes longer than all may.
     giveUp: () => {
       const error = new Error('The body came too slowly.');

@@ -2,12 +2,14 @@ import type { Server, Socket } from 'node:net';
 
 /** What one turn of the event loop takes of small pieces of bodies, a microsecond or two each, before it reads no more. */
 const PIECES_OF_TURN = 8_192;
-/** Who has brought so many of them is read slowly; the ends of large bodies, and bodies in a few chunks, have fewer. */
+/** Who has brought so many in a turn that was ended is read slowly; ends of large bodies, and bodies in a few chunks, are fewer. */
 const PIECES_OF_CALLER = 1_024;
 /** A connection may bring as many as are read of one body, which is some five milliseconds. */
 const PACE_MS = 25;
 /** Behind a proxy there are others as well, who wait for their turns too. */
 const PACE_OF_PROXIES_MS = 10;
+/** So many are read again at a time, most of which bring nothing: the first that brings many stops the others again. */
+const BATCH = 64;
 
 /** What node reads a connection by. `reading` is what node itself wants: it stays as it is while a turn reads no more. */
 interface Handle {
@@ -27,8 +29,10 @@ interface Caller {
   connections: Set<ReadSocket>;
   /** Those of them that wait to be read again. */
   waiting: Set<ReadSocket>;
-  /** Small pieces that they have brought since the last of their connections that waited was read again. */
+  /** Small pieces that they have brought in this turn. */
   pieces: number;
+  /** Some of them wait for longer than a turn. */
+  isSlow: boolean;
 }
 
 /** Connections of which nothing is read until their turn. */
@@ -44,8 +48,8 @@ const PROXIES = '';
  * Bounds what one turn of the event loop reads of bodies in small pieces. A turn reads from every connection that has sent
  * something, up to 64 KiB with thousands of pieces each, and would be seconds with a thousand of them. So behind so many
  * pieces no connection is read any more in that turn. In the next all are again but those of callers that brought many:
- * of these one is in 25 ms, callers one after the other, and of proxies one in 10 ms. The event loop takes one new
- * connection in a turn, so that many turns have to be short.
+ * of these some are every 25 ms, callers one after the other, until one of them brings many again; of proxies every 10 ms.
+ * The event loop takes one new connection in a turn, so that many turns have to be short.
  */
 export class ReadingTurns {
   readonly #callers = new Map<string, Caller>();
@@ -61,8 +65,7 @@ export class ReadingTurns {
   add(socket: ReadSocket, name: string | undefined): void {
     const key = name ?? PROXIES;
     const known = this.#callers.get(key);
-    const areProxies = name === undefined;
-    const caller = known ?? { areProxies, connections: new Set(), waiting: new Set(), pieces: 0 };
+    const caller = known ?? newCaller(name === undefined);
     if (known === undefined) this.#callers.set(key, caller);
     caller.connections.add(socket);
     this.#ofSockets.set(socket, caller);
@@ -79,6 +82,7 @@ export class ReadingTurns {
     if (caller !== undefined) {
       caller.pieces += 1;
       this.#active.add(caller);
+      if (caller.isSlow && caller.pieces === PIECES_OF_CALLER) holdBack(caller);
     }
     this.#pieces += 1;
     if (this.#pieces === PIECES_OF_TURN) this.#stop();
@@ -87,13 +91,9 @@ export class ReadingTurns {
 
   #stop(): void {
     for (const caller of this.#callers.values()) {
+      if (caller.pieces >= PIECES_OF_CALLER) caller.isSlow = true;
+      holdBack(caller);
       this.#active.add(caller);
-      for (const socket of caller.connections) {
-        if (caller.waiting.has(socket)) continue;
-        handleOf(socket)?.readStop();
-        caller.waiting.add(socket);
-        heldBack.add(socket);
-      }
     }
   }
 
@@ -109,26 +109,26 @@ export class ReadingTurns {
   #next(): void {
     this.#pieces = 0;
     for (const caller of this.#active) {
-      const isSlow = caller.pieces >= PIECES_OF_CALLER;
-      this.#readAgain(caller, isSlow ? 0 : caller.waiting.size);
+      caller.pieces = 0;
+      this.#readAgain(caller, caller.isSlow ? 0 : caller.waiting.size);
     }
     if (this.#active.size === 0) return this.#rest();
-    this.#pacing ??= setInterval(() => this.#readOne(({ areProxies }) => !areProxies), PACE_MS);
+    this.#pacing ??= setInterval(() => this.#readSome(({ areProxies }) => !areProxies), PACE_MS);
     this.#pacingOfProxies ??= setInterval(
-      () => this.#readOne(({ areProxies }) => areProxies),
+      () => this.#readSome(({ areProxies }) => areProxies),
       PACE_OF_PROXIES_MS,
     );
     this.#pacing.unref();
     this.#pacingOfProxies.unref();
   }
 
-  #readOne(isAmong: (caller: Caller) => boolean): void {
+  #readSome(isAmong: (caller: Caller) => boolean): void {
     for (const caller of this.#active) {
       if (!isAmong(caller)) continue;
-      // A caller of which one is read goes to the end.
+      // A caller of which some are read goes to the end.
       this.#active.delete(caller);
       this.#active.add(caller);
-      this.#readAgain(caller, 1);
+      this.#readAgain(caller, BATCH);
       break;
     }
     if (this.#active.size === 0) this.#rest();
@@ -144,7 +144,7 @@ export class ReadingTurns {
       if (handle?.reading) handle.readStart();
     }
     if (waiting.size > 0) return;
-    caller.pieces = 0;
+    caller.isSlow = false;
     this.#active.delete(caller);
   }
 
@@ -153,6 +153,19 @@ export class ReadingTurns {
     clearInterval(this.#pacingOfProxies);
     this.#pacing = undefined;
     this.#pacingOfProxies = undefined;
+  }
+}
+
+function newCaller(areProxies: boolean): Caller {
+  return { areProxies, connections: new Set(), waiting: new Set(), pieces: 0, isSlow: false };
+}
+
+/** Those that wait already may have been started by node. */
+function holdBack({ connections, waiting }: Caller): void {
+  for (const socket of connections) {
+    handleOf(socket)?.readStop();
+    waiting.add(socket);
+    heldBack.add(socket);
   }
 }
 

@@ -7,7 +7,7 @@ import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import { demandStaffStill, seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
 import { type OperatedRegion, regionsPage, type RegionsParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -56,14 +56,16 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       const isOver = opens && typed.note === (await regionStatuses.notes()).get(code)?.text;
       const text = isOver ? null : checkRegionNote(typed.note);
       if (opens) await confirmedForm(deps, request);
+      await demandStaffStill(deps, request);
       await regionStatuses.set(code, status);
       await regionStatuses.setNote(code, text === null ? null : { text, at: deps.now() });
-      // After it is done, as by the command: an incident does not wait for a log.
+      // After it is done, as by the command: an incident does not wait for a log, and what is done is written down.
+      const { allowedBy: _wasLookedAt, ...doneBy } = staffActorOf(request);
       await deps.audit.append({
         orgId: SERVICE_CHAIN,
         action: 'region.set',
         subject: code,
-        actor: staffActorOf(request),
+        actor: doneBy,
         reason: typed.reason,
         details: { status: asked, note: text },
       });

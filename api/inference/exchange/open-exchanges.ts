@@ -147,9 +147,9 @@ export class OpenExchanges implements ExchangeHost {
     this.#cancel(exchange);
   }
 
-  closed({ entry, isLeased }: Exchange): void {
+  closed({ entry, isLeased, waitsFor }: Exchange): void {
     this.#open.delete(entry.id);
-    if (isLeased) this.#giveLeaseBack(entry);
+    if (isLeased) this.#giveLeaseBack(entry, waitsFor);
     if (this.#open.size > 0) return;
     const waiting = this.#whenEmpty;
     this.#whenEmpty = [];
@@ -190,7 +190,8 @@ export class OpenExchanges implements ExchangeHost {
     withdraw().catch(events.storeFailed);
   }
 
-  #giveLeaseBack({ shard, orgId, id, claim }: Readonly<UnroutedEntry>): void {
+  /** `runs`: the request that it waits for, of one that does not run itself. */
+  #giveLeaseBack({ shard, orgId, id, claim }: Readonly<UnroutedEntry>, runs = id): void {
     const { client, scripts, events } = this.#options;
     const leases = leasesKey(shard, orgId);
     const left =
@@ -200,6 +201,7 @@ export class OpenExchanges implements ExchangeHost {
             leases,
             claim,
             requestId: id,
+            runs,
             answeredMs: ANSWERED_MS,
             leasesMs: LEASES_MS,
           });

@@ -12,7 +12,7 @@ export interface Actor {
   /** Why, for acts that are not given a reason of their own. */
   reason?: string;
   /**
-   * What a person on a page may act by: their role in the organisation, or their roles in the work for the service. It is
+   * What a person on a page may act by: their role in the organisation, or one of these in the work for the service. It is
    * looked at again where the act is written down.
    */
   allowedBy?: { member: string } | { staff: readonly string[] };

@@ -3,13 +3,14 @@
 --
 -- KEYS leases, claim
 -- ARGV requestId
+--      runs        the request whose answer it was, which may run on
 --      answeredMs  a claim that lives for longer has its answer
 --      leasesMs    life of the leases, unless they are renewed
 
 redis.call('ZREM', KEYS.leases, ARGV.requestId)
 local found = redis.call('HMGET', KEYS.claim, 'rid', 'state')
 local life = redis.call('PTTL', KEYS.claim)
-local runs = found[1] and found[2] == 'running' and life > 0 and life < tonumber(ARGV.answeredMs)
+local runs = found[1] == ARGV.runs and found[2] == 'running' and life > 0 and life < tonumber(ARGV.answeredMs)
 -- Its own stream may be the one that is still read.
 if not runs or redis.call('ZSCORE', KEYS.leases, found[1]) then return 0 end
 local time = redis.call('TIME')

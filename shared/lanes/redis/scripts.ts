@@ -78,7 +78,7 @@ const SOURCES = {
   leave: {
     file: 'leave.lua',
     keys: ['leases', 'claim'],
-    args: ['requestId', 'answeredMs', 'leasesMs'],
+    args: ['requestId', 'runs', 'answeredMs', 'leasesMs'],
   },
   withdraw: { file: 'withdraw.lua', keys: ['lane'], args: ['group', 'entryId'] },
   gone: { file: 'gone.lua', keys: ['lane'], args: ['group'], takes: 'more arguments' },

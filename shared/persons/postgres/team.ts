@@ -149,8 +149,10 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
     setRole: ({ orgId, actor, by }: Act, personId: string, role: OrganisationRole): Promise<void> =>
       inTransaction(pool, async (client) => {
         const member = await lockMember(client, orgId, personId);
-        demandAssignable(by, member.role);
-        demandAssignable(by, role);
+        // Of their own role it is known here what it is by now.
+        const as = personId === actor.id ? member.role : by;
+        demandAssignable(as, member.role);
+        demandAssignable(as, role);
         if (member.role === role) return;
         if (role !== 'owner') demandAnotherOwner(member);
         await queriesOn(client)

@@ -242,6 +242,13 @@ describe('what a person signs in with', () => {
 });
 
 describe('a part that is taken away while an act of it is under way', () => {
+  const isAnyWaiting = async (): Promise<boolean> => {
+    const { rows } = await database.pool.query(
+      `select 1 from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows.length > 0;
+  };
   /** Has a form wait where its act is to be written down, until this is done. */
   const whileItWaits = async <T>(
     orgId: string,
@@ -253,13 +260,7 @@ describe('a part that is taken away while an act of it is under way', () => {
       await client.query('begin');
       await client.query('select 1 from audit_head where org_id = $1 for update', [orgId]);
       const sent = send();
-      await until(async () => {
-        const { rows } = await database.pool.query(
-          `select 1 from pg_stat_activity
-           where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        return rows.length > 0;
-      }, 'the act waits');
+      await until(isAnyWaiting, 'the act waits');
       await client.query(meanwhile);
       await client.query('commit');
       return await sent;
@@ -335,6 +336,39 @@ describe('a part that is taken away while an act of it is under way', () => {
       );
       expect(answer.statusCode).toBe(404);
       expect((await dashboard.vettings.review(reviewId)).decision).toBeNull();
+    },
+  );
+
+  it(
+    'an owner who is made a member meanwhile does not make themself an owner again',
+    { tags: ['dashboard.step-up'] },
+    async () => {
+      const other = await newPerson(database.pool, [
+        { kind: 'organisation', orgId: org, role: 'owner' },
+      ]);
+      const form = formTokenOf((await visitor.get(`/dashboard/${org}/team`)).payload);
+      const client = await database.pool.connect();
+      try {
+        await client.query('begin');
+        await client.query(
+          `update persons.membership set role = 'member' where person_id = $1 and org_id = $2`,
+          [owner.id, org],
+        );
+        const sent = visitor.post(`/dashboard/${org}/team/role`, {
+          form,
+          member: owner.id,
+          role: 'owner',
+          'confirming-password': PASSWORD,
+        });
+        await until(isAnyWaiting, 'the act waits');
+        await client.query('commit');
+        expect((await sent).statusCode).toBe(400);
+      } finally {
+        client.release();
+      }
+      const members = await dashboard.persons.members(org);
+      const roles = members.map(({ id, role }) => [id, role]);
+      expect(Object.fromEntries(roles)).toEqual({ [owner.id]: 'member', [other.id]: 'owner' });
     },
   );
 });

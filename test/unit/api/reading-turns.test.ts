@@ -133,14 +133,43 @@ it(
     expect([isHeldBack(innocent.socket), isHeldBack(another.socket)]).toEqual([false, true]);
     await vi.advanceTimersByTimeAsync(10);
     expect(areRead()).toEqual([false, false, false, false, true, true]);
-    await vi.advanceTimersByTimeAsync(40);
-    expect(areRead()).toEqual([true, false, false, true, true, true]);
-    await vi.advanceTimersByTimeAsync(50);
+    await vi.advanceTimersByTimeAsync(15);
+    expect(areRead()).toEqual([false, false, false, true, true, true]);
+    await vi.advanceTimersByTimeAsync(25);
     expect(areRead()).toEqual([true, true, true, true, true, true]);
     expect(vi.getTimerCount()).toBe(0);
     // Then it is as it was.
     count(bringers[0]!, 8_191);
     expect(areRead()).toEqual([true, true, true, true, true, true]);
+  },
+);
+
+it(
+  'of a caller that is read slowly the first connection that brings many pieces again stops the others, and those that bring nothing wait for no turns of their own',
+  { tags: ['limits.intake'] },
+  async () => {
+    pauseTimers();
+    const turns = new ReadingTurns();
+    const all = Array.from({ length: 200 }, () => connection());
+    for (const { socket } of all) turns.add(socket, 'a');
+    const count = (one: ReturnType<typeof connection>, times: number): void => {
+      for (let piece = 0; piece < times; piece += 1) turns.count(one.socket);
+    };
+    const read = (): number => all.filter(({ handle }) => handle.isRead).length;
+    count(all[0]!, 8_192);
+    await nextTurn();
+    expect(read()).toBe(0);
+    await vi.advanceTimersByTimeAsync(25);
+    expect(read()).toBe(64);
+    count(all[1]!, 1_023);
+    expect(read()).toBe(64);
+    count(all[1]!, 1);
+    expect(read()).toBe(0);
+    await nextTurn();
+    expect(read()).toBe(0);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(read()).toBe(200);
+    expect(vi.getTimerCount()).toBe(0);
   },
 );
 

@@ -38,9 +38,9 @@ const deps = {
 };
 const here = () => new ReaderHere(deps);
 
-/** Bytes of a body that is long to read, and of one that is short. */
-const LARGE = 1_000_000;
-const SHORT = 100_000;
+/** A body that is long to read, and one that is short. */
+const LARGE = { bytes: 1_000_000 };
+const SHORT = { bytes: 100_000 };
 
 /** The whole story of one request, as `handle` has it. */
 async function readOn(threads: LargeBodies, request: RawRequest) {

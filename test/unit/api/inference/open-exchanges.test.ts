@@ -50,8 +50,15 @@ describe('the lease of an open stream', () => {
       leasesMs: 86_400_000,
     };
     expect(redis.commands).toEqual([
-      ['leave', { ...said, requestId: 'req_S' }],
-      ['leave', { ...said, requestId: 'req_T' }],
+      ['leave', { ...said, requestId: 'req_S', runs: 'req_S' }],
+      ['leave', { ...said, requestId: 'req_T', runs: 'req_T' }],
+    ]);
+    const waiting = exchanges.expect(entry({ id: 'req_W', stream: true, claim }));
+    waiting.joined('req_S');
+    waiting.leave();
+    expect(redis.commands.at(-1)).toEqual([
+      'leave',
+      { ...said, requestId: 'req_W', runs: 'req_S' },
     ]);
   });
 
