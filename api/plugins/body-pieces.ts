@@ -17,7 +17,7 @@ const MANY_PIECES = 1_024;
 /** The code of the error that a connection is closed with. */
 export const IN_PIECES = 'DOCKET_BODY_IN_PIECES';
 
-/** What is smaller is put together with what comes behind it, in buffers of this size, and takes a share of a turn. */
+/** What is smaller takes a share of a turn of the event loop. Smaller ones yet are put together, in buffers of this size. */
 const GATHERED_BYTES = 4_096;
 const SMALL_PIECE_BYTES = 1_024;
 
@@ -123,7 +123,7 @@ function countPieces(
     if (piece !== null) {
       // What large pieces are is saved for none behind them.
       count = Math.max(0, count + 1 - piece.length / bytesOfPiece());
-      if (piece.length < SMALL_PIECE_BYTES) onSmall();
+      if (piece.length < GATHERED_BYTES) onSmall();
     }
     if (!areMany && count > MANY_PIECES) {
       areMany = true;

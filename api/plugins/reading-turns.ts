@@ -18,7 +18,7 @@ interface Handle {
   readStart(): void;
 }
 
-type ReadSocket = Pick<Socket, 'once'> & { _handle?: Handle | null };
+type ReadSocket = Pick<Socket, 'once' | 'bytesRead'> & { _handle?: Handle | null };
 
 /** None once it is closed. There is no public name for it. */
 const handleOf = ({ _handle: handle }: ReadSocket): Handle | null | undefined => handle;
@@ -27,8 +27,10 @@ const handleOf = ({ _handle: handle }: ReadSocket): Handle | null | undefined =>
 interface Caller {
   areProxies: boolean;
   connections: Set<ReadSocket>;
-  /** Those of them that wait to be read again. */
+  /** Those of them that wait to be read again, in that order. */
   waiting: Set<ReadSocket>;
+  /** Those that were to be read again last, and what had been read of each: the turn may have ended before they were. */
+  released: Map<ReadSocket, number>;
   /** Small pieces that they have brought in this turn. */
   pieces: number;
   /** Some of them wait for longer than a turn. */
@@ -69,9 +71,12 @@ export class ReadingTurns {
     if (known === undefined) this.#callers.set(key, caller);
     caller.connections.add(socket);
     this.#ofSockets.set(socket, caller);
+    // Behind node's own beginning. One that comes new waits behind the others.
+    if (caller.isSlow) process.nextTick(() => void (caller.isSlow && stopReading(caller, socket)));
     socket.once('close', () => {
       caller.connections.delete(socket);
       caller.waiting.delete(socket);
+      caller.released.delete(socket);
       if (caller.connections.size === 0) this.#callers.delete(key);
     });
   }
@@ -135,10 +140,12 @@ export class ReadingTurns {
   }
 
   #readAgain(caller: Caller, count: number): void {
-    const { waiting } = caller;
+    const { waiting, released } = caller;
+    if (count > 0) released.clear();
     for (const socket of [...waiting].slice(0, count)) {
       waiting.delete(socket);
       heldBack.delete(socket);
+      released.set(socket, socket.bytesRead);
       // What node has stopped itself, it starts itself.
       const handle = handleOf(socket);
       if (handle?.reading) handle.readStart();
@@ -157,16 +164,31 @@ export class ReadingTurns {
 }
 
 function newCaller(areProxies: boolean): Caller {
-  return { areProxies, connections: new Set(), waiting: new Set(), pieces: 0, isSlow: false };
+  return {
+    areProxies,
+    connections: new Set(),
+    waiting: new Set(),
+    released: new Map(),
+    pieces: 0,
+    isSlow: false,
+  };
 }
 
-/** Those that wait already may have been started by node. */
-function holdBack({ connections, waiting }: Caller): void {
-  for (const socket of connections) {
-    handleOf(socket)?.readStop();
-    waiting.add(socket);
-    heldBack.add(socket);
-  }
+/** Those whose turn it was, and that may not have had it, are the first; those that wait already come before the others. */
+function holdBack(caller: Caller): void {
+  const { connections, waiting, released } = caller;
+  const unread = [...released].filter(([socket, before]) => socket.bytesRead === before);
+  released.clear();
+  caller.waiting = new Set(unread.map(([socket]) => socket));
+  // Those that wait already may have been started by node.
+  for (const socket of [...caller.waiting, ...waiting, ...connections]) stopReading(caller, socket);
+}
+
+function stopReading({ connections, waiting }: Caller, socket: ReadSocket): void {
+  if (!connections.has(socket)) return;
+  handleOf(socket)?.readStop();
+  waiting.add(socket);
+  heldBack.add(socket);
 }
 
 /**

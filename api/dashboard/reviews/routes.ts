@@ -67,7 +67,8 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       await deps.vettings.decide(review.orgId, {
         decision,
         vettingId: form.text('screening') || null,
-        actor: staffActorOf(request),
+        // Operators see reviews, and decide none.
+        actor: { ...staffActorOf(request), allowedBy: { staff: ['reviewer'] } },
         note: form.note(name, REASON_LENGTH_MAX),
       });
     } catch (error) {

@@ -85,13 +85,15 @@ function connection(reading = true) {
   };
   let close: (() => void) | undefined;
   const socket = {
+    bytesRead: 0,
     _handle: handle as typeof handle | null,
     once: (_: string, listener: () => void) => {
       close = listener;
       return socket;
     },
   };
-  return { handle, socket: socket as never, close: () => close!() };
+  const read = (): void => void (socket.bytesRead += 1);
+  return { handle, socket: socket as never, read, close: () => close!() };
 }
 
 function pauseTimers(): void {
@@ -170,6 +172,40 @@ it(
     await vi.advanceTimersByTimeAsync(100);
     expect(read()).toBe(200);
     expect(vi.getTimerCount()).toBe(0);
+  },
+);
+
+it(
+  'connections whose turn ended before they were read have the next one, and a new one waits behind those that wait',
+  { tags: ['limits.intake'] },
+  async () => {
+    pauseTimers();
+    const turns = new ReadingTurns();
+    const all = Array.from({ length: 130 }, () => connection());
+    for (const { socket } of all) turns.add(socket, 'a');
+    const areRead = (from: number, to: number): boolean =>
+      all.slice(from, to).every(({ handle }) => handle.isRead);
+    const bring = (one: ReturnType<typeof connection>, times: number): void => {
+      one.read();
+      for (let piece = 0; piece < times; piece += 1) turns.count(one.socket);
+    };
+    bring(all[129]!, 8_192);
+    const late = connection();
+    turns.add(late.socket, 'a');
+    await nextTurn();
+    expect(late.handle.isRead).toBe(false);
+    await vi.advanceTimersByTimeAsync(25);
+    expect([areRead(0, 64), areRead(64, 65)]).toEqual([true, false]);
+    // The first of them is read and brings much: the turn ends before the others are.
+    bring(all[0]!, 1_024);
+    expect(areRead(1, 2)).toBe(false);
+    await nextTurn();
+    await vi.advanceTimersByTimeAsync(25);
+    expect([areRead(1, 65), areRead(65, 66), areRead(0, 1)]).toEqual([true, false, false]);
+    await vi.advanceTimersByTimeAsync(25);
+    expect([areRead(65, 129), late.handle.isRead]).toEqual([true, false]);
+    await vi.advanceTimersByTimeAsync(25);
+    expect([areRead(0, 130), late.handle.isRead]).toEqual([true, true]);
   },
 );
 
