@@ -38,8 +38,8 @@ export interface LengthOfBody {
 
 /**
  * Reads large bodies on threads, so that nothing that grows with a body (parsing, digests, screening) holds up the other
- * requests of the process: one large and one short body of an organisation at a time, in the order in which they came. Those that wait hold
- * their bytes and nothing more, and the gate before the process bounds how many those are.
+ * requests of the process: one large and one short body of an organisation at a time, each in the order in which they came.
+ * Those that wait hold their bytes and nothing more, and the gate before the process bounds how many those are.
  */
 export class LargeBodies {
   readonly #options: LargeBodiesOptions;

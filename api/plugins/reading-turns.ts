@@ -4,9 +4,9 @@ import type { Server, Socket } from 'node:net';
 const PIECES_OF_TURN = 8_192;
 /** Who has brought so many in a turn that was ended is read slowly; ends of large bodies, and bodies in a few chunks, are fewer. */
 const PIECES_OF_CALLER = 1_024;
-/** A connection may bring as many as are read of one body, which is some five milliseconds. */
+/** Between two turns of those who are read slowly. What one connection brings in its turn takes some five milliseconds. */
 const PACE_MS = 25;
-/** Behind a proxy there are others as well, who wait for their turns too. */
+/** The same of proxies: behind one there are others as well, who wait for these turns too. */
 const PACE_OF_PROXIES_MS = 10;
 /** So many are read again at a time, most of which bring nothing: the first that brings many stops the others again. */
 const BATCH = 64;
@@ -43,7 +43,7 @@ const heldBack = new WeakSet<object>();
 /** Whether what has come on a connection may lie unread until its turn. */
 export const isHeldBack = (socket: object): boolean => heldBack.has(socket);
 
-/** All proxies that ask for others are one caller. */
+/** The name under which all proxies are one caller; no network has it. */
 const PROXIES = '';
 
 /**

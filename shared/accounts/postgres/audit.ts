@@ -107,13 +107,13 @@ export async function appendAudit(
 }
 
 /** Acts by which people change their own part; they have locked it before. */
-const OF_ONE_S_OWN: readonly AuditAction[] = ['member.removed', 'member.role_changed'];
+const ON_ONESELF: readonly AuditAction[] = ['member.removed', 'member.role_changed'];
 
 async function demandAllowance(
   client: Queryable,
   { orgId, action, subject, actor: { id, allowedBy } }: AuditEvent,
 ): Promise<void> {
-  if (allowedBy === undefined || (subject === id && OF_ONE_S_OWN.includes(action))) return;
+  if (allowedBy === undefined || (subject === id && ON_ONESELF.includes(action))) return;
   const db = queriesOn(client);
   if ('member' in allowedBy) {
     const row = await db
