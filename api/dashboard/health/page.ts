@@ -127,6 +127,10 @@ const DIGEST_SHOWN = 12;
 function processes(frame: Frame, { peers }: HealthParts): Html {
   return html`<section class="stack tight">
     <h2>Processes</h2>
+    <p class="help">
+      Those that take requests, run them and issue receipts. Ledger, exports and jobs run in others,
+      which are not listed.
+    </p>
     ${peers === null ? note('warn', html`<p>Redis does not say which processes run.</p>`) : running(frame, peers)}
   </section>`;
 }
