@@ -1,0 +1,110 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { Corpus } from './corpus.ts';
+
+/** What an auditor does with a pack and nothing else, on what was issued. */
+const corpus = new Corpus('format-1');
+const [whole, range, did] = ['whole.zip', 'range.zip', 'did.json'].map((name) => corpus.path(name));
+const BY = ['--trust', did!];
+const directory = await mkdtemp(join(tmpdir(), 'docket-auditing-'));
+afterAll(() => rm(directory, { recursive: true }));
+const inDirectory = (name: string): string => join(directory, name);
+
+async function drawn(name: string, ...args: string[]) {
+  const out = inDirectory(name);
+  const result = await runDocket(['sample', whole!, ...BY, '--out', out, ...args]);
+  return { out, result };
+}
+
+describe('docket sample', () => {
+  it('writes receipts of which each is good by itself, and a workpaper that is drawn again to the same', async () => {
+    const { out, result } = await drawn('sample', '--size', '12', '--seed', '3-1-6-6');
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    const workpaper = join(out, 'workpaper.csv');
+    const rows: Record<string, string>[] = parse(await readFile(workpaper), { columns: true });
+    expect(rows).toHaveLength(12);
+    for (const { file } of rows) {
+      const verdict = await runDocket(['verify', join(out, file!), ...BY]);
+      expect(verdict, file).toMatchObject({ code: 0 });
+    }
+    const again = await runDocket(['sample', whole!, ...BY, '--check', workpaper]);
+    expect(again).toMatchObject({ code: 0, stderr: '' });
+    expect(await readFile(join(out, 'workpaper.html'), 'utf8')).toContain(rows[0]!['receipt']);
+  });
+
+  it('finds a row that was exchanged, dropped or changed, and leaves findings to who wrote them', async () => {
+    const { out } = await drawn('forged', '--size', '12', '--seed', 'b');
+    const workpaper = await readFile(join(out, 'workpaper.csv'), 'utf8');
+    const lines = workpaper.split('\r\n');
+    const check = async (text: string) => {
+      const file = inDirectory('forged.csv');
+      await writeFile(file, text);
+      return runDocket(['sample', whole!, ...BY, '--check', file]);
+    };
+    const found = workpaper.replace(/,,\r\n$/, ',Ada,"none, all well"\r\n');
+    expect(await check(found)).toMatchObject({ code: 0 });
+    const kept = lines.filter((_, i) => i !== 3).join('\r\n');
+    expect(await check(kept)).toMatchObject({ code: 1 });
+    const changed = workpaper.replace('llama-3.1-8b', 'llama-3.1-9b');
+    const refused = await check(changed);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.stderr).toContain('(model)');
+  });
+
+  it('draws nothing from a pack that is bad, and nothing over what is there', async () => {
+    const bytes = await readFile(whole!);
+    bytes[bytes.length >> 1]! ^= 1;
+    const bad = inDirectory('bad.zip');
+    await writeFile(bad, bytes);
+    const refused = await runDocket(['sample', bad, ...BY, '--out', inDirectory('of-bad')]);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/^BAD/);
+    const { result } = await drawn('.');
+    expect(result).toMatchObject({ code: 1 });
+    expect(result.stderr).toContain('is there already');
+  });
+});
+
+interface ComparedDay {
+  day: string;
+  model: string;
+  input_tokens: { receipts: number };
+  output_tokens: { receipts: number };
+}
+
+describe('docket reconcile', () => {
+  const HEADER = 'date,model,input_tokens,output_tokens\n';
+
+  it('agrees with a list of what the receipts say, and names the day and model in which another differs', async () => {
+    const invoices = inDirectory('invoices.csv');
+    await writeFile(invoices, HEADER);
+    const args = ['reconcile', whole!, ...BY, '--invoices', invoices];
+    await writeFile(invoices, `${HEADER}2026-11-01,llama-3.1-8b,0,0\n`);
+    const first = await runDocket([...args, '--json']);
+    const { days } = JSON.parse(first.stdout) as { days: ComparedDay[] };
+    const lines = days.map(({ day, model, input_tokens: input, output_tokens: output }) =>
+      [day, model, input.receipts, output.receipts].join(),
+    );
+    await writeFile(invoices, `${HEADER}${lines.join('\n')}\n`);
+    expect(await runDocket(args)).toMatchObject({ code: 0, stderr: '' });
+    await writeFile(invoices, `${HEADER}${lines.join('\n')}7\n`);
+    const differs = await runDocket(args);
+    expect(differs).toMatchObject({ code: 1 });
+    expect(differs.stdout.match(/DIFFERS/g)).toHaveLength(1);
+  });
+
+  it('refuses packs that have an entry twice, and a list that is none', async () => {
+    const invoices = inDirectory('none.csv');
+    await writeFile(invoices, `${HEADER}2026-11-23,m,1,1\n`);
+    const twice = await runDocket(['reconcile', whole!, range!, ...BY, '--invoices', invoices]);
+    expect(twice).toMatchObject({ code: 1 });
+    expect(twice.stderr).toContain('would count twice');
+    const none = await runDocket(['reconcile', whole!, ...BY, '--invoices', did!]);
+    expect(none).toMatchObject({ code: 1 });
+    expect(none.stderr).toContain('it is not CSV');
+  });
+});
