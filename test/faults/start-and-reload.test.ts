@@ -41,7 +41,7 @@ function runMain(file: string, more: Record<string, string>, base: Record<string
       [join(ROOT, file)],
       {
         env: { ...childEnvironment(), PORT: '0', METRICS_PORT: '0', ...base, ...more },
-        timeout: 20_000,
+        timeout: 60_000,
       },
       (_, stdout, stderr) =>
         resolve({
