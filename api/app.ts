@@ -94,7 +94,7 @@ export interface AppOptions {
   /** The rate of an address that shows no good key, in this process. */
   perAddress: Rate;
   inference: Omit<InferenceDeps, 'unread'>;
-  kept: ResponseRoutesOptions;
+  kept: Omit<ResponseRoutesOptions, 'reading'>;
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
   recalculation: RecalculationRoutesOptions;
@@ -283,7 +283,7 @@ async function addRoutes(
   await v1.register(healthRoutes);
   await v1.register(inferenceRoutes, { ...options.inference, unread });
   await v1.register(messageRoutes, { ...options.inference, unread });
-  await v1.register(responseRoutes, options.kept);
+  await v1.register(responseRoutes, { ...options.kept, reading: options.inference });
   await v1.register(modelRoutes, options.models);
   await v1.register(receiptRoutes, { ...options.receipts, index: options.models.index });
   await v1.register(recalculationRoutes, options.recalculation);

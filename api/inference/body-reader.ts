@@ -1,3 +1,4 @@
+import { inputItems, type ItemsPage } from './kept/conversation.ts';
 import {
   goOn,
   type ParsedBody,
@@ -34,6 +35,8 @@ export interface BodyReader {
   readPrompt(model: ReadingModel, options?: ReadPromptOptions): Read | Promise<Read>;
   /** How many tokens a model would read of it. */
   countPrompt(model: ReadingModel): Promise<number>;
+  /** A page of what a kept response was made of, as JSON. No body is read before. */
+  inputItems(turns: readonly string[], page: ItemsPage): string | Promise<string>;
 }
 
 /** Reads where it is called. */
@@ -69,6 +72,10 @@ export class ReaderHere implements BodyReader {
 
   countPrompt(model: ReadingModel): Promise<number> {
     return countPrompt(this.#deps, this.body, model);
+  }
+
+  inputItems(turns: readonly string[], page: ItemsPage): string {
+    return inputItems(turns, page);
   }
 
   leave(): void {}

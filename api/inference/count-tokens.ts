@@ -15,7 +15,15 @@ export interface CountDeps extends ReadingDeps, Pick<RouteDeps, 'index'> {
  * @returns null when it has left while it waited for a thread
  * @throws Fault when the request or its model is not valid
  */
-export async function countTokens(
+export function countTokens(
+  deps: CountDeps,
+  request: FastifyRequest,
+  hasLeft: () => boolean,
+): Promise<{ input_tokens: number } | null> {
+  return counted(deps, request, hasLeft).finally(() => letGo(request));
+}
+
+async function counted(
   deps: CountDeps,
   request: FastifyRequest,
   hasLeft: () => boolean,
@@ -36,6 +44,5 @@ export async function countTokens(
     return { input_tokens: await reader.countPrompt(routes.model) };
   } finally {
     reader.leave();
-    letGo(request);
   }
 }

@@ -163,6 +163,7 @@ export function openInference(
     admissions: new Admissions(defineLaneScripts(admitting), config.shards, seals, {
       clocks,
       onLate: exchanges.withdrawLate,
+      onLateRepeat: exchanges.leaveLate,
     }),
     exchanges,
     kept,

@@ -37,7 +37,7 @@ export async function handle(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const admitted = await run(deps, route, request, reply);
+  const admitted = await run(deps, route, request, reply).finally(() => letGo(request));
   if (admitted === null) return reply.hijack();
   const { entry, run: own, exchange } = admitted;
   request.inference = { model: own?.model, stream: entry.stream, region: () => exchange.region };
@@ -69,10 +69,7 @@ async function run(
     keeps = unrouted.keeps;
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
-      if (recalled !== null) {
-        letGo(request);
-        return { ...recalled, mayBeKept: keeps };
-      }
+      if (recalled !== null) return { ...recalled, mayBeKept: keeps };
     }
     const whole = unrouted.entry.previous === undefined ? unrouted : await reader.goOn(unrouted);
     if (whole === null) return null;
@@ -82,14 +79,10 @@ async function run(
     reader.leave();
   }
   const allowed = await screened(deps, chosen, prompt, request.credential);
-  try {
-    // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
-    const current = await request.authenticateAgain();
-    const admitted = await admit(deps, allowed, prompt.forUpstream, current);
-    return keeps ? withKeeping(deps, admitted, prompt.ownInput!, reply) : admitted;
-  } finally {
-    letGo(request);
-  }
+  // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
+  const current = await request.authenticateAgain();
+  const admitted = await admit(deps, allowed, prompt.forUpstream, current);
+  return keeps ? withKeeping(deps, admitted, prompt.ownInput!, reply) : admitted;
 }
 
 /** A request whose response is to be kept: its input waits here for that, as long as there is a client for it. */

@@ -9,7 +9,7 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 export interface IdempotencyClaim {
   /** The claim's key in Redis: scoped by organisation and route. */
   claim: string;
-  /** SHA-256 over route, `x-region` and the raw body: what all of them have in common are identical requests. */
+  /** SHA-256 over route, `x-region`, `anthropic-beta` and the raw body: what all of them have in common are identical requests. */
   fingerprint: string;
 }
 
@@ -20,7 +20,7 @@ const FINGERPRINT_FORM = '1:';
 export function claimOf(
   header: string | string[] | undefined,
   rawBody: Buffer,
-  scope: { shard: number; orgId: string; route: Route; regionHeader: string | undefined },
+  scope: { shard: number; orgId: string } & Identified,
 ): IdempotencyClaim | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== 'string' || !KEY.test(header)) {
@@ -33,13 +33,19 @@ export function claimOf(
   };
 }
 
-function fingerprintOf(
-  { route, regionHeader }: { route: Route; regionHeader: string | undefined },
-  rawBody: Buffer,
-): string {
-  // A header holds no NUL, so no two requests run together.
+/** What beside its body makes a request another one. */
+interface Identified {
+  route: Route;
+  regionHeader: string | undefined;
+  /** What goes upstream of `anthropic-beta`. */
+  betas?: string | undefined;
+}
+
+function fingerprintOf({ route, regionHeader, betas }: Identified, rawBody: Buffer): string {
+  // A header holds no NUL, so no two requests run together: a body that began with one would be no JSON.
+  const more = betas === undefined ? '' : `\0${betas}\0`;
   const digest = createHash('sha256')
-    .update(`${route}\0${regionHeader ?? ''}\0`)
+    .update(`${route}\0${regionHeader ?? ''}\0${more}`)
     .update(rawBody);
   return `${FINGERPRINT_FORM}${digest.digest('base64url')}`;
 }

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { Fault } from '#shared/kernel/errors.ts';
 import { faultOfWire } from '#shared/lanes/messages.ts';
 import type { BodyReader } from './body-reader.ts';
+import type { ItemsPage } from './kept/conversation.ts';
 import { HEADERS_READ, type RawRequest, type Unrouted } from './read.ts';
 import type { Read, ReadingModel, ReadPromptOptions } from './read-prompt.ts';
 import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
@@ -197,6 +198,10 @@ class ReaderOnThread implements BodyReader {
 
   async countPrompt(model: ReadingModel): Promise<number> {
     return (await this.#thread.ask({ ask: 'countPrompt', model: named(model) })) as number;
+  }
+
+  async inputItems(turns: readonly string[], page: ItemsPage): Promise<string> {
+    return (await this.#thread.ask({ ask: 'inputItems', turns, page })) as string;
   }
 
   leave(): void {

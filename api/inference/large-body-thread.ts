@@ -42,7 +42,10 @@ async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<vo
     if (question.ask === 'read') answer = { value: read(question.request) };
     else if (question.ask === 'countPrompt')
       answer = { value: await reader.countPrompt(question.model) };
-    else if (question.ask === 'goOn') {
+    else if (question.ask === 'inputItems') {
+      bytesRead = question.turns.reduce((sum, { length }) => sum + length, 0);
+      answer = { value: reader.inputItems(question.turns, question.page) };
+    } else if (question.ask === 'goOn') {
       answer = { value: reader.goOn(question.turns) };
       bytesRead = reader.body.rawBody.length;
     } else {

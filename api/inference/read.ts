@@ -124,7 +124,8 @@ export function read(
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
   const regionHeader = headers['x-region'] as string | undefined;
-  const scope = { shard, orgId, route, regionHeader };
+  const betas = route === 'messages' ? betasIn(headers['anthropic-beta']) : undefined;
+  const scope = { shard, orgId, route, regionHeader, betas };
   const claim = claimOf(headers['idempotency-key'], rawBody, scope);
   const stream = 'stream' in parsed && parsed.stream === true;
   const options =
@@ -154,9 +155,7 @@ export function read(
     entry.traceparent = traceparent;
   const asked = { ...askedOf(body, media), regionHeader };
   const unrouted: Unrouted = { entry, asked, keeps: false };
-  const betas = headers['anthropic-beta'];
-  if (route === 'messages' && typeof betas === 'string' && BETAS.test(betas))
-    unrouted.betas = betas;
+  if (betas !== undefined) unrouted.betas = betas;
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
   if (route !== 'responses') return { unrouted, body };
   const { store, previous_response_id: previous } = parsed as ResponseRequest;
@@ -164,6 +163,11 @@ export function read(
   if (previous != null) entry.previous = previous;
   if (unrouted.keeps) body.ownInput = memberText(body.text, 'input')!;
   return { unrouted, body };
+}
+
+/** What goes upstream of the header; anything else is passed over, as it is there. */
+function betasIn(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && BETAS.test(header) ? header : undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { WireFault } from '#shared/lanes/messages.ts';
+import type { ItemsPage } from './kept/conversation.ts';
 import type { RawRequest } from './read.ts';
 import type { ReadingModel } from './read-prompt.ts';
 
@@ -15,6 +16,7 @@ export type Question =
   | { ask: 'goOn'; turns: readonly string[] }
   | { ask: 'readPrompt'; model: ReadingModel; asMessage: boolean }
   | { ask: 'countPrompt'; model: ReadingModel }
+  | { ask: 'inputItems'; turns: readonly string[]; page: ItemsPage }
   | { ask: 'forget' };
 
 /** Says of a body what must be known of it, and is never the parsed tree: taking that over takes as long as parsing. */

@@ -33,6 +33,8 @@ const RETRY_MS = 1_000;
 
 /** What one request holds of the process until it is in the pipeline or answered. */
 interface Held {
+  /** What it holds is in memory from here on, whether its client stays or leaves: it is counted until `release`. */
+  keep(): void;
   release(): void;
 }
 
@@ -68,7 +70,7 @@ interface Tally {
   smallBytes: number;
 }
 
-const NOTHING: Held = { release() {} };
+const NOTHING: Held = { keep() {}, release() {} };
 
 /**
  * A gate before any body is read: it bounds how many requests, and how many bytes of bodies, one key, one organisation
@@ -102,7 +104,7 @@ export const intake: FastifyPluginCallback<IntakeOptions> = (
     }
     const coming = gate.hold(request.credential, body);
     request.intake = coming;
-    reply.raw.once('close', () => coming.release());
+    reply.raw.once('close', () => coming.leave());
     next();
   });
   done();
@@ -145,6 +147,8 @@ function bodyOf(request: FastifyRequest): Body {
 /** A large body on its way. */
 interface Coming extends Body, Held {
   begunAt: number;
+  /** Its client has left. */
+  leave(): void;
 }
 
 /**
@@ -184,7 +188,7 @@ export class Gate {
     return new Fault('dispatch_unavailable', { retryAfterMs: RETRY_MS });
   }
 
-  hold({ keyId, orgId }: Credential, body: Body): Held {
+  hold({ keyId, orgId }: Credential, body: Body): Coming {
     const { bytes } = body;
     const count = (requests: 1 | -1): void => {
       this.#count(keyId, requests, bytes);
@@ -193,9 +197,16 @@ export class Gate {
     };
     count(1);
     let isHeld = true;
+    let isKept = false;
     const coming: Coming = {
       ...body,
       begunAt: this.#now(),
+      keep: () => {
+        isKept = true;
+      },
+      leave: () => {
+        if (!isKept) coming.release();
+      },
       release: () => {
         if (!isHeld) return;
         isHeld = false;

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import { RECEIPT } from '#api/docs/examples/receipts.ts';
 import { exact, json } from '#api/docs/operation.ts';
-import { inputItemsOf } from '#api/inference/kept/conversation.ts';
+import { enterReader, type ReadingDeps } from '#api/inference/enter-reader.ts';
 import type { KeptResponses } from '#api/inference/kept/kept-responses.ts';
 import { ResponseObject } from '#api/openai/responses.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
@@ -66,12 +66,14 @@ const ERRORS = ['response_not_found', 'dispatch_unavailable'] as const;
 
 export interface ResponseRoutesOptions {
   kept: Pick<KeptResponses, 'read' | 'conversation' | 'drop'>;
+  /** Lists what a kept response was made of, on a thread where that is long. */
+  reading: ReadingDeps;
 }
 
 /** Responses that are kept: they are read, listed and deleted by the organisation that made them. */
 export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = async (
   app,
-  { kept },
+  { kept, reading },
 ) => {
   app.get(
     '/responses/:id',
@@ -143,7 +145,7 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
         params,
         querystring: Query,
         response: {
-          200: json('The items.', Items, {
+          200: exact('application/json', 'The items.', Items, {
             items: {
               object: 'list',
               data: [EXAMPLE_ITEM],
@@ -156,24 +158,20 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
         errors: [...ERRORS, 'request_too_large'],
       },
     },
-    async ({ params: { id }, query: { after, limit, order }, credential }) => {
+    async ({ params: { id }, query, credential }, reply) => {
       const { orgId, keepResponses } = credential;
       if (!keepResponses) throw new Fault('response_not_found');
-      const oldestFirst = await kept.conversation({ orgId, id, use: 'list' }, (turns) => {
+      const page = await kept.conversation({ orgId, id, use: 'list' }, async (turns) => {
         if (turns === null) throw new Fault('response_not_found');
-        return inputItemsOf(turns);
+        const bytes = turns.reduce((sum, { length }) => sum + length, 0);
+        const reader = await enterReader(reading, { bytes, orgId });
+        try {
+          return await reader.inputItems(turns, query);
+        } finally {
+          reader.leave();
+        }
       });
-      const items = order === 'asc' ? oldestFirst : oldestFirst.toReversed();
-      // An id that is not there is the end of the list, as with every other cursor.
-      const at = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
-      const page = after !== undefined && at === 0 ? [] : items.slice(at, at + limit);
-      return {
-        object: 'list' as const,
-        data: page,
-        first_id: page[0]?.id ?? null,
-        last_id: page.at(-1)?.id ?? null,
-        has_more: page.length > 0 && at + limit < items.length,
-      };
+      return reply.type('application/json; charset=utf-8').send(page);
     },
   );
 };

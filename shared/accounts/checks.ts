@@ -1,5 +1,6 @@
 import { iso31661Alpha2ToAlpha3 } from 'iso-3166/1-a2-to-1-a3.js';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { mailAddress } from '#shared/kernel/mail-address.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
 import type { Limits, Plan } from '#shared/kernel/plan.ts';
 import type {
@@ -12,8 +13,6 @@ import type {
 import { INDUSTRIES, STATEMENTS } from './declaration.ts';
 
 const NAME_LENGTH_MAX = 200;
-/** RFC 5321: the longest address that can be delivered to. */
-const EMAIL_LENGTH_MAX = 254;
 const TRADING_NAMES_MAX = 20;
 /** Owners and directors of one applicant; larger boards name those who represent it. */
 const PARTIES_MAX = 100;
@@ -60,11 +59,8 @@ export function checkLabel(text: string, param: keyof typeof LABELS): string {
 
 /** Refuses what is no address. Whether one can be delivered to is only found by writing to it. */
 export function checkContact(contact: Contact, param: 'billing' | 'technical'): Contact {
-  const email = contact.email.trim();
-  if (
-    !isPrintable(email, EMAIL_LENGTH_MAX) ||
-    !/^[^\s@<>,;"]+@[^\s@<>,;"]+\.[^\s@<>,;"]+$/.test(email)
-  ) {
+  const email = mailAddress(contact.email);
+  if (email === undefined || !/@.+\..+$/.test(email)) {
     throw invalidParam(param, `The e-mail address of the ${param} contact is not one.`);
   }
   return { name: checkLabel(contact.name, param), email };

@@ -1,10 +1,9 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { mailAddress } from '#shared/kernel/mail-address.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
 import type { Person } from './roles.ts';
 
 const NAME_LENGTH_MAX = 200;
-/** RFC 5321, 4.5.3.1.3 */
-const EMAIL_LENGTH_MAX = 254;
 
 /** A person who can be written to. Throws `invalid_name` or `invalid_email`. */
 export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, 'name' | 'email'> {
@@ -18,9 +17,12 @@ export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, '
 
 /** An address in the form that it is kept in. Throws `invalid_email`. */
 export function checkEmail(typed: string): string {
-  const email = typed.trim().toLowerCase();
-  if (!isPrintable(email, EMAIL_LENGTH_MAX) || !/^[^\s@<>",;]+@[^\s@<>",;]+$/.test(email)) {
-    throw invalidParam('email', 'The e-mail address is not one.');
-  }
-  return email;
+  const email = mailAddress(typed);
+  if (email === undefined) throw invalidParam('email', 'The e-mail address is not one.');
+  return email.toLowerCase();
+}
+
+/** What was typed where an address is looked up or counted by: in the form that it is kept in, if it is one. */
+export function emailTyped(typed: string): string {
+  return (mailAddress(typed) ?? typed.trim()).toLowerCase();
 }

@@ -1,6 +1,7 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
+import { textsOfData } from './data-texts.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
 export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
@@ -108,9 +109,6 @@ const MEDIA: Readonly<Record<string, readonly [member: string, data?: string]>> 
   input_image: ['image_url'],
   input_file: ['file_data'],
 };
-
-/** A file that is a text, as its data say, with the spaces that servers overlook. */
-const TEXT_DATA = /^\s*data:\s*text\/[^,]*;\s*base64\s*,/i;
 
 /** Whether messages or input items hold images, audio, video or files: what a model makes of these has no texts to be counted. */
 export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>): boolean {
@@ -429,10 +427,9 @@ function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: 
 /** Images and sounds have no text. Some servers write files that are texts into the prompt. */
 function readData(data: unknown, pieces: Piece[], into: Reading): void {
   if (typeof data !== 'string') return into.deep(data);
-  const head = TEXT_DATA.exec(data)?.[0];
-  if (head === undefined) pieces.push({ kind: 'medium', text: '' });
-  else
-    pieces.push({ kind: 'text', text: Buffer.from(data.slice(head.length), 'base64').toString() });
+  const texts = textsOfData(data);
+  if (texts.length === 0) pieces.push({ kind: 'medium', text: '' });
+  for (const text of texts) pieces.push({ kind: 'text', text });
 }
 
 /** A text, texts, tokens, or arrays of tokens. */

@@ -247,10 +247,13 @@ async function furnishSignIn({ id, email }: Person): Promise<void> {
   await dashboard.singleSignOn.confirmDomain(act, 'hostile.example');
   const claims = { subject: hostile('subject'), name: outside('claimed name') };
   await dashboard.singleSignOn.enter(
-    orgId,
-    issuer.issuer,
-    { ...claims, email: 'claimed@hostile.example', emailVerified: true },
-    '192.0.2.8',
+    {
+      orgId,
+      issuer: issuer.issuer,
+      claims: { ...claims, email: 'claimed@hostile.example', emailVerified: true },
+      address: '192.0.2.8',
+    },
+    () => Promise.resolve(),
   );
 }
 

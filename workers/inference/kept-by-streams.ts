@@ -7,17 +7,19 @@ export interface Kept {
 }
 
 interface Keeper {
+  orgId: string;
   chars: number;
   letGo: () => void;
 }
 
 /**
  * Bounds what the streams of one worker keep until their end, in characters. Beyond the bound the one that keeps most has
- * to let go: those of others go on as they were.
+ * to let go, of the organisation whose streams keep most together: those of others go on as they were.
  */
 export class KeptByStreams {
   readonly #charsMax: number;
   readonly #keepers = new Set<Keeper>();
+  readonly #ofOrganisations = new Map<string, number>();
   #chars = 0;
 
   constructor(charsMax: number) {
@@ -28,9 +30,9 @@ export class KeptByStreams {
     return this.#chars;
   }
 
-  /** `letGo` is called when this is the one that keeps most; it counts nothing from then on. */
-  open(letGo: () => void): Kept {
-    const keeper: Keeper = { chars: 0, letGo };
+  /** `letGo` is called when this is the one that has to; it counts nothing from then on. */
+  open(orgId: string, letGo: () => void): Kept {
+    const keeper: Keeper = { orgId, chars: 0, letGo };
     this.#keepers.add(keeper);
     return {
       set: (chars) => {
@@ -43,7 +45,12 @@ export class KeptByStreams {
   }
 
   #cutLargest(): void {
-    const largest = [...this.#keepers].reduce((most, one) => (one.chars > most.chars ? one : most));
+    const [orgId] = [...this.#ofOrganisations].reduce((most, one) =>
+      one[1] > most[1] ? one : most,
+    );
+    const largest = [...this.#keepers]
+      .filter((one) => one.orgId === orgId)
+      .reduce((most, one) => (one.chars > most.chars ? one : most));
     this.#forget(largest);
     largest.letGo();
   }
@@ -54,7 +61,12 @@ export class KeptByStreams {
   }
 
   #count(keeper: Keeper, chars: number): void {
-    this.#chars += chars - keeper.chars;
+    const { orgId } = keeper;
+    const more = chars - keeper.chars;
+    this.#chars += more;
+    const ofOrganisation = (this.#ofOrganisations.get(orgId) ?? 0) + more;
+    if (ofOrganisation === 0) this.#ofOrganisations.delete(orgId);
+    else this.#ofOrganisations.set(orgId, ofOrganisation);
     keeper.chars = chars;
   }
 }

@@ -25,6 +25,7 @@ import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
+import { GrowingText } from './growing-text.ts';
 import { namerOf } from './our-names.ts';
 import { EventRelay, type EventStream } from './event-relay.ts';
 import { MessageWriter, type MessageWriterOptions } from './messages/message-writer.ts';
@@ -106,7 +107,7 @@ export class Run {
   /** Why we have ended the stream, where it is neither the client's will nor the upstream's. */
   #cut: UpstreamFailure | undefined;
   /** The frames sent so far, where they will be kept; null once they are too large for that. */
-  #frames: string | null = '';
+  #frames: GrowingText | null = new GrowingText();
 
   /** `calls`: what earlier deliveries of the entry may have called, of which nothing is known. */
   constructor(
@@ -242,8 +243,9 @@ export class Run {
     this.#settlement.replies.onLost = () => this.cancel();
     const relay = this.#relay();
     const { breakers, now, streams } = this.#deps;
-    this.#keptText = streams.texts.open(() => this.#cutOff(TOO_MUCH));
-    this.#keptFrames = streams.frames.open(() => (this.#frames = null));
+    const { orgId } = this.#entry;
+    this.#keptText = streams.texts.open(orgId, () => this.#cutOff(TOO_MUCH));
+    this.#keptFrames = streams.frames.open(orgId, () => (this.#frames = null));
     const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
       relay.readFrom(next.endpoint);
       const provider = this.#deps.providerOf(next.endpoint);
@@ -272,8 +274,8 @@ export class Run {
     const chars = isStep ? this.#pace.sent : undefined;
     this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now(), chars);
     if (this.#entry.claim !== undefined && this.#frames !== null) {
-      const length = this.#frames.length + frame.length;
-      this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
+      this.#frames.add(frame);
+      if (this.#frames.length > STORED_CHARS_MAX) this.#frames = null;
     }
     if (!isStep) return;
     this.#keptText?.set(relay.kept);
@@ -315,7 +317,7 @@ export class Run {
     const isResponse = this.#entry.route === 'responses';
     this.#digest.update(isResponse ? (receiptedEvent(last) ?? '') : last);
     const spent = this.#named(this.#spent(usage), relay.upstreamAnswerId, relay.modelNamed);
-    await this.#settlement.streamed(this.#frames, last, spent);
+    await this.#settlement.streamed(this.#frames?.toString() ?? null, last, spent);
   }
 
   /** The client has part of the answer, so the call cannot be repeated. */

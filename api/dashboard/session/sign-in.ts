@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { hashPassword, isPasswordOf } from '#shared/persons/password-hash.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Errands } from '#shared/persons/postgres/errands.ts';
 import type { Logins } from '#shared/persons/postgres/logins.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
@@ -174,10 +175,10 @@ export function openSignIn(options: SignInOptions) {
 
     /**
      * Opens a new session of a person who has shown otherwise that it is they, at `confirmedAt` or long ago; with an
-     * organisation, by its issuer.
+     * organisation, by its issuer. `client`: in whose transaction.
      */
-    async open(of: Opened, visitor: Visitor): Promise<Kept> {
-      const { token } = await sessions.open(placed(of, visitor));
+    async open(of: Opened, visitor: Visitor, client?: Queryable): Promise<Kept> {
+      const { token } = await sessions.open(placed(of, visitor), client);
       return { cookies: [sessionCookie.set(token)] };
     },
 

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
+import { emailTyped } from '#shared/persons/checks.ts';
 import { checkPerson } from '#shared/persons/checks.ts';
 import { invitedLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
@@ -87,7 +88,7 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post('/sign-in', SESSION, async (request, reply) => {
     const form = await visitorForm(deps, request);
-    const [email, to] = [form.text('email').toLowerCase(), placeToGo(form.text('to'))];
+    const [email, to] = [emailTyped(form.text('email')), placeToGo(form.text('to'))];
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       draw(deps, [request, reply], title, signInPage, { to, email, problem }, status);
     const allowed = await deps.takeAttempts([
@@ -211,7 +212,7 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
   );
   app.post('/password/forgot', SESSION, async (request, reply) => {
     const form = await visitorForm(deps, request);
-    const email = form.text('email').toLowerCase();
+    const email = emailTyped(form.text('email'));
     const allowed = await mayWrite(deps, request, email);
     // The answer does not wait for the e-mail: how long it takes would tell whether there is such a person.
     if (allowed) letIn(deps, email).catch(deps.onError);

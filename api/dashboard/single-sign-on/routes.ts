@@ -4,6 +4,7 @@ import { cookieLine, readCookie } from '../session/cookies.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
+import { emailTyped } from '#shared/persons/checks.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import {
   checkClientText,
@@ -114,9 +115,10 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       errand,
       cameBackTo,
     );
-    const person = await deps.singleSignOn.enter(org, kept.issuer, claims, request.ip);
     const signIn = await deps.signIn();
+    const entering = { orgId: org, issuer: kept.issuer, claims, address: request.ip };
     if (errand.again) {
+      const person = await deps.singleSignOn.enter(entering, (one) => Promise.resolve(one));
       const visit = await signIn.session(visitorOf(request));
       if (visit?.session.organisation !== org || visit.person.id !== person.id) throw notTheSame();
       await signIn.confirm(visit.session.id, 'single sign-on');
@@ -124,9 +126,8 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     }
     const confirmedAt =
       authenticatedAt === undefined ? null : Math.min(authenticatedAt, deps.now());
-    const { cookies } = await signIn.open(
-      { personId: person.id, organisation: org, confirmedAt },
-      visitorOf(request),
+    const { cookies } = await deps.singleSignOn.enter(entering, ({ id: personId }, client) =>
+      signIn.open({ personId, organisation: org, confirmedAt }, visitorOf(request), client),
     );
     void reply.header('set-cookie', cookies);
     return seeOther(reply, errand.to);
@@ -160,7 +161,7 @@ function findOrganisation(app: FastifyInstance, deps: DashboardDeps): void {
   app.post('/sign-in/organisation', SESSION, async (request, reply) => {
     const form = await visitorForm(deps, request);
     await countBegun(deps, request);
-    const email = form.text('email').toLowerCase().slice(0, 254);
+    const email = emailTyped(form.text('email')).slice(0, 254);
     const to = placeToGo(form.text('to'));
     const orgId = await deps.singleSignOn.organisationOf(email);
     if (orgId === undefined) {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { WRITING_STATES } from '#shared/accounts/account.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
+import { emailTyped } from '#shared/persons/checks.ts';
 import { teamInvitationLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
@@ -70,7 +71,7 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const email = form.text('email');
     const isTooMuch =
       (await deps.takeAttempt(`invitations by ${by.actor.id}`, INVITED_BY)) > 0 ||
-      (await deps.takeAttempt(`invitations to ${email.toLowerCase().slice(0, 254)}`, INVITED)) > 0;
+      (await deps.takeAttempt(`invitations to ${emailTyped(email).slice(0, 254)}`, INVITED)) > 0;
     if (isTooMuch) {
       throw new PageError(429, 'Too many invitations', 'Nothing was sent. Wait some minutes.');
     }

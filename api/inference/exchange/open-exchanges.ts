@@ -169,6 +169,11 @@ export class OpenExchanges implements ExchangeHost {
     this.#withdraw(entry, { lane: inferenceLane(shard, region), entryId, region });
   };
 
+  /** Gives back the lease of a repeated stream whose caller had been told that it failed before it was to wait for `runs`. */
+  leaveLate = (entry: InferenceEntry, runs: string): void => {
+    if (entry.stream) this.#giveLeaseBack(entry, runs);
+  };
+
   #cancel({ entry, place }: Exchange): void {
     if (place !== undefined) this.#withdraw(entry, place);
   }

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { memberText, setMember } from '#shared/kernel/json-text.ts';
-import { turnFor } from '#shared/kernel/turns.ts';
 import { keptIn } from '#shared/lanes/kept-response.ts';
 import { ITEMS } from '#api/openai/responses.ts';
+import { listOf as listOfPage } from '#api/routes/lists.ts';
 
 /**
  * The body of a request with the conversation before its own input that it goes on from, so that all who read the body read
@@ -41,10 +41,32 @@ function outputOf(output: unknown): JsonObject[] {
 }
 
 /** An item of a list: everything there has an id of its own, by which the list goes on. */
-export type ListedItem = JsonObject & { id: string };
+type ListedItem = JsonObject & { id: string };
 
-/** Every item that a response was made of, the oldest first: the conversation before it, and its own input. */
-export async function inputItemsOf(turns: readonly string[]): Promise<ListedItem[]> {
+/** Which part of a list is wanted. */
+export interface ItemsPage {
+  /** The id of the item before it. */
+  after?: string | undefined;
+  limit: number;
+  order: 'asc' | 'desc';
+}
+
+/**
+ * A page of every item that a response was made of, the conversation before it and its own input, as the JSON that a caller
+ * gets. It parses all of them, however many the page has: of more than a small body that is for a thread.
+ */
+export function inputItems(turns: readonly string[], { after, limit, order }: ItemsPage): string {
+  const oldestFirst = itemsOf(turns);
+  const items = order === 'asc' ? oldestFirst : oldestFirst.toReversed();
+  // An id that is not there is the end of the list, as with every other cursor.
+  const at = after === undefined ? 0 : items.findIndex(({ id }) => id === after) + 1;
+  const page = after !== undefined && at === 0 ? [] : items.slice(at, at + limit);
+  const hasMore = page.length > 0 && at + limit < items.length;
+  return JSON.stringify(listOfPage({ items: page, hasMore }));
+}
+
+/** The oldest first. */
+function itemsOf(turns: readonly string[]): ListedItem[] {
   const items: ListedItem[] = [];
   const seen = new Set<unknown>();
   const add = (item: JsonObject, name: string): void => {
@@ -53,7 +75,6 @@ export async function inputItemsOf(turns: readonly string[]): Promise<ListedItem
     items.push(one);
   };
   for (const [at, turn] of turns.entries()) {
-    await turnFor(turn.length);
     const { input, response } = keptIn(turn);
     const { id, output } = JSON.parse(response) as { id: string; output?: unknown };
     const name = id.replace(/^resp_/, '');

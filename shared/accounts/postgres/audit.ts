@@ -61,7 +61,8 @@ export function createAuditLog(pool: Pool, surroundings: Surroundings) {
  * Appends one entry within the caller's transaction, so that an act and its record are one.
  * Locks the organisation's chain until the transaction ends; take this lock last.
  *
- * @throws AllowanceLost when what allowed the act was taken away before: an act that waited does not come behind that
+ * @throws AllowanceLost when what allowed the act was taken away before: an act that waited does not come behind that; a
+ * Fault where that was a key
  */
 export async function appendAudit(
   client: Queryable,
@@ -111,8 +112,9 @@ const ON_ONESELF: readonly AuditAction[] = ['member.removed', 'member.role_chang
 
 async function demandAllowance(
   client: Queryable,
-  { orgId, action, subject, actor: { id, allowedBy } }: AuditEvent,
+  { orgId, action, subject, actor: { kind, id, allowedBy } }: AuditEvent,
 ): Promise<void> {
+  if (kind === 'key') return demandActive(client, id);
   if (allowedBy === undefined || (subject === id && ON_ONESELF.includes(action))) return;
   const db = queriesOn(client);
   if ('member' in allowedBy) {
@@ -131,6 +133,17 @@ async function demandAllowance(
     .where('person_id', '=', id)
     .execute();
   if (!rows.some(({ role }) => allowedBy.staff.includes(role))) throw new AllowanceLost(true);
+}
+
+/** Processes know of a revocation within a second, and an act may wait for longer: a key that has leaked makes no other one. */
+async function demandActive(client: Queryable, keyId: string): Promise<void> {
+  const row = await queriesOn(client)
+    .selectFrom('api_key')
+    .select('state')
+    .where('id', '=', keyId)
+    .executeTakeFirst();
+  if (row?.state === 'revoked') throw new Fault('revoked_api_key');
+  if (row?.state === 'expired') throw new Fault('expired_api_key');
 }
 
 /**

@@ -92,6 +92,8 @@ export interface AdmissionOptions {
   clocks?: Pick<RedisClocks, 'of'>;
   /** Called with what was admitted after all, when Redis said so only after the caller had been told that it failed. */
   onLate?: (entry: InferenceEntry, laneEntryId: string) => void;
+  /** The same of one that was to wait for, or be given, the answer to an identical one, `runs`: as a stream it has taken a lease. */
+  onLateRepeat?: (entry: InferenceEntry, runs: string) => void;
   /** The script's clock in microseconds, in tests; the server's otherwise. */
   clockUs?: () => string;
   /** How many receipts may be owed, in tests. */
@@ -137,6 +139,7 @@ export class Admissions {
   readonly #seals: Pick<Seals, 'seal' | 'sealBytesInTurns'>;
   readonly #clocks: Pick<RedisClocks, 'of'> | undefined;
   readonly #onLate: NonNullable<AdmissionOptions['onLate']>;
+  readonly #onLateRepeat: NonNullable<AdmissionOptions['onLateRepeat']>;
   readonly #clockUs: () => string;
 
   readonly #receiptsLaneMax: number;
@@ -148,6 +151,7 @@ export class Admissions {
     {
       clocks,
       onLate = () => {},
+      onLateRepeat = () => {},
       clockUs = () => '',
       receiptsLaneMax = RECEIPTS_LANE_MAX,
     }: AdmissionOptions = {},
@@ -158,6 +162,7 @@ export class Admissions {
     this.#shards = shards;
     this.#clocks = clocks;
     this.#onLate = onLate;
+    this.#onLateRepeat = onLateRepeat;
     this.#clockUs = clockUs;
   }
 
@@ -221,9 +226,11 @@ export class Admissions {
       clearTimeout(timer);
       clearImmediate(last);
       resolve(admission);
-      if (isOver && admission?.verdict === 'admitted') {
-        this.#onLate(request.entry, admission.laneEntryId);
-      }
+      if (!isOver || admission === null) return;
+      const { verdict } = admission;
+      if (verdict === 'admitted') this.#onLate(request.entry, admission.laneEntryId);
+      if (verdict === 'wait' || verdict === 'replay')
+        this.#onLateRepeat(request.entry, admission.requestId);
     };
     const failed = (error: unknown): void => {
       clearTimeout(timer);

@@ -11,10 +11,12 @@ redis.call('ZREM', KEYS.leases, ARGV.requestId)
 local found = redis.call('HMGET', KEYS.claim, 'rid', 'state')
 local life = redis.call('PTTL', KEYS.claim)
 local runs = found[1] == ARGV.runs and found[2] == 'running' and life > 0 and life < tonumber(ARGV.answeredMs)
--- Its own stream may be the one that is still read.
-if not runs or redis.call('ZSCORE', KEYS.leases, found[1]) then return 0 end
+if not runs then return 0 end
 local time = redis.call('TIME')
-local until_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + life
-redis.call('ZADD', KEYS.leases, until_ms, 'left ' .. found[1])
+local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+-- Its own stream may be the one that is still read, unless the process that read it has died.
+local own = redis.call('ZSCORE', KEYS.leases, found[1])
+if own and tonumber(own) > now_ms then return 0 end
+redis.call('ZADD', KEYS.leases, now_ms + life, 'left ' .. found[1])
 redis.call('PEXPIRE', KEYS.leases, tonumber(ARGV.leasesMs))
 return 1

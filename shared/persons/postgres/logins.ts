@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { emailTyped } from '../checks.ts';
 import { lookErrand, takeErrand } from './errands.ts';
 
 export type Logins = ReturnType<typeof createLogins>;
@@ -18,7 +19,7 @@ export function createLogins(pool: Pool, surroundings: Surroundings) {
       .executeTakeFirst();
   return {
     /** A person by the e-mail address, and the password as it is kept; null before they have chosen one. */
-    find: (email: string) => personWith('p.email', email.trim().toLowerCase()),
+    find: (email: string) => personWith('p.email', emailTyped(email)),
 
     /** The same by the id. */
     of: (personId: string) => personWith('p.id', personId),

@@ -12,7 +12,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
-import { checkPerson } from '../checks.ts';
+import { checkPerson, emailTyped } from '../checks.ts';
 import { factorsResetLetter } from '../letters.ts';
 import { writePassword } from './logins.ts';
 import { forgetIssuerLogin, keepAnOwner } from './team.ts';
@@ -101,7 +101,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
             .$castTo<boolean>()
             .as('hasLogin'),
         ])
-        .where('p.email', '=', email.trim().toLowerCase())
+        .where('p.email', '=', emailTyped(email))
         .executeTakeFirst();
     },
 
@@ -254,7 +254,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         const person = await on
           .selectFrom('persons.person')
           .select(['id', 'name', 'email'])
-          .where('email', '=', email.trim().toLowerCase())
+          .where('email', '=', emailTyped(email))
           .executeTakeFirst();
         const id = person?.id ?? '';
         if (place.kind === 'organisation') await keepAnOwner(client, place.orgId, id);
@@ -295,7 +295,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         const person = await on
           .updateTable('persons.person as p')
           .set({ two_factor_enabled: false, updated_at: new Date(surroundings.now()) })
-          .where('p.email', '=', email.trim().toLowerCase())
+          .where('p.email', '=', emailTyped(email))
           .where((eb) =>
             eb.or([
               eb('p.two_factor_enabled', '=', true),

@@ -2,6 +2,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { type Session, SESSION_MS, type SignedIn } from '../sessions.ts';
 import { whileCompared } from './compared-login.ts';
@@ -36,10 +37,10 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
     confirmed_at: confirmedAt === null ? null : new Date(confirmedAt),
   });
   return {
-    /** Returns the id and the token. */
-    async open(session: NewSession) {
+    /** Returns the id and the token. `client`: in whose transaction it is opened, for what is to end with it. */
+    async open(session: NewSession, client: Queryable = pool) {
       const [token, begun] = begin();
-      await db
+      await queriesOn(client)
         .insertInto('persons.session')
         .values({ ...begun, ...rowOf(session) })
         .execute();

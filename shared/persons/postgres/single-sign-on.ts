@@ -36,6 +36,14 @@ interface NewSingleSignOn {
   role: ProvisionedRole;
 }
 
+/** Whom an issuer names, to which organisation, and from where they come. */
+interface Entering {
+  orgId: string;
+  issuer: string;
+  claims: IssuerClaims;
+  address: string;
+}
+
 /** How members of an organisation come in by its own issuer, in PostgreSQL. */
 export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
@@ -236,15 +244,14 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
       }),
 
     /**
-     * Finds or makes the person whom the issuer of an organisation names, and gives them their part there.
+     * Finds or makes the person whom the issuer of an organisation names, and gives them their part there. `comeIn` opens
+     * what they came for in the same transaction: who takes the issuer or the domain away waits for it, and ends that too.
      * @throws EntryRefused
      */
-    enter: (
-      orgId: string,
-      issuer: string,
-      claims: IssuerClaims,
-      address: string,
-    ): Promise<Person> =>
+    enter: <T>(
+      { orgId, issuer, claims, address }: Entering,
+      comeIn: (person: Person, client: PoolClient) => Promise<T>,
+    ): Promise<T> =>
       inTransaction(pool, async (client) => {
         const on = queriesOn(client);
         // The settings do not change meanwhile, and of two first entries one goes first.
@@ -302,7 +309,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
           .where('org_id', '=', orgId)
           .where('worked_at', 'is', null)
           .execute();
-        return person;
+        return comeIn(person, client);
       }),
   };
 
@@ -364,7 +371,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
   }
 }
 
-/** Whether an address is of a domain that is confirmed for the organisation. */
+/** Whether an address is of a domain that is confirmed for the organisation, until the transaction ends. */
 async function isOurs(client: PoolClient, orgId: string, email: string): Promise<boolean> {
   const row = await queriesOn(client)
     .selectFrom('persons.sign_in_domain')
@@ -372,6 +379,7 @@ async function isOurs(client: PoolClient, orgId: string, email: string): Promise
     .where('org_id', '=', orgId)
     .where('domain', '=', domainOf(email))
     .where('confirmed_at', 'is not', null)
+    .forShare()
     .executeTakeFirst();
   return row !== undefined;
 }

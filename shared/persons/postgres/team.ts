@@ -277,6 +277,16 @@ async function takeInvitation(
     .where('org_id', '=', orgId)
     .where('email', '=', email)
     .where('expires_at', '>', now)
+    // One that has closed since takes no one in: its owners could not take that back.
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('account as a')
+          .select('a.id')
+          .where('a.id', '=', orgId)
+          .where('a.state', '<>', 'closed'),
+      ),
+    )
     .returning('role')
     .executeTakeFirst();
   if (taken === undefined) throw new Fault('invitation_not_found');

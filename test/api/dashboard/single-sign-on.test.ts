@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { until } from '#test/support/until.ts';
 import {
   newPerson,
   openDashboardEdge,
@@ -594,6 +595,43 @@ describe('what is not let in', () => {
       expect((await visitor.get(`/dashboard/${theirs.id}/usage`)).statusCode).toBe(303);
       const required = await byOwner.send(page, `${page}/required`, { required: 'yes' });
       expect(required.payload).toContain('Nobody has come in by it yet');
+    },
+  );
+
+  it(
+    'who comes in while the issuer, or the domain, is taken away is out when that is done',
+    { tags: ['dashboard.single-sign-on-reach'] },
+    async () => {
+      const isAnyWaiting = async (): Promise<boolean> => {
+        const { rowCount } = await database.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rowCount! > 0;
+      };
+      for (const path of ['domains/remove', 'remove']) {
+        const { id } = await activeAccount(registries);
+        const by = await newPerson(database.pool, partIn(id, 'owner'));
+        const domain = `${path.replace('/', '-')}.example`;
+        const visitor = await setUp(id, by, forged, domain);
+        forged.say({ claims: { email: `eve@${domain}`, sub: `eve of ${domain}` } });
+        const page = `/dashboard/${id}/single-sign-on`;
+        const { enter } = dashboard.singleSignOn;
+        let removing: ReturnType<TestBrowser['send']> | undefined;
+        dashboard.singleSignOn.enter = (entering, letIn) =>
+          enter(entering, async (person, client) => {
+            const opened = await letIn(person, client);
+            removing = visitor.send(page, `${page}/${path}`, { domain });
+            await until(isAnyWaiting, 'the act waits for who comes in');
+            return opened;
+          });
+        const stranger = newBrowser();
+        expect((await comeForged(stranger, id)).statusCode).toBe(303);
+        dashboard.singleSignOn.enter = enter;
+        expect((await removing!).statusCode).toBe(303);
+        expect((await stranger.get(`/dashboard/${id}/usage`)).headers.location).toContain(
+          'sign-in',
+        );
+      }
     },
   );
 

@@ -260,8 +260,11 @@ describe('the team', () => {
     async () => {
       const email = 'often@person.example';
       const statuses: number[] = [];
-      for (let i = 0; i < 5; i += 1) {
-        statuses.push((await act(owner, 'invite', { email, role: 'member' })).statusCode);
+      // What mail programs take for one address is one.
+      const spelt = ['often@PERSON.example', 'often@ｐerson.example', 'often@person。example.'];
+      for (const typed of [email, ...spelt, email]) {
+        const invited = await act(owner, 'invite', { email: typed, role: 'member' });
+        statuses.push(invited.statusCode);
       }
       expect(statuses).toEqual([303, 303, 303, 429, 429]);
       expect(await lettersTo(email)).toHaveLength(3);
@@ -269,6 +272,21 @@ describe('the team', () => {
       const refused = await act(owner, 'invite', { email: hostile, role: 'member' });
       expect(refused.statusCode).toBe(400);
       expect(refused.payload).not.toContain('<script>@');
+    },
+  );
+
+  it(
+    'an invitation leads into no organisation that has closed since',
+    { tags: ['dashboard.team'] },
+    async () => {
+      const guest = await someone();
+      await act(owner, 'invite', { email: guest.person.email, role: 'owner' });
+      await registries.accounts.close(ours, OPERATOR, 'asked');
+      const form = formTokenOf((await guest.visitor.get('/dashboard/account')).payload);
+      const fields = { form, org: ours, answer: 'accept' };
+      const taken = await guest.visitor.post('/dashboard/invitations', fields);
+      expect(taken.statusCode).toBe(404);
+      expect((await guest.visitor.get(`/dashboard/${ours}/audit-log`)).statusCode).toBe(404);
     },
   );
 });

@@ -48,3 +48,17 @@ it('a process that had no time itself still hears that a request was admitted: i
   );
   await expect(admissions.admit(REQUEST)).resolves.toMatchObject({ verdict: 'admitted' });
 });
+
+it('a retry that was told too late that it is to wait for another request says so, and whose answer that is', async () => {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const told: unknown[] = [];
+  const admissions = new Admissions({ admit: () => promise }, 1, testSeals(newLaneKey()), {
+    onLate: ({ id }) => told.push(id),
+    onLateRepeat: ({ id }, runs) => told.push([id, runs]),
+  });
+  await expect(admissions.admit(REQUEST)).rejects.toThrow('Redis did not answer');
+  resolve(['wait', 0, 9, 0, 99, 'req_0', 'org']);
+  await promise;
+  await new Promise(setImmediate);
+  expect(told).toEqual([['req_1', 'req_0']]);
+});

@@ -13,6 +13,7 @@ import {
   OPERATOR,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const api = createRegistries(database.poolAs('docket_api'));
@@ -176,6 +177,41 @@ describe('acts that race', () => {
     const page = await api.keys.list({ orgId: id, limit: 100, order: 'asc' });
     expect(page.items.filter(({ state }) => state === 'active')).toEqual([]);
     for await (const verdict of api.audit.verify(id)) expect(verdict.fault).toBeNull();
+  });
+});
+
+describe('an act of a key that waits while the key is revoked as leaked', () => {
+  const isAnyWaiting = async (): Promise<boolean> => {
+    const { rowCount } = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rowCount! > 0;
+  };
+
+  it.each(['issues none', 'restores none'])('%s', { tags: ['keys.revoked'] }, async (what) => {
+    const { id } = await activeAccount(operator);
+    const issued = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
+    const other = await api.keys.issue(id, { name: 'other' }, OPERATOR);
+    await api.keys.revoke(id, other.key.id, OPERATOR);
+    const actor: Actor = { kind: 'key', id: issued.key.id };
+    const client = await database.pool.connect();
+    await client.query('begin');
+    await client.query('select id from account where id = $1 for no key update', [id]);
+    const acting =
+      what === 'issues none'
+        ? api.keys.issue(id, { name: 'more' }, actor)
+        : api.keys.restore(id, other.key.id, actor);
+    const outcome = acting.then(
+      () => 'done',
+      (error: unknown) => (error as Fault).code,
+    );
+    await until(isAnyWaiting, 'the act waits');
+    await operator.keys.revoke(id, issued.key.id, OPERATOR, { leaked: true, reason: 'in a log' });
+    await client.query('commit');
+    client.release();
+    expect(await outcome).toBe('revoked_api_key');
+    const keys = await api.keys.list({ orgId: id, limit: 10, order: 'asc' });
+    expect(keys.items.filter(({ state }) => state === 'active')).toEqual([]);
   });
 });
 

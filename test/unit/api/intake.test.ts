@@ -35,6 +35,28 @@ function openGate(bodyBytesMax = MIB) {
 const FOUR = ['a', 'b', 'c', 'd'];
 
 it(
+  'a body that waits to be read is counted until it was, though its client has left, and one that is still to come is not',
+  { tags: ['limits.intake'] },
+  () => {
+    const gate = new Gate(MIB, () => 0);
+    const body = { bytes: MIB, received: () => Infinity, giveUp: () => {} };
+    const hold = () => gate.hold(caller('a'), body);
+    const isFull = () => gate.refusal(caller('a'), MIB) !== undefined;
+    const waiting: ReturnType<typeof hold>[] = [];
+    while (!isFull()) waiting.push(hold());
+    for (const one of waiting) one.keep();
+    for (const one of waiting) one.leave();
+    expect(isFull()).toBe(true);
+    waiting.pop()!.release();
+    expect(isFull()).toBe(false);
+    const coming = hold();
+    expect(isFull()).toBe(true);
+    coming.leave();
+    expect(isFull()).toBe(false);
+  },
+);
+
+it(
   'large bodies that were announced and do not come give their places, the oldest first, when another needs them',
   { tags: ['limits.intake'] },
   () => {

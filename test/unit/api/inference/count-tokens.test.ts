@@ -26,7 +26,7 @@ it(
       headers: {},
       credential: { orgId: 'org_1' },
       body: { rawBody: Buffer.from('{}') },
-      intake: { release: () => done.push('released its body') },
+      intake: { keep() {}, release: () => done.push('released its body') },
     } as unknown as FastifyRequest;
     expect(await countTokens(deps, request, () => hasLeft)).toBeNull();
     expect(done).toEqual(['left the thread', 'released its body']);

@@ -334,7 +334,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         body: { rawBody: Buffer.from(text) },
         headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
         credential: CREDENTIAL,
-        intake: { release: () => (released += 1) },
+        intake: { keep() {}, release: () => (released += 1) },
         authenticateAgain: () => credential,
       } as unknown as FastifyRequest;
       const reply = new ReplyDouble(request);

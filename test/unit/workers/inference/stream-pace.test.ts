@@ -121,7 +121,7 @@ describe('what streams keep until their end', () => {
     () => {
       const kept = new KeptByStreams(100);
       const gone: string[] = [];
-      const [a, b, c] = ['a', 'b', 'c'].map((name) => kept.open(() => gone.push(name)));
+      const [a, b, c] = ['a', 'b', 'c'].map((name) => kept.open('org', () => gone.push(name)));
       a!.set(30);
       b!.set(60);
       expect([gone, kept.chars]).toEqual([[], 90]);
@@ -135,4 +135,18 @@ describe('what streams keep until their end', () => {
       expect(kept.chars).toBe(0);
     },
   );
+
+  it('lets go of what the organisation keeps that keeps most, never of the one long stream of another', () => {
+    const kept = new KeptByStreams(1_000);
+    const gone: string[] = [];
+    const other = kept.open('other', () => gone.push('other'));
+    other.set(28);
+    const many = Array.from({ length: 50 }, () => kept.open('many', () => gone.push('many')));
+    for (const one of many) one.set(27);
+    expect(new Set(gone)).toEqual(new Set(['many']));
+    expect(kept.chars).toBeLessThanOrEqual(1_000);
+    other.release();
+    for (const one of many) one.release();
+    expect(kept.chars).toBe(0);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inputItemsOf, withConversation } from '#api/inference/kept/conversation.ts';
+import { inputItems, type ItemsPage, withConversation } from '#api/inference/kept/conversation.ts';
 import { validateResponse } from '#api/openai/validate.ts';
 
 const turn = (input: string, output: unknown[] = [], id = 'resp_A') =>
@@ -11,6 +11,15 @@ const said = (text: string) => ({
   role: 'assistant',
   content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
 });
+interface Page {
+  data: { id: string; content?: unknown }[];
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+const pageOf = (turns: readonly string[], page: ItemsPage) =>
+  JSON.parse(inputItems(turns, page)) as Page;
+const itemsOf = (turns: readonly string[]) => pageOf(turns, { limit: 100, order: 'asc' }).data;
 const inputOf = (body: string) => (JSON.parse(body) as { input: Record<string, unknown>[] }).input;
 
 describe('a body that goes on from a conversation', { tags: ['responses.chain'] }, () => {
@@ -65,7 +74,7 @@ describe('a body that goes on from a conversation', { tags: ['responses.chain'] 
 });
 
 describe('the input items of a response', { tags: ['responses.read'] }, () => {
-  it('are those of the conversation and its own, each with a type and an id of its own that stays', async () => {
+  it('are those of the conversation and its own, each with a type and an id of its own that stays', () => {
     const turns = [
       turn('"one"', [said('uno')], 'resp_A'),
       turn(
@@ -74,7 +83,7 @@ describe('the input items of a response', { tags: ['responses.read'] }, () => {
         'resp_B',
       ),
     ];
-    const items = await inputItemsOf(turns);
+    const items = itemsOf(turns);
     expect(items.map(({ id }) => id)).toEqual(['msg_A_in_0', 'msg_A_0', 'msg_B_in_0', 'mine']);
     expect(items[0]).toEqual({
       type: 'message',
@@ -84,12 +93,26 @@ describe('the input items of a response', { tags: ['responses.read'] }, () => {
       content: [{ type: 'input_text', text: 'one' }],
     });
     expect(items[2]).toMatchObject({ content: [{ type: 'output_text', text: 'x' }] });
-    expect(await inputItemsOf(turns)).toEqual(items);
+    expect(itemsOf(turns)).toEqual(items);
   });
 
-  it('have ids by which a list goes on, also where a caller gave one twice', async () => {
+  it('have ids by which a list goes on, also where a caller gave one twice', () => {
     const mine = '[{"role":"user","content":"a","id":"a"},{"role":"user","content":"b","id":"a"}]';
-    const items = await inputItemsOf([turn(mine, [], 'resp_A'), turn(mine, [], 'resp_B')]);
+    const items = itemsOf([turn(mine, [], 'resp_A'), turn(mine, [], 'resp_B')]);
     expect(items.map(({ id }) => id)).toEqual(['a', 'msg_A_in_1', 'msg_B_in_0', 'msg_B_in_1']);
+  });
+
+  it('come in pages, from either end, and after an id that is not there nothing comes', () => {
+    const three = [turn('[{"id":"a"},{"id":"b"},{"id":"c"}]')];
+    const ids = ({ data, has_more: hasMore }: Page) => [data.map(({ id }) => id).join(''), hasMore];
+    expect(ids(pageOf(three, { limit: 2, order: 'asc' }))).toEqual(['ab', true]);
+    expect(ids(pageOf(three, { limit: 2, order: 'desc' }))).toEqual(['cb', true]);
+    expect(ids(pageOf(three, { limit: 2, order: 'asc', after: 'b' }))).toEqual(['c', false]);
+    expect(pageOf(three, { limit: 2, order: 'asc', after: 'z' })).toMatchObject({
+      data: [],
+      first_id: null,
+      last_id: null,
+      has_more: false,
+    });
   });
 });

@@ -1,0 +1,20 @@
+import { domainToASCII } from 'node:url';
+import { isPrintable } from './plain-text.ts';
+
+/** RFC 5321, 4.5.3.1.3: the longest address that can be delivered to. */
+const LENGTH_MAX = 254;
+
+/**
+ * An e-mail address with its domain in the one spelling in which it is looked up: what mail programs take for the same
+ * (`ｅxample。com`, a dot at its end, `exämple.com`) would be another reader to every bound of letters. Undefined for what
+ * is no address; whether one can be delivered to is only found by writing to it.
+ */
+export function mailAddress(typed: string): string | undefined {
+  const text = typed.trim();
+  const at = text.lastIndexOf('@');
+  const [local, domain] = [text.slice(0, at), domainToASCII(text.slice(at + 1))];
+  const address = `${local}@${domain.replace(/\.$/, '')}`;
+  const isAddress =
+    at > 0 && /^[^\s@<>",;]+@[a-z0-9._-]*[a-z0-9_-]$/.test(address) && !address.includes('..');
+  return isAddress && isPrintable(address, LENGTH_MAX) ? address : undefined;
+}

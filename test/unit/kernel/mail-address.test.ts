@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { mailAddress } from '#shared/kernel/mail-address.ts';
+
+it.each([
+  ' ada@example.com ',
+  'ada@EXAMPLE.com',
+  'ada@ｅxample.com',
+  'ada@example。com',
+  'ada@example.com.',
+  'ada@example．com。',
+])('%j is one mailbox, by which letters are counted', (typed) => {
+  expect(mailAddress(typed)).toBe('ada@example.com');
+});
+
+it('a domain in letters of its own language has the name by which it is looked up', () => {
+  expect(mailAddress('Ada@exämple.de')).toBe('Ada@xn--exmple-cua.de');
+  expect(mailAddress('ada@xn--exmple-cua.de')).toBe('ada@xn--exmple-cua.de');
+  expect(mailAddress('operator@localhost')).toBe('operator@localhost');
+});
+
+it.each([
+  '',
+  'ada',
+  '@example.com',
+  'ada@',
+  'ada@.',
+  'ada@a..b',
+  'a b@example.com',
+  'ada@exa mple.com',
+  'ada@example.com\nbcc: x@y.z',
+  '<ada@example.com>',
+  'ada@[192.0.2.1]',
+  'a@b@example.com',
+  'a,b@example.com',
+  `${'a'.repeat(250)}@example.com`,
+])('%j is no address', (typed) => {
+  expect(mailAddress(typed)).toBeUndefined();
+});
