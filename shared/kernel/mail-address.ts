@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url';
 import { isPrintable } from './plain-text.ts';
 
 /** RFC 5321, 4.5.3.1.3: the longest address that can be delivered to. */
@@ -12,9 +11,15 @@ const LENGTH_MAX = 254;
 export function mailAddress(typed: string): string | undefined {
   const text = typed.trim();
   const at = text.lastIndexOf('@');
-  const [local, domain] = [text.slice(0, at), domainToASCII(text.slice(at + 1))];
+  const [local, domain] = [text.slice(0, at), lookedUp(text.slice(at + 1))];
   const address = `${local}@${domain.replace(/\.$/, '')}`;
   const isAddress =
     at > 0 && /^[^\s@<>",;]+@[a-z0-9._-]*[a-z0-9_-]$/.test(address) && !address.includes('..');
   return isAddress && isPrintable(address, LENGTH_MAX) ? address : undefined;
+}
+
+/** As an address of the web has it, which is what IDNA makes of a domain; empty for what is none. */
+function lookedUp(domain: string): string {
+  if (/[\s/?#:@\\[\]%]/.test(domain)) return '';
+  return URL.parse(`http://${domain}`)?.hostname ?? '';
 }

@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** `data:` and what it says of itself, with the spaces that servers overlook. */
 const DATA = /^\s*data:([^,]*),/i;
 /** Of something to be fetched, or of nothing. */
@@ -39,7 +38,16 @@ export function textsOfData(data: string): string[] {
 /** Some stop where the padding is, and some go on behind it. */
 function decoded(base64: string, isText: boolean): string[] {
   const bytes = Buffer.concat(base64.split(/=+/).map((part) => Buffer.from(part, 'base64')));
-  return isText || (isUtf8(bytes) && !bytes.includes(0)) ? [bytes.toString()] : [];
+  if (isText) return [bytes.toString()];
+  return bytes.includes(0) ? [] : inUtf8(bytes);
+}
+
+function inUtf8(bytes: Buffer): string[] {
+  try {
+    return [utf8.decode(bytes)];
+  } catch {
+    return [];
+  }
 }
 
 function unescaped(text: string): string {

@@ -8,7 +8,7 @@ it.each([
   'ada@example。com',
   'ada@example.com.',
   'ada@example．com。',
-])('%j is one mailbox, by which letters are counted', (typed) => {
+])('%j is one address, by which letters are counted', (typed) => {
   expect(mailAddress(typed)).toBe('ada@example.com');
 });
 
