@@ -1,5 +1,8 @@
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
+import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
+import { openReplica } from '#shared/process/open-replica.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { openFilesMax } from '#shared/kernel/system/open-files.ts';
@@ -46,6 +49,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const openPool = (max: number, applicationName: string): Pool =>
     createPool({
       url: config.secrets.databaseUrl,
+      pooler: config.databasePooler,
       role: 'docket_api',
       max,
       applicationName,
@@ -70,10 +74,23 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       .catalogue.models.find(
         ({ kinds, organisations }) => kinds.includes('chat') && organisations === undefined,
       )?.id;
-  const resources = openResources(pool, issuer, inference.deps.pendingReceipts);
+  const replica = openReplica(context, 'docket_api');
+  const readsOf = (primary: Pool, max: number): { pool: Pool; reads: Reads } => ({
+    pool: primary,
+    reads: replica?.over(primary, max) ?? primaryAlone(primary),
+  });
+  const resources = openResources(
+    readsOf(pool, config.databasePoolMax),
+    issuer,
+    inference.deps.pendingReceipts,
+  );
   const publication = publicationOf(config, events, pool);
   const dashboard = dashboardOf(config, pagePool, {
-    resources: openResources(pagePool, issuer, inference.deps.pendingReceipts),
+    resources: openResources(
+      readsOf(pagePool, PAGE_CONNECTIONS),
+      issuer,
+      inference.deps.pendingReceipts,
+    ),
     exports: { ...exports.routes, exports: createExportRegistry(pagePool, systemSurroundings) },
     perAddress,
     didDocument: publication.publicDocuments.didDocument,
@@ -132,11 +149,12 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     readiness: {
       redis: inference.writes,
       peers: inference.agrees,
-      postgres: () => pool.query('SELECT'),
+      postgres: databaseCheck(pool, 'SELECT'),
     },
     // Keys in memory work, answers go out, and receipts are issued afterwards.
     servesWithout: { postgres: () => access.credentials.holdsUsable() },
     start: async () => {
+      replica?.start();
       await inference.start();
       return { port: await listen(app, shutdown, config) };
     },
@@ -152,6 +170,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await access.close();
       await inference.close();
       await exports.close();
+      await replica?.close();
       await Promise.all([pool.end(), pagePool.end(), keptPool.end()]);
     },
     reload: catalogue.reload,

@@ -42,6 +42,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 export async function asOperator<T>(work: (deps: OperatorDeps) => Promise<T>): Promise<T> {
   const pool = createPool({
     url: await databaseUrl(),
+    pooler: loadToolConfig().databasePooler,
     role: 'docket_operator',
     max: CONNECTIONS,
     applicationName: 'docket cli',

@@ -16,7 +16,12 @@ begin
         if not exists (select from pg_roles where rolname = role_name) then
           execute format('create role %I nologin', role_name);
         end if;
-        if not pg_has_role(current_user, role_name, 'set') then
+        -- Since 16 a grant says what it is for; before, a member may always step down.
+        if current_setting('server_version_num')::integer < 160000 then
+          if not pg_has_role(current_user, role_name, 'member') then
+            execute format('grant %I to current_user', role_name);
+          end if;
+        elsif not pg_has_role(current_user, role_name, 'set') then
           execute format('grant %I to current_user with set true, inherit false', role_name);
         end if;
         exit;

@@ -1,17 +1,27 @@
 import { loadConfig } from '#shared/config/config.ts';
+import { databaseProblem } from '#shared/kernel/postgres/fitness.ts';
 import { refuseToStart, startRefusal } from '#shared/process/start-refusal.ts';
 import { ForeignSchema, migrateToLatest } from './migrate.ts';
 
 // The Procfile's `release`: runs before new code starts, as often as it likes.
+let variable = 'DATABASE_URL';
 try {
-  const applied = await migrateToLatest(loadConfig().secrets.databaseUrl);
+  const { databasePooler, secrets } = loadConfig();
+  const { databaseUrl, databaseDirectUrl } = secrets;
+  if (databaseDirectUrl !== undefined) variable = 'DATABASE_DIRECT_URL';
+  else if (databasePooler !== undefined) {
+    refuseToStart(
+      'DATABASE_DIRECT_URL is not set: migrations hold a lock of a session, which no pooler by transaction keeps.',
+    );
+  }
+  const applied = await migrateToLatest(databaseDirectUrl ?? databaseUrl);
   process.stdout.write(
     applied.length === 0 ? 'The schema is up to date\n' : `Applied ${applied.join(', ')}\n`,
   );
 } catch (error) {
   if (error instanceof ForeignSchema) refuseToStart(error.message);
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  const refusal = startRefusal(cause);
+  const refusal = startRefusal(databaseProblem(cause, variable) ?? cause);
   if (refusal !== undefined) refuseToStart(refusal);
   const failed = failedConnection(cause);
   if (failed === undefined) throw error;

@@ -4,6 +4,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { refuseOldServer } from '#shared/kernel/postgres/fitness.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 
 const DIRECTORY = import.meta.dirname;
@@ -35,7 +36,7 @@ export class ForeignSchema extends Error {
  * an advisory lock, so any number of processes may call this at once, and a failure changes nothing.
  * @param target pool or URL of a user who owns the schema.
  * @returns the names of the migrations that this call applied.
- * @throws ForeignSchema before anything is changed
+ * @throws ForeignSchema, or DatabaseProblem for a server that is too old, before anything is changed
  */
 export async function migrateToLatest(target: Pool | string): Promise<string[]> {
   if (typeof target !== 'string') return migrate(target);
@@ -72,8 +73,7 @@ function pendingOf(migrations: Record<string, Migration>, applied: readonly stri
 }
 
 async function migrate(pool: Pool): Promise<string[]> {
-  const { rowCount } = await pool.query(`select where to_regclass('${TABLE}') is not null`);
-  if (rowCount === 1) await pendingMigrations(pool);
+  if ((await refuseOldServer(pool)).migrated) await pendingMigrations(pool);
   const provider: MigrationProvider = { getMigrations: readMigrations };
   const migrator = new Migrator({
     db: new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) }),

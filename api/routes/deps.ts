@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import type { Reads } from '#shared/kernel/postgres/replica.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
@@ -24,13 +25,13 @@ import type { ExportRoutesOptions } from './exports.ts';
 
 /** Dependencies of the routes: PostgreSQL, and the methodologies. */
 export function openResources(
-  pool: Pool,
+  { pool, reads }: { pool: Pool; reads: Reads },
   { logs }: Pick<ReceiptIssuer, 'logs'>,
   pendingReceipts: Pick<PendingReceipts, 'isPending'>,
   surroundings: Surroundings = systemSurroundings,
 ) {
   const now = () => surroundings.now();
-  const ledger = createLedgerReader(pool);
+  const ledger = createLedgerReader(pool, reads);
   const anchor = createAnchorReader(pool);
   const methodologies = shippedMethodologies();
   return {
@@ -48,7 +49,7 @@ export function openResources(
       derivationsOf: (documents: readonly ReceiptDocument[]) => derivationsOf(pool, documents),
       originOf: (orgId: string) => logs + orgId,
     },
-    usage: { usage: createUsageReader(pool), now },
+    usage: { usage: createUsageReader(pool, reads), now },
     methodologies: { methodologies },
     ledger: { ledger },
     anchor: { anchor },

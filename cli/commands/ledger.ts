@@ -106,6 +106,7 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
   // No time limit: a log of a hundred million entries takes the time it takes.
   const pool = createPool({
     url: await databaseUrl(),
+    pooler: loadToolConfig().databasePooler,
     role: 'docket_operator',
     max: 1,
     applicationName: 'docket ledger fsck',

@@ -49,7 +49,7 @@ async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Find
   const sandboxUrl = instance === undefined ? undefined : `${instance.sandbox_url}/v1`;
   const [catalogue, ...groups] = await Promise.all([
     examineCatalogue({ upstreams, sandboxUrl }),
-    examineDatabase(databaseUrl ?? instance?.database_url, databaseUrl === undefined),
+    examineDatabase(databaseUrl ?? instance?.database_url, config),
     examineQueues(redisUrl ?? instance?.redis_url, config),
     embedded ? examineDirectory('data directory', config.dataDir) : [],
     examineDirectory('export store', config.exportStore),
@@ -69,8 +69,17 @@ function isAt(instance: DevFile | undefined, port: number): boolean {
   return instance !== undefined && Number(new URL(instance.base_url).port) === port;
 }
 
-async function examineDatabase(url: string | undefined, ours: boolean): Promise<Finding[]> {
-  if (url !== undefined) return examinePostgres(url, ours);
+async function examineDatabase(url: string | undefined, config: ToolConfig): Promise<Finding[]> {
+  const { databaseUrl, databaseDirectUrl, databaseReadUrl } = config.secrets;
+  if (url !== undefined) {
+    return examinePostgres({
+      url,
+      ours: databaseUrl === undefined,
+      pooler: config.databasePooler,
+      directUrl: databaseDirectUrl,
+      readUrl: databaseReadUrl,
+    });
+  }
   return [skipped('PostgreSQL', 'DATABASE_URL is not set: docket up starts one of its own')];
 }
 

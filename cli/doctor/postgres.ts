@@ -1,47 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE } from '#patience';
 import { ForeignSchema, pendingMigrations } from '#migrations/migrate.ts';
-import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { databaseProblem, SERVER_VERSION_MIN } from '#shared/kernel/postgres/fitness.ts';
+import { createPool, type PoolOptions } from '#shared/kernel/postgres/pool.ts';
+import { BEHIND_MAX_MS, compareServers, whyNoReplica } from '#shared/kernel/postgres/replica.ts';
+import { placeOf, ReplicaLag } from '#shared/kernel/replica-lag.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
+import { type Way, wayTo } from './way.ts';
 
-/** The migrations use builtin collations and MERGE … RETURNING, which came with it. */
-const VERSION_MIN = 17;
 const STATEMENT_TIMEOUT_MS = 5_000 * PATIENCE;
 /** Room for every process of one machine with its pool, and for an operator. */
 const CONNECTIONS_MIN = 100;
 
+/** A replica that is just behind has caught up by the next look. */
+const LOOK_MS = 50;
+
 /** Organisations that are named; an operator with more to mend begins with these. */
 const NAMED_MAX = 20;
 
+export interface Databases {
+  url: string;
+  /** Of the embedded mode. */
+  ours: boolean;
+  pooler?: PoolOptions['pooler'];
+  directUrl?: string | undefined;
+  readUrl?: string | undefined;
+}
+
 /**
- * Looks at PostgreSQL: reachable, version, connections, login, clock, schema, and what waits for a person in the ledger.
- * `ours`: of the embedded mode.
+ * Looks at PostgreSQL: reachable, by which connections, version, login, clock, schema, and what waits for a person in the
+ * ledger.
  */
-export async function examinePostgres(url: string, ours: boolean): Promise<Finding[]> {
-  const pool = createPool({
-    url,
-    max: 1,
-    applicationName: 'docket doctor',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-  });
+export async function examinePostgres(databases: Databases): Promise<Finding[]> {
+  const { url, ours, pooler } = databases;
+  const pool = openPool(url, pooler);
   try {
+    // Before anything is said at the start of a connection that a pooler would refuse.
+    const way = await wayTo(url);
+    if (way === 'pooled by transaction' && pooler === undefined) {
+      return [unsaidPooler(), skipped('schema', 'the pooler comes first')];
+    }
     const asked = Date.now();
     const facts = (await queryRow(pool, FACTS))!;
     const answered = Date.now();
     return [
       version(facts),
       connections(facts),
-      ...(ours ? [] : [login(facts)]),
+      ...(ours ? [] : [login(facts), ...connectionOf(way, pooler, facts)]),
+      ...(pooler === undefined ? [] : [await direct(databases.directUrl)]),
+      ...(databases.readUrl === undefined ? [] : [await replica(pool, databases.readUrl, pooler)]),
       compareClocks('PostgreSQL', Number(facts.now_ms), asked, answered),
       await schema(pool),
       ...(await ledger(pool)),
     ];
   } catch (error) {
+    const mended = databaseProblem(error)?.message;
     const fix = 'start it, or correct DATABASE_URL';
     return [
-      problem('PostgreSQL', `cannot be reached: ${reasonOf(error)}`, fix),
+      problem('PostgreSQL', mended ?? `cannot be reached: ${reasonOf(error)}`, fix),
       skipped('schema', 'PostgreSQL cannot be reached'),
     ];
   } finally {
@@ -49,10 +68,106 @@ export async function examinePostgres(url: string, ours: boolean): Promise<Findi
   }
 }
 
+function openPool(url: string, pooler: PoolOptions['pooler']) {
+  const applicationName = 'docket doctor';
+  return createPool({
+    url,
+    pooler,
+    max: 1,
+    applicationName,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+}
+
+/** What DATABASE_URL leads to, DATABASE_DIRECT_URL beside it, and DATABASE_READ_URL. */
+const CONNECTION = 'PostgreSQL connection';
+const DIRECT = 'PostgreSQL direct';
+const REPLICA = 'PostgreSQL replica';
+
+function unsaidPooler(): Finding {
+  const fix =
+    'set DATABASE_POOLER=transaction, and DATABASE_DIRECT_URL to PostgreSQL itself for notices and migrations';
+  return problem(CONNECTION, 'DATABASE_URL leads to a pooler by transaction', fix);
+}
+
+function connectionOf(way: Way, pooler: PoolOptions['pooler'], facts: Facts): Finding[] {
+  const detail = `DATABASE_URL is ${way}`;
+  if (pooler === undefined) {
+    if (way === 'direct') return [ok(CONNECTION, detail)];
+    const fix = 'set DATABASE_POOLER=transaction, unless the pooler passes options on';
+    return [warning(CONNECTION, detail, fix)];
+  }
+  if (way === 'direct') {
+    const fix = 'unset DATABASE_POOLER: statements are then prepared once for each connection';
+    return [warning(CONNECTION, detail, fix)];
+  }
+  if (facts.statement_timeout !== '0') return [ok(CONNECTION, detail)];
+  const fix = `as a superuser: alter role ${facts.login} set statement_timeout = '30s'`;
+  return [
+    ok(CONNECTION, detail),
+    warning('statement time-out', 'holds in transactions alone', fix),
+  ];
+}
+
+async function direct(url: string | undefined): Promise<Finding> {
+  if (url === undefined) {
+    const fix = 'set DATABASE_DIRECT_URL to PostgreSQL itself';
+    return warning(DIRECT, 'not set: a revoked key is served for up to 5 s more', fix);
+  }
+  try {
+    const way = await wayTo(url);
+    if (way === 'direct') return ok(DIRECT, 'DATABASE_DIRECT_URL is direct');
+    return problem(DIRECT, `DATABASE_DIRECT_URL is ${way}`, 'name PostgreSQL itself, not a pooler');
+  } catch (error) {
+    return problem(DIRECT, `cannot be reached: ${reasonOf(error)}`, 'correct DATABASE_DIRECT_URL');
+  }
+}
+
+async function replica(
+  primary: ReturnType<typeof createPool>,
+  url: string,
+  pooler: PoolOptions['pooler'],
+): Promise<Finding> {
+  const pool = openPool(url, pooler);
+  const unused = 'everything is read from the primary: correct DATABASE_READ_URL';
+  try {
+    const { ours, theirs } = await compareServers(primary, pool);
+    const why = whyNoReplica(ours, theirs);
+    if (why !== undefined) return problem(REPLICA, why, unused);
+    const asked = performance.now();
+    const lag = new ReplicaLag();
+    lag.noted(asked, placeOf(ours.place)!);
+    for (let { place } = theirs; ; { place } = (await compareServers(primary, pool)).theirs) {
+      lag.replayed(placeOf(place)!);
+      const waitedMs = performance.now() - asked;
+      if (lag.behindMs(asked) !== undefined) {
+        return ok(REPLICA, `DATABASE_READ_URL is ${Math.ceil(waitedMs)} ms behind at most`);
+      }
+      if (waitedMs > BEHIND_MAX_MS) {
+        const fix = 'look at the replica: until it has caught up, the primary is read';
+        return warning(REPLICA, `DATABASE_READ_URL is more than ${BEHIND_MAX_MS} ms behind`, fix);
+      }
+      await delay(LOOK_MS);
+    }
+  } catch (error) {
+    return problem(REPLICA, `cannot be reached: ${reasonOf(error)}`, unused);
+  } finally {
+    await pool.end();
+  }
+}
+
 const FACTS = statement(
-  { version: 'text', max_connections: 'text', now_ms: 'numeric', login: 'text', owns: 'bool' },
+  {
+    version: 'text',
+    max_connections: 'text',
+    statement_timeout: 'text',
+    now_ms: 'numeric',
+    login: 'text',
+    owns: 'bool',
+  },
   `select current_setting('server_version') as version,
           current_setting('max_connections') as max_connections,
+          current_setting('statement_timeout') as statement_timeout,
           extract(epoch from clock_timestamp()) * 1000 as now_ms,
           session_user::text as login,
           (select rolsuper from pg_roles where rolname = session_user)
@@ -63,8 +178,8 @@ const FACTS = statement(
 type Facts = Row<typeof FACTS>;
 
 function version({ version: text }: Facts): Finding {
-  if (Number.parseInt(text, 10) >= VERSION_MIN) return ok('PostgreSQL', `version ${text}`);
-  return problem('PostgreSQL', `version ${text}`, `use PostgreSQL ${VERSION_MIN} or newer`);
+  if (Number.parseInt(text, 10) >= SERVER_VERSION_MIN) return ok('PostgreSQL', `version ${text}`);
+  return problem('PostgreSQL', `version ${text}`, `use PostgreSQL ${SERVER_VERSION_MIN} or newer`);
 }
 
 function connections({ max_connections: text }: Facts): Finding {

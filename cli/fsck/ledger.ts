@@ -1,5 +1,5 @@
-import type { Pool } from 'pg';
-import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import type { Pool, PoolClient } from 'pg';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { LogExamination, type StoredCheckpoint, type StoredHead } from './log-examination.ts';
 import { finding, type Finding } from './findings.ts';
 import { HASH_BYTES } from '#shared/ledger/hashing.ts';
@@ -44,14 +44,18 @@ const PAGE = 4 * TILE_WIDTH;
  * on meanwhile: a log is examined up to the size it had when its turn came, and nothing below that changes.
  */
 export async function* examineLedger(pool: Pool, options: FsckOptions): AsyncGenerator<Finding> {
-  const client = await pool.connect();
-  try {
-    await planByIndex(client, 'session');
-    yield* examineLogs(client, options);
-  } finally {
-    // Closed, not returned: its planner settings are for this work alone.
-    client.release(true);
-  }
+  yield* examineLogs(plannedByIndex(pool), options);
+}
+
+/** Each statement is a transaction of its own, which ends with its planner's settings: no connection keeps them. */
+function plannedByIndex(pool: Pool): Queryable {
+  const query = (...args: Parameters<PoolClient['query']>): Promise<unknown> =>
+    inTransaction(pool, async (client) => {
+      await planByIndex(client);
+      return client.query(...args);
+    });
+  // The driver's own type has nine overloads; this passes its arguments through.
+  return { query: query as unknown as Queryable['query'] };
 }
 
 async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator<Finding> {

@@ -7,7 +7,12 @@ import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
-import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
+import {
+  ConfigError,
+  type Environment,
+  loadToolConfig,
+  type ToolConfig,
+} from '#shared/config/config.ts';
 import type { BackgroundRole } from '#shared/config/settings.ts';
 import { LOCALHOST } from '#shared/kernel/localhost.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
@@ -85,6 +90,7 @@ export class Launcher {
   constructor(options: LaunchOptions) {
     this.#options = options;
     this.#config = loadToolConfig(options.env);
+    refuseOthersConnections(this.#config);
     this.#dataDir = resolve(this.#config.dataDir);
     this.#guard = new StoreGuard();
   }
@@ -362,4 +368,20 @@ function checkCatalogue(config: ToolConfig): Catalogue {
 function addresses(host: string, port: number): Pick<DevFile, 'base_url' | 'dashboard_url'> {
   const origin = `http://${askableHost(host)}:${port}`;
   return { base_url: `${origin}/v1`, dashboard_url: `${origin}/dashboard` };
+}
+
+/**
+ * The launcher makes a login for each process, which no pooler knows, and gives each the address of one server.
+ * @throws ConfigError
+ */
+function refuseOthersConnections({ databasePooler, secrets }: ToolConfig): void {
+  const given = {
+    DATABASE_POOLER: databasePooler,
+    DATABASE_DIRECT_URL: secrets.databaseDirectUrl,
+    DATABASE_READ_URL: secrets.databaseReadUrl,
+  };
+  const problems = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name} is for processes that you start yourself`],
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
 }

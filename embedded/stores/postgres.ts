@@ -43,7 +43,8 @@ const USER = 'docket';
 const READY_MS = 60_000;
 const STOP_MS = 30_000;
 const PID_FILE = 'postmaster.pid';
-const READY = /database system is ready to accept connections/;
+/** A replica takes connections that only read. */
+const READY = /database system is ready to accept (?:read-only )?connections/;
 const PORT_TAKEN = /could not bind|Address already in use/i;
 /** A killed server's last children let go of its memory a moment later. */
 const STILL_LETTING_GO =

@@ -100,8 +100,14 @@ function readConfig(env: Environment, problems: string[]): ToolConfig {
 }
 
 /** Settings that are fine by themselves and wrong together. */
-function contradictions({ port, metricsPort, exportStore, secrets }: ToolConfig): string[] {
+function contradictions(config: ToolConfig): string[] {
+  const { port, metricsPort, exportStore, databasePooler, secrets } = config;
   const problems: string[] = [];
+  if (databasePooler === undefined && secrets.databaseDirectUrl !== undefined) {
+    problems.push(
+      'DATABASE_DIRECT_URL stands beside a pooler: set DATABASE_POOLER=transaction too',
+    );
+  }
   if (port !== 0 && port === metricsPort) problems.push('PORT and METRICS_PORT must differ');
   if ((secrets.awsAccessKeyId === undefined) !== (secrets.awsSecretAccessKey === undefined)) {
     problems.push('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together');

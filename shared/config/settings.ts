@@ -234,6 +234,11 @@ export const SETTINGS = {
     '30000',
     'After this a PostgreSQL statement is cancelled.',
   ),
+  databasePooler: optional(
+    'DATABASE_POOLER',
+    oneOf(['transaction']),
+    'transaction: DATABASE_URL and DATABASE_READ_URL lead to a pooler, as PgBouncer, that gives each transaction another connection to PostgreSQL.',
+  ),
   inferenceConcurrency: setting(
     'INFERENCE_CONCURRENCY',
     integer(1, 10_000),
@@ -364,6 +369,16 @@ export const SETTINGS = {
     'How long a judgement may take; every request waits for it.',
   ),
   databaseUrl: secret('DATABASE_URL', url('postgres', 'postgresql'), 'PostgreSQL.'),
+  databaseDirectUrl: secret(
+    'DATABASE_DIRECT_URL',
+    url('postgres', 'postgresql'),
+    'PostgreSQL itself, beside a pooler: for migrations, and for notices of changed keys, without which they are read again after seconds.',
+  ),
+  databaseReadUrl: secret(
+    'DATABASE_READ_URL',
+    url('postgres', 'postgresql'),
+    'One streaming replica, for lists of receipts, usage and what packs are made of, while it is known to be at most two seconds behind.',
+  ),
   redisUrl: secret(
     'REDIS_URL',
     redisUrls,

@@ -198,6 +198,18 @@ describe('a start that a person has to make possible', () => {
     expect(code).toBe(78);
   });
 
+  it(
+    'migrations say in one line that behind a pooler they need PostgreSQL itself, and exit with 78',
+    { tags: ['survives.pooler'] },
+    async () => {
+      const { code, lines } = await runMain('migrations/main.ts', {
+        DATABASE_POOLER: 'transaction',
+      });
+      expect(lines).toEqual([expect.stringMatching(/^DATABASE_DIRECT_URL is not set: .*\.$/)]);
+      expect(code).toBe(78);
+    },
+  );
+
   it('migrations say in one line that PostgreSQL cannot be reached', async () => {
     const away = new URL(database.url);
     // No program listens at the port of tcpmux.

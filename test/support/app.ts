@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { type AppOptions, buildApp } from '#api/app.ts';
 import { apiEvents } from '#api/events.ts';
 import { openResources } from '#api/routes/deps.ts';
+import { primaryAlone } from '#shared/kernel/postgres/replica.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -68,7 +69,12 @@ export async function buildTestApp(
       index: () => ({ models: new Map(), byName: new Map(), regions: new Map() }),
       confidenceOf() {},
     },
-    ...openResources(pool, receiptIssuer(PUBLIC_URL), pendingReceipts, surroundings),
+    ...openResources(
+      { pool, reads: primaryAlone(pool) },
+      receiptIssuer(PUBLIC_URL),
+      pendingReceipts,
+      surroundings,
+    ),
     exports: {
       exports: createExportRegistry(pool, surroundings),
       store: { read: async () => null, delete: async () => {} },

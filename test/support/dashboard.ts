@@ -11,6 +11,7 @@ import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openResources } from '#api/routes/deps.ts';
+import { primaryAlone } from '#shared/kernel/postgres/replica.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
@@ -108,7 +109,9 @@ export async function openDashboardEdge(
   const pool = database.poolAs('docket_api', 6);
   const errors: unknown[] = [];
   const dashboard = openDashboard(pool, {
-    resources: openResources(pool, receiptIssuer(publicUrl), { isPending: async () => false }),
+    resources: openResources({ pool, reads: primaryAlone(pool) }, receiptIssuer(publicUrl), {
+      isPending: async () => false,
+    }),
     exports: {
       exports: createExportRegistry(pool, systemSurroundings),
       store: { read: async () => null, delete: async () => {} },

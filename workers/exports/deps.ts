@@ -1,9 +1,11 @@
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { randomUUID } from 'node:crypto';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { activeKey, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { openReplica } from '#shared/process/open-replica.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
@@ -31,10 +33,11 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   const { pool, queues } = role;
   const jobs = createExportJobs(pool, systemSurroundings);
   const store = openExportStore(config);
+  const replica = openReplica(context, 'docket_exports');
   const deps = {
     jobs,
     store,
-    source: createPackSource(pool),
+    source: createPackSource(pool, replica?.over(pool, packsAtOnce)),
     documents: packDocuments(config),
     operator: {
       name: config.operatorName,
@@ -62,10 +65,21 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
     },
     { export: packsAtOnce },
   );
-  return role.parts({
-    postgres: () => pool.query('select from export limit 0'),
+  const parts = role.parts({
+    postgres: databaseCheck(pool, 'select from export limit 0'),
     store: () => store.check(),
   });
+  return {
+    ...parts,
+    start: () => {
+      replica?.start();
+      return parts.start();
+    },
+    close: async () => {
+      await replica?.close();
+      await parts.close();
+    },
+  };
 }
 
 function packSigner(config: Config) {

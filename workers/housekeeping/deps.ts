@@ -1,3 +1,4 @@
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { join } from 'node:path';
 import { createFileMailer } from './mail/files.ts';
 import { createSmtpMailer } from './mail/smtp.ts';
@@ -47,7 +48,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });
   role.does(handlers);
-  const parts = role.parts({ postgres: () => pool.query('select from account limit 0') });
+  const parts = role.parts({ postgres: databaseCheck(pool, 'select from account limit 0') });
   return {
     ...parts,
     close: async () => {

@@ -10,6 +10,7 @@ import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { listenForOwed } from '#shared/ledger/redis/owed-notices.ts';
@@ -48,6 +49,7 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
   const events = ledgerEvents(log, registry);
   const pool = createPool({
     url: config.secrets.databaseUrl,
+    pooler: config.databasePooler,
     role: 'docket_ledger',
     max: CONNECTIONS,
     applicationName: 'docket ledger',
@@ -81,7 +83,7 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
   return {
     readiness: {
       redis: () => server.write(redis, processId),
-      postgres: () => pool.query('select from ledger_head limit 0'),
+      postgres: databaseCheck(pool, 'select from ledger_head limit 0'),
     },
     async start() {
       // What was published is remembered there: losing it would let a restored database rewrite a log.

@@ -1,3 +1,4 @@
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { LETTER_DAYS } from '#shared/accounts/letters.ts';
 import { forgetLetters } from '#shared/accounts/postgres/mail.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -33,5 +34,5 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
       }
     },
   });
-  return role.parts({ postgres: () => role.pool.query('select from api_key limit 0') });
+  return role.parts({ postgres: databaseCheck(role.pool, 'select from api_key limit 0') });
 }

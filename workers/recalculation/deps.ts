@@ -1,3 +1,4 @@
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import {
   createRestatementStore,
   createRevisionStore,
@@ -51,7 +52,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
   });
   role.does(handlers, { recalculation: concurrency });
   return {
-    ...role.parts({ postgres: () => pool.query('select from recalculation limit 0') }),
+    ...role.parts({ postgres: databaseCheck(pool, 'select from recalculation limit 0') }),
     reload() {
       catalogue.reload();
       renew().catch(events.storeFailed);

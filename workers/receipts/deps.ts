@@ -1,4 +1,5 @@
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { createOwedNotices } from '#shared/ledger/redis/owed-notices.ts';
@@ -37,6 +38,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   );
   const pool = createPool({
     url: config.secrets.databaseUrl,
+    pooler: config.databasePooler,
     role: 'docket_receipts',
     max: BATCHES + 1,
     applicationName: 'docket receipts',
@@ -85,7 +87,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   return {
     readiness: {
       ...lanes.readiness,
-      postgres: () => pool.query('SELECT FROM receipt_pending LIMIT 0'),
+      postgres: databaseCheck(pool, 'SELECT FROM receipt_pending LIMIT 0'),
     },
     start: async () => {
       await hours.start();

@@ -38,6 +38,7 @@ export class JobRole<R extends BackgroundRole> {
     this.#observer = jobEvents(log, registry, role);
     this.pool = createPool({
       url: config.secrets.databaseUrl,
+      pooler: config.databasePooler,
       role: `docket_${role}`,
       max: connections,
       applicationName: `docket ${role}`,

@@ -1,5 +1,7 @@
-import { Client, Pool } from 'pg';
+import { Client, type ClientBase, Pool, type PoolConfig } from 'pg';
 import { PATIENCE } from '#patience';
+import { DatabaseProblem } from './fitness.ts';
+import { queryRow, statement } from './statement.ts';
 
 /** The roles of migrations/0001_roles.sql: what a process may do in the database. */
 export type DatabaseRole =
@@ -16,6 +18,8 @@ export interface PoolOptions {
   url: string;
   /** The role each connection steps down to; without one it keeps the rights of the URL's user. */
   role?: DatabaseRole;
+  /** `transaction`: the URL leads to a pooler that gives each transaction another connection to the server. */
+  pooler?: 'transaction' | undefined;
   /** Connections at most. */
   max: number;
   /** Shown in pg_stat_activity. */
@@ -38,22 +42,16 @@ const SILENCE_MS = 2_000;
  * fail while it is away, and the next one after its return connects anew.
  */
 export function createPool(options: PoolOptions): Pool {
-  const { role, max, applicationName, statementTimeoutMs, onError = () => {} } = options;
+  const { pooler, max, applicationName, statementTimeoutMs, onError = () => {} } = options;
   const pool = new Pool({
-    Client: SelfClosingClient,
-    connectionString: withRole(options.url, role),
+    ...(pooler === undefined ? ofSessions(options) : ofTransactions(options)),
     max,
+    // Of what a connection says at its start, PgBouncer takes this and the encoding as it is shipped, and nothing else.
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: UNUSED_MS,
     keepAlive: true,
-    ...(statementTimeoutMs === undefined
-      ? {}
-      : {
-          statement_timeout: statementTimeoutMs,
-          query_timeout: statementTimeoutMs + SILENCE_MS,
-          idle_in_transaction_session_timeout: statementTimeoutMs,
-        }),
+    ...(statementTimeoutMs === undefined ? {} : { query_timeout: statementTimeoutMs + SILENCE_MS }),
   });
   pool.on('error', onError);
   // A connection that breaks during a query rejects that query; without a listener it would also end
@@ -62,9 +60,45 @@ export function createPool(options: PoolOptions): Pool {
   return pool;
 }
 
+/** Connections that are the server's own: each keeps its role, its time-outs and what it has prepared. */
+function ofSessions({ url, role, statementTimeoutMs }: PoolOptions): PoolConfig {
+  return {
+    Client: SelfClosingClient,
+    connectionString: withRole(url, role),
+    ...(statementTimeoutMs === undefined
+      ? {}
+      : {
+          statement_timeout: statementTimeoutMs,
+          idle_in_transaction_session_timeout: statementTimeoutMs,
+        }),
+  };
+}
+
+/**
+ * Connections to a pooler: nothing is said at their start, nothing is prepared under a name, and time-outs are those of a
+ * transaction. Nothing can be stepped down from, so the login has to be the role itself, which each connection looks at.
+ */
+function ofTransactions({ url, role, statementTimeoutMs }: PoolOptions): PoolConfig {
+  return {
+    Client: pooledClient(statementTimeoutMs),
+    connectionString: url,
+    ...(role === undefined ? {} : { onConnect: (client) => mustActAs(client, role) }),
+  };
+}
+
+const ACTS_AS = statement({ name: 'text' }, 'select current_user::text as name');
+
+async function mustActAs(client: ClientBase, role: DatabaseRole): Promise<void> {
+  const { name } = (await queryRow(client, ACTS_AS))!;
+  if (name === role) return;
+  throw new DatabaseProblem(
+    `The database login acts as ${name}, and this process has to act as ${role}, which behind a pooler the login itself must do. Name the login ${role}, or run as a superuser: alter role ${name} set role ${role}.`,
+  );
+}
+
 /**
  * The role as a start-up parameter: a connection never exists without it, and a role that is not
- * there, or not ours, refuses the connection. A pooler in between must work in session mode.
+ * there, or not ours, refuses the connection.
  */
 function withRole(url: string, role: DatabaseRole | undefined): string {
   if (role === undefined) return url;
@@ -81,14 +115,37 @@ function withRole(url: string, role: DatabaseRole | undefined): string {
 class SelfClosingClient extends Client {
   // The driver's own type has nine overloads; this passes its arguments through.
   override query = ((...args: Parameters<Client['query']>): unknown => {
-    const result: unknown = super.query(...args);
+    const result: unknown = super.query(...this.adapted(args));
     if (result instanceof Promise) result.catch((error: unknown) => this.#closeIfSilent(error));
     return result;
   }) as Client['query'];
+
+  /** What is sent in place of what was asked. */
+  protected adapted(args: Parameters<Client['query']>): Parameters<Client['query']> {
+    return args;
+  }
 
   #closeIfSilent(error: unknown): void {
     if (error instanceof Error && error.message === 'Query read timeout') {
       this.end().catch(() => {});
     }
   }
+}
+
+/** A client whose transactions may run on any connection of the server, and bring their time-outs with them. */
+function pooledClient(statementTimeoutMs: number | undefined): typeof SelfClosingClient {
+  const begin =
+    statementTimeoutMs === undefined
+      ? 'begin'
+      : `begin; set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${statementTimeoutMs}`;
+  return class extends SelfClosingClient {
+    protected override adapted(args: Parameters<Client['query']>): Parameters<Client['query']> {
+      const [first, ...rest] = args as [unknown, ...unknown[]];
+      // One message for all of them, so a transaction costs no round trip more.
+      if (first === 'begin') return [begin, ...rest] as unknown as Parameters<Client['query']>;
+      if (typeof first !== 'object' || first === null || !('name' in first)) return args;
+      const { name: _, ...unnamed } = first;
+      return [unnamed, ...rest] as unknown as Parameters<Client['query']>;
+    }
+  };
 }

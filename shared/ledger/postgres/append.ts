@@ -15,19 +15,17 @@ import { sumUp, type UsageRange } from './usage-sums.ts';
 
 const PLAN_BY_INDEX = statement(
   { set_config: 'text' },
-  `select set_config(name, 'off', $1)
+  `select set_config(name, 'off', true)
    from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) as name`,
 );
 
 /**
  * The ledger's tables grow by thousands of rows a second, faster than the planner's statistics: a plan
- * made for an empty table would read a full one from end to end. Every statement here has an index to go by.
+ * made for an empty table would read a full one from end to end. Every statement here has an index to go by. Holds until
+ * the transaction ends.
  */
-export async function planByIndex(
-  client: Queryable,
-  scope: 'transaction' | 'session' = 'transaction',
-): Promise<void> {
-  await queryRows(client, PLAN_BY_INDEX, [scope === 'transaction']);
+export async function planByIndex(client: Queryable): Promise<void> {
+  await queryRows(client, PLAN_BY_INDEX);
 }
 
 const KEEP_PLANS = statement(

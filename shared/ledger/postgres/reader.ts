@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { type Page, type PageRequest } from '#shared/kernel/page.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { LedgerEntry, LedgerKind } from '../entries.ts';
@@ -40,15 +41,16 @@ export type LedgerReader = ReturnType<typeof createLedgerReader>;
 
 /**
  * All that is read from the ledger, for any role that may select its tables. Every call names the organisation and sees
- * nothing of others.
+ * nothing of others. Lists are read by `lists`, which may lag; what is asked for by its id is there as soon as its owner has it.
  */
-export function createLedgerReader(pool: Pool) {
+export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)) {
   const db = queriesOn(pool);
   return {
     /** Null when there is no such receipt here, or it is not integrated yet. */
     entry: (orgId: string, receiptId: string) => readEntry(db, orgId, receiptId),
     /** Throws `invalid_after` for a receipt that has no entry here. */
-    listEntries: (request: LedgerPageRequest) => listEntries(db, request),
+    listEntries: (request: LedgerPageRequest) =>
+      lists.run((from) => listEntries(queriesOn(from), request)),
     /** Entries that the log had at a moment (epoch milliseconds). */
     indexAt: async (orgId: string, ms: number): Promise<number> => {
       const { index } = await db
@@ -71,7 +73,7 @@ export function createLedgerReader(pool: Pool) {
     /** Null when there is no such receipt here, or retention has dropped it. */
     receipt: (orgId: string, receiptId: string) => readReceipt(db, orgId, receiptId),
     /** Throws `invalid_after` for a receipt that is not here. */
-    listReceipts: (request: ReceiptPageRequest) => listReceipts(pool, request),
+    listReceipts: (request: ReceiptPageRequest) => lists.run((from) => listReceipts(from, request)),
     /** Whether the organisation has, or its receipts have had, this key, model or region. */
     hasSeen: (orgId: string, name: 'model' | 'region' | 'key', value: string) =>
       hasSeen(pool, orgId, name, value),

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { Fault } from '#shared/kernel/errors.ts';
+import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
@@ -119,9 +121,18 @@ const ORGANISATION = statement(
 
 /**
  * All that a pack is made of. Each call is a short read along a primary key, outside any transaction: entries and
- * checkpoints never change.
+ * checkpoints never change. What lies below a checkpoint is read by `reads`, where the checkpoint itself has come: it was
+ * committed after all that it covers, so a replica that has it lacks nothing of that.
  */
-export function createPackSource(pool: Pool) {
+export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) {
+  const below = <T>(orgId: string, size: number, work: (db: Pool) => Promise<T>): Promise<T> =>
+    reads.run(async (db) => {
+      if (db === pool) return work(db);
+      const covers = await queryRow(db, CHECKPOINTS, [orgId, size - 1, size, 1]);
+      if (covers === undefined)
+        throw new Fault('internal_error', { message: 'It is not there yet.' });
+      return work(db);
+    });
   return {
     async checkpoint(orgId: string, size: number): Promise<PackCheckpoint | null> {
       const row = await queryRow(pool, CHECKPOINTS, [orgId, size - 1, size, 1]);
@@ -132,20 +143,25 @@ export function createPackSource(pool: Pool) {
       readDerivations(pool, digests),
     /** Entries `from` to `to` (excluded), in order. */
     async entries(orgId: string, from: number, to: number, size: number): Promise<PackEntry[]> {
-      return (await queryRows(pool, ENTRIES_OF_RANGE, [orgId, size, from, to])).map(entryOf);
+      const values = [orgId, size, from, to];
+      const rows = await below(orgId, size, (db) => queryRows(db, ENTRIES_OF_RANGE, values));
+      return rows.map(entryOf);
     },
     /** The name of an organisation and its identifier, for people; null where there is no account. */
     organisation: async (orgId: string): Promise<NamedParty | null> =>
       (await queryRow(pool, ORGANISATION, [orgId])) ?? null,
     /** The entries with these indexes, in order. */
     async entriesAt(orgId: string, indexes: readonly number[], size: number): Promise<PackEntry[]> {
-      return (await queryRows(pool, ENTRIES_AT, [orgId, size, indexes])).map(entryOf);
+      const values = [orgId, size, indexes];
+      const rows = await below(orgId, size, (db) => queryRows(db, ENTRIES_AT, values));
+      return rows.map(entryOf);
     },
     /** Requests from before a moment whose receipts lie after the range, below the checkpoint. */
     async pending(orgId: string, range: PackRange, before: number): Promise<number> {
       const { lastIndex, checkpointSize } = range;
       const values = [orgId, lastIndex, checkpointSize, firstReceiptIdAt(before)];
-      return Number((await queryRow(pool, PENDING, values))!.pending);
+      const row = await below(orgId, checkpointSize, (db) => queryRow(db, PENDING, values));
+      return Number(row!.pending);
     },
     /** Revisions after index `after` and below `size`, with what they revise, in order. */
     async revisionsAfter(
@@ -154,7 +170,8 @@ export function createPackSource(pool: Pool) {
       size: number,
       limit: number,
     ): Promise<{ index: number; revises: number }[]> {
-      const rows = await queryRows(pool, REVISIONS_AFTER, [orgId, after, size, limit]);
+      const values = [orgId, after, size, limit];
+      const rows = await below(orgId, size, (db) => queryRows(db, REVISIONS_AFTER, values));
       return rows.map((row) => ({ index: Number(row.index), revises: Number(row.revises) }));
     },
     /** Checkpoints of more than `above` and at most `size` entries, smallest first. */
@@ -164,7 +181,9 @@ export function createPackSource(pool: Pool) {
       size: number,
       limit: number,
     ): Promise<PackCheckpoint[]> {
-      return (await queryRows(pool, CHECKPOINTS, [orgId, above, size, limit])).map(checkpointOf);
+      const values = [orgId, above, size, limit];
+      const rows = await below(orgId, size, (db) => queryRows(db, CHECKPOINTS, values));
+      return rows.map(checkpointOf);
     },
     /** Roots of the perfect subtrees of the first `size` entries, largest first. */
     frontier(orgId: string, size: number): Promise<Hash[]> {
@@ -172,17 +191,21 @@ export function createPackSource(pool: Pool) {
       const ranges = nodes.map(({ height, index }) => {
         return { start: index * 2 ** height, end: (index + 1) * 2 ** height };
       });
-      return hashesOfRanges(pool, orgId, size, ranges);
+      return below(orgId, size, (db) => hashesOfRanges(db, orgId, size, ranges));
     },
     consistency: (orgId: string, oldSize: number, newSize: number): Promise<Hash[]> =>
-      hashesOfRanges(pool, orgId, newSize, consistencyRanges(oldSize, newSize)),
+      below(orgId, newSize, (db) =>
+        hashesOfRanges(db, orgId, newSize, consistencyRanges(oldSize, newSize)),
+      ),
     /** Null when nothing is anchored. The same for one checkpoint whenever it is asked for. */
     anchor: (orgId: string, range: PackRange): Promise<PackAnchor | null> =>
       readPackAnchor(pool, orgId, range),
     /** RFC 6962 paths of these entries in the tree of `size`. */
     async inclusion(orgId: string, indexes: readonly number[], size: number): Promise<Hash[][]> {
       const paths = indexes.map((index) => inclusionRanges(index, size));
-      const hashes = await hashesOfRanges(pool, orgId, size, paths.flat());
+      const hashes = await below(orgId, size, (db) =>
+        hashesOfRanges(db, orgId, size, paths.flat()),
+      );
       let at = 0;
       return paths.map((path) => hashes.slice(at, (at += path.length)));
     },

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
+import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
 import { type Columns, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import {
   figureOf,
@@ -38,9 +39,11 @@ export type UsageReader = ReturnType<typeof createUsageReader>;
  * Figures of a period or of a range of the ledger, exact to the last digit, as of the entries that the ledger has. Whole
  * days and hours are read from the sums that integration keeps; receipts themselves are read only of the hours in which
  * the range begins and ends (of a period the part of the hour that has gone by inside it, or outside it where that is
- * shorter: up to now, nothing), and of a log whose sums are made anew.
+ * shorter: up to now, nothing), and of a log whose sums are made anew. Periods are read by `periods`, which may lag; a range
+ * of the ledger is the same whenever it is read, and so read where all of it is.
  */
-export function createUsageReader(pool: Pool) {
+export function createUsageReader(pool: Pool, periods: Reads = primaryAlone(pool)) {
+  const ranges = primaryAlone(pool);
   return {
     /** Groups with at least one request, in the order of their names. */
     async usage({ orgId, range, groupBy }: UsageRequest): Promise<UsageReport> {
@@ -48,10 +51,12 @@ export function createUsageReader(pool: Pool) {
       const { parts, values } =
         'from' in range ? partsOfTime(range, hourly, Date.now()) : partsOfIndexes(range, hourly);
       const query = statement(COLUMNS, sumOf(parts, groupBy));
-      const rows = await inTransaction(pool, async (client) => {
-        await planByIndex(client);
-        return queryRows(client, query, [orgId, ...values]);
-      });
+      const rows = await ('from' in range ? periods : ranges).run((db) =>
+        inTransaction(db, async (client) => {
+          await planByIndex(client);
+          return queryRows(client, query, [orgId, ...values]);
+        }),
+      );
       // The total is a row of its own, which is always there and comes first.
       const [total, ...groups] = rows as [UsageRow, ...UsageRow[]];
       return {
