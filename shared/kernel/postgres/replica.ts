@@ -15,6 +15,11 @@ export interface Reads {
   run<T>(work: (db: Pool) => Promise<T>): Promise<T>;
 }
 
+/** Thrown by work that misses on the replica what it needs: the primary is read, and the replica stays in use. */
+export class NotThereYet extends Error {
+  override name = 'NotThereYet';
+}
+
 /** Reads of a process without a replica. */
 export const primaryAlone = (pool: Pool): Reads => ({ run: (work) => work(pool) });
 
@@ -193,7 +198,8 @@ export class Replica {
         return read;
       } catch (error) {
         // A mistake of the caller is said by the primary, which knows of more. One that was given up meanwhile is known already.
-        if (!(error instanceof Fault) && lost === this.#lost) this.#giveUp(error);
+        const isOfReplica = !(error instanceof Fault || error instanceof NotThereYet);
+        if (isOfReplica && lost === this.#lost) this.#giveUp(error);
       }
     }
     events.read('primary');

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { Fault } from '#shared/kernel/errors.ts';
-import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
+import { NotThereYet, primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
@@ -129,8 +128,7 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
     reads.run(async (db) => {
       if (db === pool) return work(db);
       const covers = await queryRow(db, CHECKPOINTS, [orgId, size - 1, size, 1]);
-      if (covers === undefined)
-        throw new Fault('internal_error', { message: 'It is not there yet.' });
+      if (covers === undefined) throw new NotThereYet();
       return work(db);
     });
   return {

@@ -77,6 +77,14 @@ describe('the configuration', () => {
     expect(problemsOf({ ...STORES, PORT: '9000', METRICS_PORT: '9000' })).toHaveLength(1);
   });
 
+  it('refuses a direct address of PostgreSQL where no pooler is named that it would stand beside', () => {
+    const env = { ...STORES, DATABASE_DIRECT_URL: 'postgres://a@b/c' };
+    expect(() => loadConfig(env)).toThrow(/set DATABASE_POOLER=transaction too/);
+    expect(loadConfig({ ...env, DATABASE_POOLER: 'transaction' }).databasePooler).toBe(
+      'transaction',
+    );
+  });
+
   it('refuses an S3 store without its credential', () => {
     expect(problemsOf({ ...STORES, EXPORT_STORE: 's3://packs/docket' })).toHaveLength(1);
     expect(problemsOf({ ...STORES, AWS_ACCESS_KEY_ID: 'a' })).toHaveLength(1);

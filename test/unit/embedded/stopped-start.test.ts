@@ -24,3 +24,12 @@ it('a start that is stopped while it claims its directory and ports gives them b
   expect(await claimPort('127.0.0.1', port)).toBe(port);
   expect(await readdir(dataDir)).toEqual([]);
 });
+
+it.each([
+  ['DATABASE_POOLER', 'transaction'],
+  ['DATABASE_READ_URL', 'postgres://a:b@replica/docket'],
+])('%s is refused by the launcher, which makes logins that no pooler knows', (name, value) => {
+  const output = new Output({ write: () => {}, colour: false });
+  const started = () => new Launcher({ env: { [name]: value }, output });
+  expect(started).toThrow(new RegExp(`${name} is for processes that you start yourself`));
+});
