@@ -20,6 +20,14 @@ export class NotThereYet extends Error {
   override name = 'NotThereYet';
 }
 
+/** What a read ends with that waits for a replica which is given up. */
+class GivenUp extends Error {
+  override name = 'GivenUp';
+}
+
+/** Errors of reads on the replica that are no failure of it, or are known already. */
+const SAYS_NOTHING = [Fault, NotThereYet, GivenUp] as const;
+
 /** Reads of a process without a replica. */
 export const primaryAlone = (pool: Pool): Reads => ({ run: (work) => work(pool) });
 
@@ -106,15 +114,14 @@ export class Replica {
   #closed = false;
   #looking: Promise<void> = Promise.resolve();
   #isLeftOut: string | undefined = 'it was not looked at yet';
-  /** Rejects when the replica is given up, and is then another, for the reads that begin once it is taken again. */
-  #lost = Promise.withResolvers<never>();
+  /** Ends the waiting of each read that is under way. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#primary = this.#open(1, ANSWER_MAX_MS, options.primaryUrl);
     this.#replica = this.#open(1, ANSWER_MAX_MS);
-    this.#lost.promise.catch(() => {});
   }
 
   /** Looks at it now and from now on. */
@@ -188,22 +195,26 @@ export class Replica {
   async #run<T>(work: (db: Pool) => Promise<T>, primary: Pool, replica: Pool): Promise<T> {
     const { events } = this.#options;
     if (this.#isLeftOut === undefined && this.#isFresh()) {
-      const lost = this.#lost;
-      const reading = work(replica);
-      // When the replica is given up meanwhile, what still comes of the read is of no use.
-      reading.catch(() => {});
       try {
-        const read = await Promise.race([reading, lost.promise]);
+        const read = await this.#unlessGivenUp(work(replica));
         events.read('replica');
         return read;
       } catch (error) {
-        // A mistake of the caller is said by the primary, which knows of more. One that was given up meanwhile is known already.
-        const isOfReplica = !(error instanceof Fault || error instanceof NotThereYet);
-        if (isOfReplica && lost === this.#lost) this.#giveUp(error);
+        // A mistake of the caller is said by the primary, which knows of more.
+        if (!SAYS_NOTHING.some((kind) => error instanceof kind)) this.#giveUp(error);
       }
     }
     events.read('primary');
     return work(primary);
+  }
+
+  /** When the replica is given up meanwhile, what still comes of the read is of no use. */
+  #unlessGivenUp<T>(reading: Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const end = (): void => reject(new GivenUp());
+    this.#waiting.add(end);
+    void reading.then(resolve, reject).finally(() => this.#waiting.delete(end));
+    return promise;
   }
 
   #take(): void {
@@ -222,9 +233,6 @@ export class Replica {
   #giveUp(error: unknown): void {
     this.#lag.forget();
     this.#leaveOut(error instanceof Error ? error.message : String(error));
-    const given = this.#lost;
-    this.#lost = Promise.withResolvers();
-    this.#lost.promise.catch(() => {});
-    given.reject(new Error('the replica was given up'));
+    for (const end of this.#waiting) end();
   }
 }
