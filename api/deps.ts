@@ -4,7 +4,7 @@ import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
 import { openReplica } from '#shared/process/open-replica.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
-import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
+import { didDocument, jwks, verifierKeys } from '#shared/receipts/signing/publication.ts';
 import { openFilesMax } from '#shared/kernel/system/open-files.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
@@ -182,7 +182,11 @@ function publicationOf(config: Config, events: ApiEvents, pool: Pool) {
   const { publicUrl, supportEmail } = config;
   const published = currentKeys(
     config.signingKeysDir,
-    (keys) => ({ didDocument: didDocument(keys, publicUrl), jwks: jwks(keys, publicUrl) }),
+    (keys) => ({
+      didDocument: didDocument(keys, publicUrl),
+      jwks: jwks(keys, publicUrl),
+      verifierKeys: (orgId?: string) => verifierKeys(keys, publicUrl, orgId),
+    }),
     events.signingKeysUnreadable,
   );
   return {
@@ -201,6 +205,7 @@ function publicationOf(config: Config, events: ApiEvents, pool: Pool) {
     publicDocuments: {
       didDocument: () => published().didDocument,
       jwks: () => published().jwks,
+      verifierKeys: (orgId?: string) => published().verifierKeys(orgId),
       context: contextDocument,
       derivation: async (digest: string) => (await readDerivations(pool, [digest])).get(digest),
     },

@@ -5,6 +5,8 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { forReaders } from '#api/docs/schemas/receipt.ts';
 import { DERIVATION_RECORD } from '#api/docs/examples/receipts.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
+import { KEY_PURPOSES } from '#shared/ledger/key-events.ts';
+import type { PublishedVerifierKey } from '#shared/receipts/signing/publication.ts';
 import { DERIVATION } from '#shared/receipts/derivation.ts';
 import { anyObject } from './fields.ts';
 
@@ -28,6 +30,44 @@ const JWKS = {
     { kty: 'OKP', crv: 'Ed25519', kid: KID, x: 'lJZrfAjkBXdhe9c9VYyLJDpGrb3Zr9pEi0qNQJQmJ1M' },
   ],
 };
+const VerifierKeysQuery = Type.Object(
+  {
+    organisation: Type.Optional(
+      Type.String({
+        pattern: '^(?:service|[a-z]{1,16}_[0-9A-Za-z]{1,64})$',
+        'x-expected': 'the id of an organisation',
+        description: 'Also the keys of the logs of this organisation',
+        examples: ['org_01JD0A8N5K3M7Q2T9VXB4C6DEF'],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const VerifierKeys = Type.Object({
+  keys: Type.Array(
+    Type.Object({
+      id: Type.String({ description: 'Of the key, as did.json has it' }),
+      purpose: Type.Enum([...KEY_PURPOSES], { description: 'What it signs' }),
+      state: Type.Enum(['active', 'next', 'retired', 'revoked']),
+      log: Type.String({ description: 'Origin of the heads that it signs' }),
+      vkey: Type.String({ description: 'C2SP verifier key' }),
+    }),
+  ),
+});
+
+const VERIFIER_KEYS = {
+  keys: [
+    {
+      id: KID,
+      purpose: 'anchor' as const,
+      state: 'active' as const,
+      log: 'gateway.example/anchor',
+      vkey: 'gateway.example/anchor+18af3d73+AZSWa3wI5AV3YXvXPVWMiyQ6Rq292a/aRItKjUCUJidT',
+    },
+  ],
+};
+
 const CONTEXT = { '@context': { '@version': 1.1, '@protected': true } };
 
 const Params = Type.Object({
@@ -59,6 +99,8 @@ export interface PublicDocumentsOptions {
   /** The keys may be rotated while the process runs, so both are made when asked for. */
   didDocument: () => object;
   jwks: () => object;
+  /** Of the anchor log, and of the logs of an organisation where one is named. */
+  verifierKeys: (orgId?: string) => { keys: PublishedVerifierKey[] };
   context: (name: string) => Buffer | undefined;
   /** A derivation record as it is stored, by its digest. */
   derivation: (digest: string) => Promise<string | undefined>;
@@ -67,7 +109,7 @@ export interface PublicDocumentsOptions {
 /** Documents for checking a receipt, which need no key: the issuer's keys, and the meaning of its terms. */
 export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOptions> = async (
   app,
-  { didDocument, jwks, context, derivation },
+  { didDocument, jwks, verifierKeys, context, derivation },
 ) => {
   const config = { scope: 'public', asksNoStore: true } as const;
   app.get(
@@ -113,6 +155,28 @@ export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOpti
         .type('application/jwk-set+json')
         .headers({ ...OPEN, 'cache-control': BRIEFLY })
         .send(JSON.stringify(jwks())),
+  );
+  app.get(
+    '/.well-known/verifier-keys.json',
+    {
+      config,
+      schema: {
+        operationId: 'retrieveVerifierKeys',
+        tag: 'Public',
+        summary: 'Read the keys of logs as C2SP tools take them',
+        description:
+          'The keys that sign heads of logs, each as a verifier key under the name of its log, for witnesses and witness policies: those of the anchor log, and with `organisation` those of its ledger and its audit log, whether or not there is such an organisation. Retired keys stay. Keys for receipts and packs sign no heads and are in did.json alone.',
+        querystring: VerifierKeysQuery,
+        response: {
+          200: exact('application/json', 'The keys.', VerifierKeys, { keys: VERIFIER_KEYS }),
+        },
+      },
+    },
+    (request, reply) =>
+      reply
+        .type('application/json; charset=utf-8')
+        .headers({ ...OPEN, 'cache-control': BRIEFLY })
+        .send(JSON.stringify(verifierKeys(request.query.organisation))),
   );
   app.get(
     '/contexts/:name',

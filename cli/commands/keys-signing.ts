@@ -11,6 +11,7 @@ import {
   revokeSigningKey,
   rotateSigningKey,
 } from '#shared/receipts/signing/files/rotation.ts';
+import { verifierKeys } from '#shared/receipts/signing/publication.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import {
   type ActOptions,
@@ -32,6 +33,12 @@ export function register(program: Command): void {
     .description('list every key there ever was, with what it may still do')
     .option('--json', 'for programs')
     .action(list);
+  keys
+    .command('vkeys')
+    .description('list the keys of logs as witnesses and policies take them (C2SP verifier keys)')
+    .option('--org <id>', 'also those of the logs of this organisation')
+    .option('--json', 'for programs')
+    .action(listVerifierKeys);
   withActOptions(
     keys
       .command('rotate')
@@ -101,6 +108,15 @@ function list({ json }: { json?: boolean }): void {
   }));
   if (json === true) printJson(rows);
   else printTable(rows, 'No keys.');
+}
+
+function listVerifierKeys({ org, json }: { org?: string; json?: boolean }): void {
+  const { keys } = verifierKeys(loadSigningKeys(directory()), loadToolConfig().publicUrl, org);
+  if (json === true) return printJson(keys);
+  printTable(
+    keys.map(({ purpose, state, vkey }) => ({ purpose, state, vkey })),
+    'No keys.',
+  );
 }
 
 async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {

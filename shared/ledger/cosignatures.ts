@@ -1,6 +1,6 @@
 import { sameHash, type Hash } from './hashing.ts';
 import {
-  decodeBase64,
+  COSIGNATURE_TYPE,
   decodeText,
   encodeBase64,
   MalformedLedgerText,
@@ -9,6 +9,7 @@ import {
   parseDecimal,
   parseSignature,
 } from './notes.ts';
+import { parseVerifierKey } from './verifier-keys.ts';
 
 /** A witness, which signs the tree heads that it has seen, only if each continues the one before. */
 export interface Witness {
@@ -24,8 +25,6 @@ export interface Cosignature {
   time: number;
 }
 
-/** Signature type of an Ed25519 cosignature in a verifier key. */
-const COSIGNATURE_TYPE = 0x04;
 /** Eight bytes of time and an Ed25519 signature. */
 const SIGNATURE_BYTES = 72;
 /** A witness may answer with a line for each key it has. */
@@ -36,24 +35,9 @@ const LINES_MAX = 16;
  * Throws `MalformedLedgerText`.
  */
 export function parseWitnessKey(vkey: string): Witness {
-  const [name = '', idText = '', keyText = '', ...rest] = vkey.split('+');
-  // Base64 may hold a plus itself.
-  const bytes = decodeBase64([keyText, ...rest].join('+'));
-  if (bytes?.length !== 33 || bytes[0] !== COSIGNATURE_TYPE || !/^[!-*,-~]+$/.test(name)) {
-    throw new MalformedLedgerText(
-      'witness_key',
-      'Not a verifier key of a witness (Ed25519, 0x04).',
-    );
-  }
-  const publicKey = bytes.subarray(1);
-  const id = Buffer.from(noteKeyHash(name, publicKey, 'cosignature')).toString('hex');
-  if (id !== idText) {
-    throw new MalformedLedgerText(
-      'witness_key',
-      'The id of the verifier key is not that of the key.',
-    );
-  }
-  return { name, publicKey };
+  const { name, type, publicKey } = parseVerifierKey(vkey);
+  if (type === COSIGNATURE_TYPE) return { name, publicKey };
+  throw new MalformedLedgerText('verifier_key', 'Not the key of a witness (Ed25519, 0x04).');
 }
 
 /** The message that a witness signs (C2SP tlog-cosignature, Ed25519). `text` is the checkpoint without its signatures. */
@@ -79,28 +63,51 @@ export function readCosignature(
   answer: string | Uint8Array,
   text: string,
   witness: Witness,
-  verify: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean,
+  verify: CosignatureCheck,
 ): Cosignature {
   const lines = decodeText(answer).split('\n');
   if (lines.pop() !== '' || lines.length > LINES_MAX) {
     throw new MalformedLedgerText('cosignature_lines', 'The answer is not a few signature lines.');
   }
-  const keyHash = noteKeyHash(witness.name, witness.publicKey, 'cosignature');
-  const line = lines
-    .map(parseSignature)
-    .find((each) => each.name === witness.name && sameHash(each.keyHash, keyHash));
-  if (line?.signature.length !== SIGNATURE_BYTES) {
+  const line = lines.map(parseSignature).find(isOf(witness));
+  if (line === undefined) {
     throw new MalformedLedgerText(
       'cosignature_missing',
       'No cosignature of the witness’s own key.',
     );
   }
-  const time = timeOf(line.signature);
-  const message = cosignedMessage(text, time);
-  if (!verify(witness.publicKey, message, line.signature.subarray(8))) {
-    throw new MalformedLedgerText('cosignature_wrong', 'The cosignature does not verify.');
+  return { line, time: checkCosignature(line, text, witness, verify) };
+}
+
+/** Whether a signature line says that it is by this witness's key. */
+export function isOf({ name, publicKey }: Witness): (line: NoteSignature) => boolean {
+  const keyHash = noteKeyHash(name, publicKey, COSIGNATURE_TYPE);
+  return (line) => line.name === name && sameHash(line.keyHash, keyHash);
+}
+
+/** Checks an Ed25519 signature by a key of 32 bytes. */
+export type CosignatureCheck = (
+  publicKey: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array,
+) => boolean;
+
+/**
+ * Checks a line that says that it is by this witness's key. Returns its time, in seconds since 1970.
+ * Throws `MalformedLedgerText` when it is not a cosignature of this text.
+ */
+export function checkCosignature(
+  { signature }: NoteSignature,
+  text: string,
+  { publicKey }: Witness,
+  verify: CosignatureCheck,
+): number {
+  if (signature.length !== SIGNATURE_BYTES) {
+    throw new MalformedLedgerText('cosignature_wrong', 'It has not the length of a cosignature.');
   }
-  return { line, time };
+  const time = timeOf(signature);
+  if (verify(publicKey, cosignedMessage(text, time), signature.subarray(8))) return time;
+  throw new MalformedLedgerText('cosignature_wrong', 'The cosignature does not verify.');
 }
 
 function timeOf(signature: Uint8Array): number {

@@ -5,10 +5,12 @@ import { sameHash } from './hashing.ts';
 export const NOTE_BYTES_MAX = 131_072;
 const NOTE_SIGNATURES_MAX = 64;
 
-/** Note signature by Ed25519 (C2SP signed-note, signature types). */
-const ED25519_TYPE = 0x01;
-/** Cosignature with a time by a witness (C2SP tlog-cosignature). */
-const ED25519_COSIGNATURE_TYPE = 0x04;
+/** Types of signatures (C2SP signed-note): of a note by Ed25519, as logs sign. */
+export const NOTE_TYPE = 0x01;
+/** Cosignature with a time by a witness (C2SP tlog-cosignature), by Ed25519. */
+export const COSIGNATURE_TYPE = 0x04;
+/** The same by ML-DSA-44: told from others, and not verified here. */
+export const ML_DSA_44_TYPE = 0x06;
 
 /** A fault of a note, checkpoint or proof that was handed to us. `code` is stable, the message is for people. */
 export class MalformedLedgerText extends Error {
@@ -36,18 +38,19 @@ export interface SignedNote {
 const SIGNATURE_LINE = /^— ([^\p{White_Space}+]+) ([A-Za-z0-9+/]+={0,2})$/u;
 // eslint-disable-next-line no-control-regex -- the format forbids exactly these
 const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
-const NAME = /^[^\p{White_Space}+]+$/u;
+/** Of a key. */
+export const KEY_NAME = /^[^\p{White_Space}+]+$/u;
 
 /** First four bytes of SHA-256(name || newline || type || key): which key a signature line claims to be of. */
 export function noteKeyHash(
   name: string,
   publicKey: Uint8Array,
-  type: 'note' | 'cosignature' = 'note',
+  type: number = NOTE_TYPE,
 ): Uint8Array {
   const prefix = new TextEncoder().encode(`${name}\n`);
   const bytes = new Uint8Array(prefix.length + 1 + publicKey.length);
   bytes.set(prefix);
-  bytes[prefix.length] = type === 'note' ? ED25519_TYPE : ED25519_COSIGNATURE_TYPE;
+  bytes[prefix.length] = type;
   bytes.set(publicKey, prefix.length + 1);
   return Uint8Array.from(sha256(bytes).subarray(0, 4));
 }
@@ -62,7 +65,7 @@ export function formatNote(note: SignedNote): string {
 
 /** One line: em dash, name, base64 of key hash and signature. */
 export function formatSignature(line: NoteSignature): string {
-  if (!NAME.test(line.name))
+  if (!KEY_NAME.test(line.name))
     throw new MalformedLedgerText('note_name', 'A key name has no spaces and no plus.');
   return `— ${line.name} ${encodeBase64(Uint8Array.from([...line.keyHash, ...line.signature]))}\n`;
 }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { NOTE_TYPE } from '#shared/ledger/notes.ts';
+import { parseVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -78,4 +80,27 @@ it.each([
   const thumbprint = args.find((arg) => arg.length === 43);
   expect(stderr).toContain(`docket: ${thumbprint} is not a retired key for receipts.`);
   expect(code).toBe(1);
+});
+
+it('vkeys prints the keys of logs as C2SP tools take them, those of an organisation where one is named', async () => {
+  const environment = { SIGNING_KEYS_DIR: directory, PUBLIC_URL: 'https://gateway.example/a' };
+  const vkeysOf = async (...args: string[]): Promise<{ purpose: string; vkey: string }[]> => {
+    const { stdout } = await runDocket(['keys-signing', 'vkeys', '--json', ...args], environment);
+    return JSON.parse(stdout) as { purpose: string; vkey: string }[];
+  };
+  const publicKeyOf = (purpose: string): Uint8Array =>
+    ensureSigningKeys(directory).find((each) => each.purpose === purpose)!.publicKey;
+  const expected = (purpose: string, name: string) => ({
+    purpose,
+    key: { name, type: NOTE_TYPE, publicKey: Uint8Array.from(publicKeyOf(purpose)) },
+  });
+  const found = await vkeysOf('--org', 'org_1');
+  expect(
+    found.map(({ purpose, vkey }) => ({ purpose, key: parseVerifierKey(vkey) })),
+  ).toMatchObject([
+    expected('checkpoints', 'gateway.example/a/log/org_1'),
+    expected('checkpoints', 'gateway.example/a/audit/org_1'),
+    expected('anchor', 'gateway.example/a/anchor'),
+  ]);
+  expect((await vkeysOf()).map(({ purpose }) => purpose)).toEqual(['anchor']);
 });

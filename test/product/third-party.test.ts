@@ -2,6 +2,7 @@
  * As an auditor would who trusts no code of ours: takes the receipt of a live answer and the documents that the service
  * publishes, and verifies with libraries that know nothing of it. Nothing of ours that verifies is imported here.
  */
+import { createPublicKey, verify as verifySignature } from 'node:crypto';
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import { createVerifyCryptosuite } from '@digitalbazaar/eddsa-jcs-2022-cryptosuite';
 import { verifyCredential } from '@digitalbazaar/vc';
@@ -9,6 +10,7 @@ import jsonld from 'jsonld';
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { joinProduct } from '#test/support/product.ts';
+import { until } from '#test/support/until.ts';
 import type { Product } from '#test/support/system.ts';
 
 const PUBLIC_URL = 'https://docket.example';
@@ -88,5 +90,36 @@ describe('the receipt of a live answer', () => {
       base: null,
     });
     expect(JSON.stringify(node)).toContain('InferenceReceipt');
+  });
+});
+
+describe('the anchor log', () => {
+  it('its head verifies by the key that is published in the form of C2SP, under the name of the log', async () => {
+    const fetched = async (path: string): Promise<string> =>
+      (await fetch(`${system.root}${path}`)).text();
+    let note = '';
+    await until(async () => (note = await fetched('/anchor/checkpoint')).includes('\n— '));
+    const { keys } = JSON.parse(await fetched('/.well-known/verifier-keys.json')) as {
+      keys: { purpose: string; state: string; vkey: string }[];
+    };
+    const { vkey } = keys.find(({ state }) => state === 'active')!;
+    const [name, id, key] = [
+      vkey.split('+')[0]!,
+      vkey.split('+')[1]!,
+      vkey.split('+').slice(2).join('+'),
+    ];
+    const [text, lines] = [note.slice(0, note.indexOf('\n\n') + 1), note.split('\n\n')[1]!];
+    const [by, signature] = lines.split('\n')[0]!.slice(2).split(' ') as [string, string];
+    const bytes = Buffer.from(signature, 'base64');
+    const spki = Buffer.concat([
+      Buffer.from('302a300506032b6570032100', 'hex'),
+      Buffer.from(key, 'base64').subarray(1),
+    ]);
+    const publicKey = createPublicKey({ key: spki, format: 'der', type: 'spki' });
+    expect([by, text.split('\n')[0]]).toEqual([name, name]);
+    expect(bytes.subarray(0, 4).toString('hex')).toBe(id);
+    expect(verifySignature(null, Buffer.from(text), publicKey, bytes.subarray(4))).toBe(true);
+    const org = `/.well-known/verifier-keys.json?organisation=${system.orgId}`;
+    expect(await fetched(org)).toContain(`docket.example/log/${system.orgId}+`);
   });
 });

@@ -85,6 +85,7 @@ export async function buildTestApp(
     publicDocuments: {
       didDocument: () => ({}),
       jwks: () => ({ keys: [] }),
+      verifierKeys: () => ({ keys: [] }),
       derivation: async (digest: string) => (await readDerivations(pool, [digest])).get(digest),
       context: contextDocument,
     },

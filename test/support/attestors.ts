@@ -11,7 +11,7 @@ import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
 import { witnessKey } from './witness-key.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
-import { formatSignature, noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
+import { COSIGNATURE_TYPE, formatSignature, noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { atFileEnd } from './file-end.ts';
 
@@ -196,7 +196,7 @@ function addCheckpoint(
   const signature = Buffer.alloc(72);
   signature.writeBigUInt64BE(BigInt(time));
   sign(null, cosignedMessage(note.text, time), privateKey).copy(signature, 8);
-  const keyHash = noteKeyHash(witness.name, witness.publicKey, 'cosignature');
+  const keyHash = noteKeyHash(witness.name, witness.publicKey, COSIGNATURE_TYPE);
   return [200, formatSignature({ name: witness.name, keyHash, signature })];
 }
 

@@ -1,6 +1,7 @@
 import type { AttestableCheckpoint } from '../checkpoints.ts';
 import {
   type Cosignature,
+  type CosignatureCheck,
   formatAddCheckpoint,
   parseTreeSize,
   parseWitnessKey,
@@ -9,9 +10,6 @@ import {
 } from '../cosignatures.ts';
 import type { Hash } from '../hashing.ts';
 import { type Answer, post } from './http.ts';
-
-/** Checks an Ed25519 signature by a key of 32 bytes. */
-type Verify = (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
 
 /** Whose key a line of WITNESSES names. @throws MalformedLedgerText */
 export function witnessOf(setting: string): Witness {
@@ -25,7 +23,7 @@ export type WitnessClient = ReturnType<typeof createWitness>;
  * type 0x04.
  * @throws MalformedLedgerText, TypeError for what is neither
  */
-export function createWitness(setting: string, verify: Verify) {
+export function createWitness(setting: string, verify: CosignatureCheck) {
   const [, prefix = ''] = setting.trim().split(/\s+/);
   const witness = witnessOf(setting);
   const url = `${new URL(prefix).href.replace(/\/+$/, '')}/add-checkpoint`;
@@ -74,7 +72,7 @@ function read(
   answer: Answer,
   { text }: AttestableCheckpoint,
   witness: Witness,
-  verify: Verify,
+  verify: CosignatureCheck,
 ): Cosignature {
   if (answer.status !== 200) throw new Error(`the witness answered ${answer.status}`);
   return readCosignature(answer.body, text, witness, verify);

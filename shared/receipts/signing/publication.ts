@@ -1,4 +1,7 @@
 import { decodeBase58 } from '#shared/kernel/base58.ts';
+import { NOTE_TYPE } from '#shared/ledger/notes.ts';
+import { logOrigins } from '#shared/ledger/origins.ts';
+import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { didWeb } from '../issuer.ts';
 import { base64url, publicKeyMultibase } from './identifiers.ts';
 import type { KeyPurpose, SigningKey } from './files/key-files.ts';
@@ -77,6 +80,46 @@ export function jwksOf({ verificationMethod }: DidDocument): { keys: JsonWebKey[
       use: 'sig',
       alg: 'EdDSA',
     })),
+  };
+}
+
+/** A key that signs heads of logs, as C2SP tools take it: such a key goes by the name of its log. */
+export interface PublishedVerifierKey {
+  /** As did.json has it. */
+  id: string;
+  purpose: KeyPurpose;
+  state: SigningKey['state'];
+  /** Origin of the heads that it signs. */
+  log: string;
+  /** `<log>+<key id>+<base64 of type and key>` (C2SP signed-note, verifier keys). */
+  vkey: string;
+}
+
+/**
+ * `/.well-known/verifier-keys.json`: the keys of the anchor log, and those of the logs of an organisation where one is named. Keys
+ * for receipts and packs sign no notes and have no such form.
+ */
+export function verifierKeys(
+  keys: readonly SigningKey[],
+  publicUrl: string,
+  orgId?: string,
+): { keys: PublishedVerifierKey[] } {
+  const origins = logOrigins(publicUrl);
+  const logs: Partial<Record<KeyPurpose, readonly string[]>> = {
+    anchor: [origins.anchor],
+    checkpoints: orgId === undefined ? [] : [origins.organisation(orgId), origins.audit(orgId)],
+  };
+  const did = didWeb(publicUrl);
+  return {
+    keys: keys.flatMap((key) =>
+      (logs[key.purpose] ?? []).map((log) => ({
+        id: keyId(did, key),
+        purpose: key.purpose,
+        state: key.state,
+        log,
+        vkey: formatVerifierKey(log, NOTE_TYPE, key.publicKey),
+      })),
+    ),
   };
 }
 

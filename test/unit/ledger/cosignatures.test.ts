@@ -10,7 +10,12 @@ import {
   parseWitnessKey,
   readCosignature,
 } from '#shared/ledger/cosignatures.ts';
-import { formatSignature, MalformedLedgerText, noteKeyHash } from '#shared/ledger/notes.ts';
+import {
+  COSIGNATURE_TYPE,
+  formatSignature,
+  MalformedLedgerText,
+  noteKeyHash,
+} from '#shared/ledger/notes.ts';
 
 const TEXT = 'gateway.example/anchor\n7\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n';
 const pair = generateKeyPairSync('ed25519');
@@ -21,7 +26,7 @@ function cosign(text: string, time: number, name = witness.name): string {
   const signature = Buffer.alloc(72);
   signature.writeBigUInt64BE(BigInt(time));
   sign(null, cosignedMessage(text, time), pair.privateKey).copy(signature, 8);
-  const keyHash = noteKeyHash(name, publicKey, 'cosignature');
+  const keyHash = noteKeyHash(name, publicKey, COSIGNATURE_TYPE);
   return formatSignature({ name, keyHash, signature });
 }
 
@@ -59,7 +64,7 @@ describe('a witness’s verifier key', () => {
       expect(
         codeOf(() => parseWitnessKey(bad)),
         bad,
-      ).toBe('witness_key');
+      ).toBe('verifier_key');
     }
   });
 });
