@@ -1,10 +1,12 @@
 /**
- * The forms of signed documents in verify.py, made from their descriptions: `node dev/verifier-forms.ts` writes them
- * anew. The script checks with them that a document has the members of its form and no others.
+ * The tables of verify.py: `node dev/verifier-forms.ts` writes them anew. The forms of signed documents, made from their
+ * descriptions, with which the script checks that a document has the members of its form and no others; and what was
+ * released with the product, by its digests.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
-import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
+import { MULTIHASH_PATTERN, multihashOf } from '#shared/kernel/multihash.ts';
+import { FROZEN_FACTOR_SETS, FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
 import { IRI_PATTERN } from '#shared/receipts/fields.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
@@ -12,7 +14,6 @@ import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 type Field = Readonly<Record<string, unknown>>;
 
 const SCRIPT = new URL('../shared/packs/files/verify.py', import.meta.url);
-const BEGIN = "FORMS = json.loads(r'''\n";
 const END = "\n''')\n";
 const WIDTH_MAX = 118;
 
@@ -61,16 +62,37 @@ function broken(text: string): string {
   return lines.join('\n');
 }
 
-/** The script with the forms as the descriptions are now. */
-export function withForms(script: string): string {
-  const start = script.indexOf(BEGIN) + BEGIN.length;
+/** What was released, by the multihashes of methodologies and factor sets. */
+function released(): object {
+  return {
+    factorSets: Object.fromEntries(
+      FROZEN_FACTOR_SETS.map(({ version, digest }) => [multihashOf(digest), version]),
+    ),
+    methodologies: Object.fromEntries(
+      FROZEN_METHODOLOGIES.map(({ id, version, digest }) => [
+        multihashOf(digest),
+        `${id} ${version}`,
+      ]),
+    ),
+  };
+}
+
+/** The script with another table under this name. */
+function withTable(script: string, name: string, table: object): string {
+  const begin = `\n${name} = json.loads(r'''\n`;
+  const start = script.indexOf(begin) + begin.length;
   const end = script.indexOf(END, start);
+  return script.slice(0, start) + broken(JSON.stringify(table)) + script.slice(end);
+}
+
+/** The script with the tables as what they are made from is now. */
+export function withTables(script: string): string {
   const forms = {
     patterns: NAMED,
     seal: formOf(SEAL_FORMAT as unknown as Field),
     1: formOf(FORMAT_1 as unknown as Field),
   };
-  return script.slice(0, start) + broken(JSON.stringify(forms)) + script.slice(end);
+  return withTable(withTable(script, 'FORMS', forms), 'RELEASED', released());
 }
 
-if (import.meta.main) writeFileSync(SCRIPT, withForms(readFileSync(SCRIPT, 'utf8')));
+if (import.meta.main) writeFileSync(SCRIPT, withTables(readFileSync(SCRIPT, 'utf8')));

@@ -82,6 +82,13 @@ export function verifyPage(origin: string): Html {
           <input id="request" name="request" type="file" />
         </div>
       </section>
+      <section class="stack tight">
+        <h2>Whose witnesses a pack must have</h2>
+        <div class="drop">
+          <label for="policy">A witness policy (C2SP tlog-policy, optional)</label>
+          <input id="policy" name="policy" type="file" />
+        </div>
+      </section>
       <fieldset>
         <legend>Whose keys</legend>
         <div class="choices">

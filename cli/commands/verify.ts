@@ -6,6 +6,7 @@ import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/fil
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { POLICY_BYTES_MAX } from '#shared/ledger/witness-policy.ts';
 import { printJson } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
@@ -47,6 +48,9 @@ interface VerifyOptions {
   tsaTrust?: string;
   requireAnchor?: boolean;
   requireTimestamp?: boolean;
+  witnessPolicy?: string;
+  requireWitness?: string;
+  requireReleasedMethodology?: boolean;
   derivation?: string;
   answer?: string;
   request?: string;
@@ -83,6 +87,15 @@ export function register(program: Command): void {
     )
     .option('--require-anchor', 'refuse a pack of which not all is anchored')
     .option('--require-timestamp', 'refuse a pack without a timestamp that could be checked')
+    .option(
+      '--witness-policy <file>',
+      'whose cosignatures of the anchor log you ask for (C2SP tlog-policy)',
+    )
+    .option('--require-witness <n>', 'refuse a pack that fewer witnesses of the policy cosigned')
+    .option(
+      '--require-released-methodology',
+      'refuse a pack whose methodology or factors are the operator’s own',
+    )
     .option('--details', 'also what documents state to the last digit')
     .option('--json', 'for programs')
     .action(async (file: string, options: VerifyOptions) => {
@@ -100,7 +113,14 @@ async function judge(file: string, options: VerifyOptions): Promise<Judgement> {
 }
 
 const OF_RECEIPTS = ['answer', 'request', 'derivation'] as const;
-const OF_PACKS = ['requireAnchor', 'requireTimestamp', 'tsaTrust'] as const;
+const OF_PACKS = [
+  'requireAnchor',
+  'requireTimestamp',
+  'requireWitness',
+  'requireReleasedMethodology',
+  'tsaTrust',
+  'witnessPolicy',
+] as const;
 
 /** What is asked for and not looked at is not passed over: a verdict would seem to be about it. @throws CannotJudge */
 function demandNone(
@@ -116,7 +136,8 @@ function demandNone(
 
 async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgement> {
   demandNone(OF_RECEIPTS, options, 'for one receipt, and this is a pack');
-  const { trust, pin, tsaTrust, requireAnchor, requireTimestamp } = options;
+  const { trust, pin, tsaTrust, requireAnchor, requireTimestamp, witnessPolicy, requireWitness } =
+    options;
   if (requireTimestamp === true && tsaTrust === undefined) {
     throw new CannotJudge(
       '--require-timestamp needs --tsa-trust: a timestamp is worth what its authority is worth.',
@@ -130,7 +151,22 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
     ...(tsaTrust === undefined ? {} : { tsaTrust: await readText(tsaTrust, PEM_BYTES_MAX) }),
     requireAnchor: requireAnchor === true,
     requireTimestamp: requireTimestamp === true,
+    ...(witnessPolicy === undefined
+      ? {}
+      : {
+          witnessPolicy: {
+            content: await readInput(witnessPolicy, POLICY_BYTES_MAX),
+            source: witnessPolicy,
+          },
+        }),
+    ...(requireWitness === undefined ? {} : { requireWitness: wholeNumber(requireWitness) }),
+    requireReleasedMethodology: options.requireReleasedMethodology === true,
   });
+}
+
+/** NaN, which no demand is, for anything but a plain number. */
+function wholeNumber(text: string): number {
+  return /^[0-9]{1,3}$/.test(text) ? Number(text) : Number.NaN;
 }
 
 async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Judgement> {

@@ -1,4 +1,4 @@
-import { multihashOfContent } from '#shared/kernel/multihash.ts';
+import { digestIn, multihashOfContent } from '#shared/kernel/multihash.ts';
 import { decodeBytes, encodeBytes, sha256Text } from '#primitives';
 import { knownPackContextDigest } from '#shared/packs/pack-context.ts';
 import {
@@ -14,8 +14,17 @@ import {
 import { SHAPES_DIGEST } from '#shared/packs/shapes.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
+import { parseDerivation } from '#shared/receipts/derivation.ts';
 import type { Bag } from './bag.ts';
 import { textOf } from './lines.ts';
+import {
+  compareWithRelease,
+  isReleased,
+  recordsIn,
+  type ReleasedDocuments,
+  releaseNamed,
+  type UnreleasedMethodology,
+} from './released.ts';
 import type { Citation } from './shard-judge.ts';
 
 const VC_CONTEXT_FILE = 'credentials-v2.jsonld';
@@ -33,6 +42,8 @@ export class CitedDocuments {
   /** Addresses that the seal, receipts or lineage documents cite. */
   readonly #cited = new Set<string>();
   readonly #derivations = new Set<string>();
+  /** Methodologies that receipts cite, each once. */
+  readonly #methodologies: Citation[] = [];
 
   constructor(bag: Bag) {
     this.#bag = bag;
@@ -83,6 +94,39 @@ export class CitedDocuments {
     return texts;
   }
 
+  /** Methodologies that receipts cite and no release has, in the order of the ledger. */
+  unreleased(released: ReleasedDocuments): UnreleasedMethodology[] {
+    return this.#methodologies
+      .filter(({ digest }) => !isReleased(digest))
+      .map((cited) => {
+        const path = methodologyPath(cited.name, cited.version);
+        return compareWithRelease(cited, textOf(this.#bag.read(path), path), released);
+      });
+  }
+
+  /** What derivation records name and do not carry is in the factor set of their methodology, under that name. */
+  #checkRecords(): void {
+    const known = new Map<string, ReturnType<typeof recordsIn>>();
+    for (const { name, version, digest } of this.#methodologies) {
+      const path = methodologyPath(name, version);
+      known.set(digest, recordsIn(textOf(this.#bag.read(path), path)));
+      if (known.get(digest) === 'malformed') {
+        throw new PackProblem('methodology_mismatch', path, 'It is not canonical JSON.');
+      }
+    }
+    for (const [digest, text] of this.derivations()) {
+      const { inputs, methodology } = parseDerivation(text, digest);
+      const records = known.get(methodology.digest);
+      if (typeof records !== 'object') continue;
+      const odd = inputs.find((input) => {
+        return input.record === undefined && records.get(digestIn(input.digest)) !== input.name;
+      });
+      if (odd === undefined) continue;
+      const message = `The factor set of ${methodology.name} ${methodology.version} has no such record of ${odd.name}.`;
+      throw new PackProblem('derivation_mismatch', derivationPath(digest), message);
+    }
+  }
+
   /** Documents that receipts cite, besides contexts. */
   finish(): void {
     for (const path of this.#bag.manifest.keys()) {
@@ -103,6 +147,7 @@ export class CitedDocuments {
         throw new PackProblem('extra_file', path, 'No receipt cites this methodology.');
       }
     }
+    this.#checkRecords();
   }
 
   /** Our contexts are named by their digest, and the W3C states that of its own. */
@@ -127,7 +172,8 @@ export class CitedDocuments {
     }
   }
 
-  #checkMethodology({ id, name, version, digest }: Citation): void {
+  #checkMethodology(citation: Citation): void {
+    const { id, name, version, digest } = citation;
     this.#cited.add(id);
     const path = methodologyPath(name, version);
     const present = this.#bag.manifest.has(path);
@@ -142,6 +188,12 @@ export class CitedDocuments {
         `${name} ${version} is not the document that receipts cite.`,
       );
     }
+    const release = releaseNamed(name, version);
+    if (release !== undefined && release.digest !== digestIn(digest)) {
+      const message = `${name} ${version} is the name of a release, and another document.`;
+      throw new PackProblem('methodology_mismatch', path, message);
+    }
+    this.#methodologies.push(citation);
   }
 }
 

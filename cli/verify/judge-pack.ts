@@ -1,7 +1,7 @@
 import { sha256Text } from '#primitives';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
-import { ANCHORED_HEAD, DID_DOCUMENT, SCRIPT } from '#shared/packs/layout.ts';
+import { ANCHORED_HEAD, DID_DOCUMENT, methodologyPath, SCRIPT } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { checkSeal, openBag } from './bag.ts';
@@ -12,6 +12,13 @@ import { LedgerWalk } from './ledger.ts';
 import { textOf } from './lines.ts';
 import { checkOwnKeys } from './own-keys.ts';
 import { isArchive, openPack, type PackBytes } from './pack-file.ts';
+import type { ReleasedDocuments, UnreleasedMethodology } from './released.ts';
+import {
+  type JudgedWitnesses,
+  judgeWitnesses,
+  readDemands,
+  type WitnessDemands,
+} from './witnesses.ts';
 import { type JudgeShards, PackWalk, type SeenOnWalk } from './pack-walk.ts';
 
 /** A timestamp of the anchor. Its time is known only once imprint, signature and chain were checked. */
@@ -25,6 +32,8 @@ export interface JudgedTimestamp {
 export interface PackTools {
   archive: PackBytes;
   judgeShards: JudgeShards;
+  /** What this release ships, with which the methodologies of the pack are compared. */
+  released: () => ReleasedDocuments;
   /** Checks the timestamps of an anchor; without it none is looked at. */
   judgeTimestamps?: (anchored: Anchored) => Promise<JudgedTimestamp[]>;
 }
@@ -45,11 +54,15 @@ export interface PackVerdict extends SeenOnWalk {
   /** The newest head in the anchor log, if the pack has one. */
   anchored: Anchored | null;
   timestamps: JudgedTimestamp[];
+  /** What the witnesses have said that were asked for; null where none were. */
+  witnesses: JudgedWitnesses | null;
+  /** Methodologies of receipts that no release has. */
+  unreleased: UnreleasedMethodology[];
   /** SHA-256 (hex) of the script in the pack. */
   script?: string;
 }
 
-export interface JudgePackOptions {
+export interface JudgePackOptions extends WitnessDemands {
   /** did.json of the issuer; the pack's own when absent. */
   didJson?: string;
   /** SHA-256 (hex) of the did.json in the pack, from the issuer: then that one is trusted. */
@@ -58,6 +71,8 @@ export interface JudgePackOptions {
   requireAnchor?: boolean;
   /** Refuses a pack whose range is not under a timestamp that could be checked. */
   requireTimestamp?: boolean;
+  /** Refuses a pack with receipts by a methodology, or factors, that were not released. */
+  requireReleasedMethodology?: boolean;
   /** Epoch milliseconds. */
   now: number;
   onProgress?: (done: number, total: number) => void;
@@ -87,7 +102,15 @@ export function cannotBeJudged(message: string, seen: Seen = nothingSeen()): Pac
 }
 
 function nothingSeen(): Seen {
-  return { signers: {}, heads: 0, anchored: null, timestamps: [], lineage: null };
+  return {
+    signers: {},
+    heads: 0,
+    anchored: null,
+    timestamps: [],
+    witnesses: null,
+    unreleased: [],
+    lineage: null,
+  };
 }
 
 const GOOD = 'The pack is whole: every receipt is signed, in the ledger, and in its place.';
@@ -95,14 +118,16 @@ const INTACT =
   'The pack agrees with itself, by keys that it brings along: anyone may have made it.';
 
 /** Facts learnt before a problem came up. */
-type Seen = SeenOnWalk & Pick<PackVerdict, 'anchored' | 'timestamps' | 'seal' | 'script'>;
+type Seen = SeenOnWalk &
+  Pick<PackVerdict, 'anchored' | 'timestamps' | 'witnesses' | 'unreleased' | 'seal' | 'script'>;
 
 async function examine(
-  { archive, judgeShards, judgeTimestamps }: PackTools,
+  { archive, judgeShards, judgeTimestamps, released }: PackTools,
   options: JudgePackOptions,
   seen: Seen,
 ): Promise<void> {
   const trusted = options.didJson === undefined ? undefined : namedKeys(options.didJson);
+  const demands = readDemands(options);
   if (!isArchive(archive)) throw new CannotJudge('It is no pack: it is not a ZIP archive.');
   const pack = openPack(archive);
   const bag = openBag(pack);
@@ -137,10 +162,15 @@ async function examine(
     options.onProgress ?? (() => {}),
   );
   documents.finish();
+  seen.unreleased = documents.unreleased(released());
   // Files that nothing above had to read are compared with their digests here.
   for (const file of bag.manifest.keys()) if (!walk.wasJudged(file)) bag.read(file);
   if (seen.anchored !== null) {
     seen.timestamps = (await judgeTimestamps?.(seen.anchored)) ?? unchecked(seen.anchored);
+  }
+  if (demands !== null) {
+    const { lastIndex } = bag.seal.credentialSubject.range;
+    seen.witnesses = judgeWitnesses(demands, seen.anchored, lastIndex);
   }
   checkRequired(options, seen);
 }
@@ -149,11 +179,20 @@ function unchecked({ timestamps }: Anchored): JudgedTimestamp[] {
   return timestamps.map(({ authority }) => ({ authority, time: null }));
 }
 
-/** Is the range anchored to its end, and under a time that could be checked, where that is asked for? */
+/** Is the range anchored to its end, under a time that could be checked, and by what was released, where that is asked for? */
 function checkRequired(
-  { requireAnchor, requireTimestamp }: JudgePackOptions,
-  { anchored, timestamps, seal }: Seen,
+  { requireAnchor, requireTimestamp, requireReleasedMethodology }: JudgePackOptions,
+  { anchored, timestamps, unreleased, seal }: Seen,
 ): void {
+  const [own] = unreleased;
+  if (requireReleasedMethodology === true && own !== undefined) {
+    const message = `A released methodology was required, and ${own.name} ${own.version} (${own.digest}) is of no release that is known here.`;
+    throw new PackProblem(
+      'methodology_unreleased',
+      methodologyPath(own.name, own.version),
+      message,
+    );
+  }
   const covers = (anchored?.size ?? 0) > seal!.credentialSubject.range.lastIndex;
   if (requireAnchor === true && !covers) {
     const message = 'An anchor over the whole range was required, and there is none.';

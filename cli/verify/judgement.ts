@@ -117,6 +117,11 @@ export async function packJudgement(
   if (trust !== undefined && typeof trust.didJson !== 'string') {
     return unjudged('trust is { didJson, source }, with the text of a did.json.', file);
   }
+  const content: unknown = how.witnessPolicy?.content;
+  const isPolicy = typeof content === 'string' || content instanceof Uint8Array;
+  if (how.witnessPolicy !== undefined && !isPolicy) {
+    return unjudged('witnessPolicy is { content, source }, with the bytes or text of one.', file);
+  }
   const named = trust === undefined ? {} : { didJson: trust.didJson };
   const found = await judgePack(tools, { ...how, ...named, now });
   const trusted = sourceOfKeys(trust?.source, how.pin);

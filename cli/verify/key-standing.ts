@@ -18,7 +18,12 @@ import {
   type KeyPurpose,
   type PlacedKeyEvent,
 } from '#shared/ledger/key-events.ts';
-import { decodeBase64, MalformedLedgerText, type SignedNote } from '#shared/ledger/notes.ts';
+import {
+  decodeBase64,
+  formatNote,
+  MalformedLedgerText,
+  type SignedNote,
+} from '#shared/ledger/notes.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
@@ -46,8 +51,8 @@ export interface Anchored {
   anchorSize: number;
   /** Claims of time-stamping authorities, as yet unchecked. */
   timestamps: readonly AnchorTimestamp[];
-  /** What they are of: the text of that checkpoint. */
-  text: string;
+  /** What they are of: that checkpoint, with the signatures of witnesses. */
+  note: SignedNote;
   origin: string;
 }
 
@@ -89,7 +94,7 @@ class AnchoredKeys {
   readonly #checkpoint: Checkpoint;
   readonly #intervals: KeyIntervals;
   /** The one signed head of the anchor log that everything leads to. */
-  #anchor: { text: string; size: number; root: Hash } | null = null;
+  #anchor: { note: SignedNote; size: number; root: Hash } | null = null;
   #events = 0;
 
   constructor(bag: Bag, keys: TrustedKeys) {
@@ -167,8 +172,10 @@ class AnchoredKeys {
 
   /** All proofs lead to one head of the anchor log. */
   #takeAnchor(note: SignedNote, { origin, size, root }: Checkpoint, place: string): void {
-    this.#anchor ??= { text: note.text, size, root };
-    if (origin !== this.#origin || note.text !== this.#anchor.text) throw invalid(place);
+    this.#anchor ??= { note, size, root };
+    // With its signatures: what one proof has of witnesses, and another has not, was added or taken away.
+    const isSame = formatNote(note) === formatNote(this.#anchor.note);
+    if (origin !== this.#origin || !isSame) throw invalid(place);
     if (this.#signer(note, () => true) === null) throw invalid(place);
   }
 
@@ -208,9 +215,9 @@ class AnchoredKeys {
     const { timestamps } = parseAnchorProof(
       JSON.stringify(fileOf(this.#bag.read(path), path).proof),
     );
-    const { text } = this.#anchor!;
+    const { note } = this.#anchor!;
     const { origin, size: anchorSize } = anchor;
-    return { size: head.size, index, anchorSize, timestamps, text, origin };
+    return { size: head.size, index, anchorSize, timestamps, note, origin };
   }
 
   /** A head of this ledger that is in the anchor, and a beginning of the one that the pack leads to. */

@@ -46,13 +46,15 @@ export async function verifyPack(
     const bytes = pack instanceof Uint8Array ? pack : new Uint8Array(await pack.arrayBuffer());
     const archive = inMemory(bytes);
     const judge = judgeInTurn({ archive, methodologies: shippedMethodologies });
-    return packJudgement({ archive, judgeShards: judge }, options, script);
+    const tools = { archive, judgeShards: judge, released: shippedMethodologies };
+    return packJudgement(tools, options, script);
   }
   const archive = openArchive(pack);
   try {
     const tools: PackTools = {
       archive,
       judgeShards: (...work) => judgeShards({ path: pack, archive }, ...work),
+      released: shippedMethodologies,
     };
     return await packJudgement(tools, { file: pack, ...options }, script);
   } finally {

@@ -4,6 +4,8 @@ import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
 import type { PackVerdict } from './judge-pack.ts';
+import type { Anchored } from './key-standing.ts';
+import { absence, type JudgedWitnesses } from './witnesses.ts';
 import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from './said.ts';
 
 /** Where keys came from when none were named. */
@@ -36,10 +38,39 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
         ? null
         : { size: anchored.size, index: anchored.index, anchor_size: anchored.anchorSize },
     timestamps: verdict.timestamps,
+    witnesses: witnessesReport(verdict),
+    unreleased_methodologies: verdict.unreleased.map((each) => ({
+      name: each.name,
+      version: each.version,
+      digest: each.digest,
+      released_factors: each.releasedFactors,
+      nearest: each.nearest,
+      differences: each.differences,
+      more: each.more,
+    })),
     lineage: verdict.lineage,
     signers,
     pack: seal ?? null,
   };
+}
+
+function witnessesReport({ witnesses }: PackVerdict): object | null {
+  if (witnesses === null) return null;
+  const { policy, isQuorum, cosigned, missing, unverifiable, others } = witnesses;
+  return {
+    policy,
+    quorum: isQuorum,
+    cosigned: cosigned.map(({ witness, time }) => ({ witness, time: timeOfSeconds(time) })),
+    missing,
+    unverifiable,
+    others,
+  };
+}
+
+/** Null for a time that no calendar has. */
+function timeOfSeconds(seconds: number): string | null {
+  const time = new Date(seconds * 1_000);
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
 
 /** A verdict for people. @param file what the pack is called */
@@ -52,7 +83,7 @@ export function packSaid(
   const sentence = headline(verdict.verdict, message, { file, place });
   if (verdict.verdict === 'cannot_judge') return saidAlone(verdict.verdict, sentence);
   const facts = {
-    ...(holds ? outside(verdict) : { reason: code }),
+    ...(holds ? { ...operatorsWord(verdict), ...outside(verdict) } : { reason: code }),
     trusted,
     ...(seal === undefined ? {} : factsOf(seal, holds)),
     ...(holds ? { lineage: lineageText(verdict) } : {}),
@@ -79,7 +110,7 @@ function closing({ verdict }: PackVerdict, { issuer, credentialSubject }: SealDo
 }
 
 /** What holds the ledger in place from outside, in the first lines of a verdict: without it all rests on the issuer. */
-function outside({ anchored, timestamps, seal }: PackVerdict): Row {
+function outside({ anchored, timestamps, witnesses, seal }: PackVerdict): Row {
   const last = seal!.credentialSubject.range.lastIndex;
   const checked = timestamps.filter(({ time }) => time !== null);
   const unchecked = timestamps.length - checked.length;
@@ -98,7 +129,61 @@ function outside({ anchored, timestamps, seal }: PackVerdict): Row {
       times.length > 0
         ? times.join('; ')
         : 'none: when it was there is the word of the issuer alone',
+    ...(anchored === null ? {} : { witnesses: witnessText(witnesses, anchored) }),
   };
+}
+
+/** Without a policy nothing says who a witness is, and another ledger of the same size could be shown to others. */
+function witnessText(witnesses: JudgedWitnesses | null, { note, origin }: Anchored): string {
+  if (witnesses === null) {
+    const lines = note.signatures.filter(({ name }) => name !== origin).length;
+    return lines === 0
+      ? 'NONE: others may be shown another ledger of the same size (--witness-policy asks for witnesses)'
+      : `NOT CHECKED: ${lines === 1 ? '1 signature' : `${lines} signatures`} of others; name your witnesses with --witness-policy`;
+  }
+  const { policy, cosigned, missing, unverifiable, others } = witnesses;
+  const by = cosigned.map(({ witness, time }) => `${witness} at ${timeOfSeconds(time) ?? time}`);
+  const parts = [
+    cosigned.length === 0
+      ? `none has cosigned, and ${policy} asks for none`
+      : `${by.join(', ')}; the quorum of ${policy} is met`,
+    ...(missing.length + unverifiable.length === 0 ? [] : [absence(missing, unverifiable)]),
+    ...(others === 0 ? [] : [`${others} further signatures are of none of them`]),
+  ];
+  return parts.join('; ');
+}
+
+/** Methodologies of which a pack's own documents are read for people. */
+const UNRELEASED_SHOWN_MAX = 4;
+
+/** What estimates rest on that no release vouches for, and where it differs from the nearest one. */
+function operatorsWord({ unreleased }: PackVerdict): Row {
+  const rows: Record<string, string> = {};
+  for (const each of unreleased.slice(0, UNRELEASED_SHOWN_MAX)) {
+    const { name, version, digest, nearest, releasedFactors, differences, more } = each;
+    const values = differences.length + more;
+    const far =
+      nearest === null
+        ? 'no release has a methodology of that name'
+        : `it differs from ${nearest} in ${values === 1 ? '1 value' : `${values} values`}`;
+    const own =
+      releasedFactors === null
+        ? 'factors are the operator’s, not released'
+        : `the methodology is the operator’s, not released; its factors are those of ${releasedFactors}`;
+    rows[`${name} ${version}`] =
+      `${own}: ${digest}; ${far} (--require-released-methodology refuses it)`;
+    for (const { place, stated, released, sources } of differences) {
+      const was = released === null ? 'not in the release' : `released: ${released}`;
+      const cites = sources.length === 0 ? '' : `; cited to ${sources.join(' | ')}`;
+      // Of several methodologies the same place may differ in each.
+      const of = unreleased.length > 1 ? `${version}: ` : '';
+      rows[`  ${of}${place}`] = `${stated ?? 'left out'}; ${was}${cites}`;
+    }
+    if (more > 0) rows[`  and ${more} more of ${version}`] = 'values that are not listed';
+  }
+  const left = unreleased.length - UNRELEASED_SHOWN_MAX;
+  if (left > 0) rows['further methodologies'] = `${left} that were not released, either`;
+  return rows;
 }
 
 function scriptText({ script }: PackVerdict, ours: string): Row {

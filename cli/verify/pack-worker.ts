@@ -42,6 +42,7 @@ async function judge({ pack, options }: ToPackWorker): Promise<Judgement> {
   const tools = {
     archive,
     judgeShards: judgeInTurn({ archive, methodologies: () => methodologies }, settleSignatures),
+    released: () => methodologies,
   };
   const onProgress = (done: number, total: number): void => say({ type: 'progress', done, total });
   return withSignatures(() => packJudgement(tools, { ...options, onProgress }, script));

@@ -1,6 +1,5 @@
 import { factorSetsOf } from '#shared/methodology/factor-set-file.ts';
-import { methodologiesOver } from '#shared/methodology/releases.ts';
-import type { LineageMethodologies } from './figures.ts';
+import { type Methodologies, methodologiesOver } from '#shared/methodology/releases.ts';
 
 /** `release.json` beside the verifier for browsers: what of a release receipts and packs are compared with. */
 export interface ReleaseFiles {
@@ -12,7 +11,7 @@ export interface ReleaseFiles {
 
 /** Fetches it. */
 export async function fetchRelease(): Promise<{
-  methodologies: LineageMethodologies;
+  methodologies: Methodologies;
   script: string;
 }> {
   const response = await fetch(new URL('release.json', import.meta.url));

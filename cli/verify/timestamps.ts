@@ -23,12 +23,12 @@ export function timestampTrust(pem: string): X509Certificate[] {
  * @throws PackProblem `timestamp_invalid` for one that is not signed, or of another text or time than is said
  */
 export async function judgeTimestamps(
-  { timestamps, text }: Pick<Anchored, 'timestamps' | 'text'>,
+  { timestamps, note }: Pick<Anchored, 'timestamps' | 'note'>,
   trusted: readonly X509Certificate[],
 ): Promise<JudgedTimestamp[]> {
   const judged: JudgedTimestamp[] = [];
   for (const { authority, time, response } of timestamps) {
-    const at = await readKeptTimestamp(response, Buffer.from(text)).catch((error: Error) => {
+    const at = await readKeptTimestamp(response, Buffer.from(note.text)).catch((error: Error) => {
       throw invalid(`A timestamp does not hold: ${error.message}.`);
     });
     if (Date.parse(time) !== at) throw invalid('A timestamp is of another time than is stated.');

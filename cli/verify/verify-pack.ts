@@ -1,3 +1,4 @@
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { openArchive } from './archive-file.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import {
@@ -26,6 +27,7 @@ export async function verifyPack(
       {
         archive,
         judgeShards: (...work) => judgeShards({ path, archive }, ...work),
+        released: shippedMethodologies,
         ...(authorities === undefined
           ? {}
           : { judgeTimestamps: (anchored) => judgeTimestamps(anchored, authorities) }),

@@ -1,11 +1,12 @@
 import { decodeBytes, encodeBytes, sha256Text } from '#primitives';
-import type { FactorSet } from './factor-set.ts';
+import { FACTOR_SET_VERSION, type FactorSet } from './factor-set.ts';
 import { parseFactorSet } from './parse-factor-set.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { FROZEN_FACTOR_SETS } from './frozen.ts';
 
 /** `2026-11.<SHA-256 of the file, hex>.json`. */
-const FILE_NAME = /^(\d{4}-\d{2}(?:\.\d{1,3})?)\.([0-9a-f]{64})\.json$/;
+const FILE_NAME = /^(.{1,64})\.([0-9a-f]{64})\.json$/;
+const VERSION = new RegExp(FACTOR_SET_VERSION);
 
 /** A factor set on disk: its bytes are what its name says, its content is read when it is asked for. */
 export interface FactorSetFile {
@@ -26,7 +27,7 @@ export function factorSetsOf(
 ): readonly FactorSetFile[] {
   const files = named
     .map(({ name, bytes }) => factorSetFile(name, bytes))
-    .toSorted((a, b) => order(a.version) - order(b.version));
+    .toSorted((a, b) => order(a.version) - order(b.version) || (a.version < b.version ? -1 : 1));
   files.forEach(({ version }, at) => {
     if (files[at + 1]?.version === version)
       throw new MalformedData('contradiction', '', `there are two factor sets ${version}`);
@@ -41,18 +42,35 @@ export function factorSetsOf(
       );
     }
   }
+  for (const { version, digest } of files) refuseUnreleasedName(version, digest);
   return files;
 }
 
-/** A number that grows with the version: year, month, and the number after the point. */
+/**
+ * Refuses a factor set that has a name as those of releases have and is none of them: receipts would cite it under that name.
+ * Throws MalformedData.
+ */
+export function refuseUnreleasedName(version: string, digest: string): void {
+  const isRelease = FROZEN_FACTOR_SETS.some((each) => {
+    return each.version === version && each.digest === digest;
+  });
+  if (isRelease || version.lastIndexOf('-') > version.indexOf('-')) return;
+  throw new MalformedData(
+    'wrong_value',
+    'version',
+    `${version} is a name of releases, and this is not what was released under it: call a set of your own ${version}-<name>, with small letters and digits`,
+  );
+}
+
+/** A number that grows with the version: year, month, and the number after the point. An own set follows the release. */
 function order(version: string): number {
-  const [year = 0, month = 0, further = 0] = version.split(/[-.]/).map(Number);
-  return (year * 100 + month) * 1_000 + further;
+  const [, year, month, further = 0] = (/^(\d+)-(\d+)(?:\.(\d+))?/.exec(version) ?? []).map(Number);
+  return (year! * 100 + month!) * 1_000 + (further || 0);
 }
 
 function factorSetFile(name: string, bytes: Uint8Array): FactorSetFile {
   const [, version, digest] = FILE_NAME.exec(name) ?? [];
-  if (version === undefined || digest === undefined)
+  if (version === undefined || digest === undefined || !VERSION.test(version))
     throw new MalformedData('wrong_value', '', `${name} is not named <version>.<SHA-256>.json`);
   if (sha256Text(bytes, 'hex') !== digest) {
     throw new MalformedData('wrong_value', '', `${name} does not hold what its name says`);

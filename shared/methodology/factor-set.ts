@@ -208,11 +208,17 @@ const AnchorRecord = record({
   note: Type.Optional(text),
 });
 
+/**
+ * `2026-12` and `2026-12.2` are names of releases; an operator's own set has a name behind them, `2026-12-acme`, so that
+ * receipts never cite it under the name of a release.
+ */
+export const FACTOR_SET_VERSION = String.raw`^[0-9]{4}-[0-9]{2}(?:\.[0-9]{1,3})?(?:-[a-z][a-z0-9]{0,31})?$`;
+
 export const FACTOR_SET_FORMAT = record({
   schema: Type.Literal('docket-factor-set/1'),
   version: spelt(
-    String.raw`^[0-9]{4}-[0-9]{2}(?:\.[0-9]{1,3})?$`,
-    'a year and month, with a number after a point if there are several',
+    FACTOR_SET_VERSION,
+    'a year and month, with a number after a point if there are several, and -<name> if it is an operator’s own',
   ),
   compiled: spelt('^[0-9]{4}-[0-9]{2}$', 'a year and month'),
   description: text,

@@ -26,6 +26,7 @@ export type PackProblemCode =
   | 'context_mismatch'
   | 'shapes_mismatch'
   | 'methodology_mismatch'
+  | 'methodology_unreleased'
   | 'derivation_mismatch'
   | 'derivation_missing'
   /* the receipts */
@@ -39,6 +40,8 @@ export type PackProblemCode =
   | 'anchor_missing'
   | 'timestamp_invalid'
   | 'timestamp_missing'
+  | 'cosignature_invalid'
+  | 'witness_missing'
   | 'root_mismatch'
   /* revisions and totals */
   | 'revision_mismatch'

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type Judgement, verifyPack } from '#cli/verify/library.ts';
 import { derivationPath } from '#shared/packs/layout.ts';
 import { startTamperLab } from '#test/packs/tamper-lab.ts';
-import { forgeRow } from '#test/packs/forge-row.ts';
+import { demandsOf, forgeRow } from '#test/packs/forge-row.ts';
 import { tamperings } from '#test/packs/tamper-rows.ts';
 import { ForgedPack } from '#test/packs/tampering.ts';
 import { openBrowser } from '#test/support/browser.ts';
@@ -167,6 +167,8 @@ describe('packs in a browser', () => {
       file: path,
       trust: packTrust,
       requireAnchor: row.flags?.includes('--require-anchor') === true,
+      requireReleasedMethodology: row.flags?.includes('--require-released-methodology') === true,
+      ...demandsOf(lab, row.witnesses),
     };
     const [command, ours] = [await verifyPack(path, how), await inBrowser(path, how)];
     expect(ours.text).toBe(command.text);
@@ -403,6 +405,9 @@ describe('what people have, on /verify', () => {
     await site.setInputFiles('#request', drop('request.json', '{}'));
     expect(await verdictOf(site)).toContain('compared with a receipt, and none is here');
     await site.setInputFiles('#request', []);
+    await site.setInputFiles('#policy', drop('a.policy', 'quorum none\n'));
+    expect(await verdictOf(site)).toContain('A witness policy is for a pack, and this is none');
+    await site.setInputFiles('#policy', []);
     await site.setInputFiles('#file', [log]);
     expect(await verdictOf(site)).toMatch(
       /^Cannot be judged here\. Its entries 0 to \d+ name each other’s hashes in order; whether any was altered/,

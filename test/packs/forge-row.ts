@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { WitnessDemands } from '#cli/verify/witnesses.ts';
 import { archiveOrder } from '#shared/packs/layout.ts';
 import type { TamperLab } from './tamper-lab.ts';
 import type { Tampering } from './tamper-rows.ts';
@@ -20,4 +21,21 @@ export async function forgeRow(lab: TamperLab, row: Tampering): Promise<string> 
   await (row.order === undefined ? pack.write(path) : pack.write(path, row.order(names)));
   if (row.bytes !== undefined) writeFileSync(path, row.bytes(readFileSync(path)));
   return path;
+}
+
+/** What a row asks of witnesses, as `verifyPack` takes it. */
+export function demandsOf(lab: TamperLab, asked: Tampering['witnesses']): WitnessDemands {
+  if (asked === undefined) return {};
+  const source = lab.policies[asked.policy];
+  return {
+    witnessPolicy: { content: readFileSync(source, 'utf8'), source },
+    ...(asked.least === undefined ? {} : { requireWitness: asked.least }),
+  };
+}
+
+/** The same as verify.py takes it. */
+export function argumentsOf(lab: TamperLab, asked: Tampering['witnesses']): string[] {
+  if (asked === undefined) return [];
+  const least = asked.least === undefined ? [] : ['--require-witness', String(asked.least)];
+  return ['--witness-policy', lab.policies[asked.policy], ...least];
 }

@@ -1,5 +1,6 @@
 /** A pack with everything that packs can have, and what a holder of some keys can make of it. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { cpSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTimestampAuthority } from '#shared/ledger/http/timestamp-authority.ts';
@@ -7,10 +8,18 @@ import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { append, EMPTY_FRONTIER, frontierRoot } from '#shared/ledger/frontier.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { consistencyRanges } from '#shared/ledger/proofs.ts';
-import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
+import { createWitness } from '#shared/ledger/http/witness.ts';
+import { formatNote, ML_DSA_44_TYPE, NOTE_TYPE, noteKeyHash } from '#shared/ledger/notes.ts';
+import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
+import { createMethodology } from '#shared/methodology/docket-1.ts';
+import { docket1Document } from '#shared/methodology/docket-1-document.ts';
+import type { MethodologyDocument } from '#shared/methodology/document.ts';
+import type { FactorSet } from '#shared/methodology/factor-set.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
+import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import {
   ANCHORED_HEAD,
@@ -34,11 +43,12 @@ import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { rotateSigningKey } from '#shared/receipts/signing/files/rotation.ts';
 import { countedReceipt, PackTotals } from '#shared/packs/totals.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { startAuthority } from '#test/support/attestors.ts';
+import { witnessKey } from '#test/support/witness-key.ts';
+import { startAuthority, startWitness } from '#test/support/attestors.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { ORG, PackLab } from '#test/support/packs.ts';
 import { signedReceipt } from '#test/support/signed-receipt.ts';
-import { attest } from '#workers/ledger/attest.ts';
+import { type Attestors, attest } from '#workers/ledger/attest.ts';
 import type { LedgerEvents } from '#workers/ledger/events.ts';
 import { type ForgedPack, type Loose, multihash } from './tampering.ts';
 
@@ -49,10 +59,21 @@ export interface TamperLab {
   range: string;
   /** Of a period of time, with entries before and after it. */
   period: string;
+  /** Another history under the same keys and the same name, of the same size, wholly anchored; no witness has seen it. */
+  split: string;
+  /** Of an operator whose factor set makes two grids nearly clean, and cites the sources of the release for it. */
+  own: string;
+  /** The same under the name of the release, and computed with these factors while the document of the release is cited. */
+  renamed: string;
+  posing: string;
   trust: string;
   authority: string;
+  /** Files of witness policies by what they ask for. */
+  policies: Readonly<Record<PolicyName, string>>;
   lab: PackLab;
 }
+
+export type PolicyName = keyof ReturnType<typeof witnessPolicies>;
 
 export async function startTamperLab(): Promise<TamperLab> {
   const database = await createTestDatabase();
@@ -85,12 +106,19 @@ export async function startTamperLab(): Promise<TamperLab> {
   await lab.revise([...measured.slice(1, 3), later[0]!], 24.5);
   const size = await lab.integrate();
   await lab.anchor();
-  await attest({
-    store: createAttestationStore(database.pool),
+  const [anchorKey] = loadSigningKeys(lab.keysDir).filter(({ purpose }) => purpose === 'anchor');
+  const witnesses = await Promise.all(
+    ['one', 'two'].map((name) => startWitness(`witness.example/${name}`, anchorKey!.publicKey)),
+  );
+  const attestors: Omit<Attestors, 'store'> = {
     authorities: [createTimestampAuthority(stamps.url)],
-    witnesses: [],
-    events: { attested: () => {} } satisfies Partial<LedgerEvents> as unknown as LedgerEvents,
-  });
+    witnesses: witnesses.map(({ setting }) => createWitness(setting, verifyEd25519)),
+    events: {
+      attested: () => {},
+      attestationFailed: () => {},
+    } satisfies Partial<LedgerEvents> as unknown as LedgerEvents,
+  };
+  await attest({ ...attestors, store: createAttestationStore(database.pool) });
   const [whole, range, period] = ['whole', 'range', 'period'].map((name) =>
     join(directory, `${name}.zip`),
   ) as [string, string, string];
@@ -116,7 +144,128 @@ export async function startTamperLab(): Promise<TamperLab> {
   const [trust, authority] = [join(directory, 'did.json'), join(directory, 'authority.pem')];
   writeFileSync(trust, lab.documents.didDocument());
   writeFileSync(authority, stamps.certificate);
-  return { directory, whole, range, period, trust, authority, lab };
+  const split = await anotherHistory(lab, size, attestors);
+  const released = newestFactorSet();
+  const clean = withCleanGrids(released);
+  const renamedDocument = docket1Document(clean, '1.0');
+  const acme = { ...clean, version: `${released.version}-acme` };
+  const [own, renamed, posing] = await Promise.all([
+    ofFactors(lab, acme, docket1Document(acme, '1.0')),
+    ofFactors(lab, clean, renamedDocument),
+    ofFactors(lab, clean, docket1Document(released, '1.0')),
+  ]);
+  const policies = Object.fromEntries(
+    Object.entries(witnessPolicies(witnesses.map(witnessKey), anchorKey!.publicKey)).map(
+      ([name, lines]) => {
+        const path = join(directory, `${name}.policy`);
+        writeFileSync(path, lines.map((line) => `${line}\n`).join(''));
+        return [name, path];
+      },
+    ),
+  ) as TamperLab['policies'];
+  return {
+    directory,
+    whole,
+    range,
+    period,
+    split,
+    own,
+    renamed,
+    posing,
+    trust,
+    authority,
+    policies,
+    lab,
+  };
+}
+
+/** Policies over the two witnesses that have cosigned, one that never did, and one with a key that is not verified. */
+function witnessPolicies(keys: readonly string[], anchorKey: Uint8Array) {
+  const named = [
+    ...[...keys, witnessKey(ABSENT)].map((key, i) => `witness ${'abc'[i]} ${key}`),
+    `witness pq ${formatVerifierKey('witness.example/pq', ML_DSA_44_TYPE, new Uint8Array(1_312))}`,
+  ];
+  return {
+    two: [...named, 'group most 2 a b c', 'quorum most'],
+    three: [...named, 'group all-of-them all a b c', 'quorum all-of-them'],
+    postQuantum: [...named, 'quorum pq'],
+    one: [...named, 'group some any a b c', 'quorum some'],
+    none: [...named, 'quorum none'],
+    log: [
+      `log ${formatVerifierKey('gateway.example/anchor', NOTE_TYPE, anchorKey)}`,
+      ...named,
+      'quorum a',
+    ],
+    otherLog: [
+      `log ${formatVerifierKey('other.example/anchor', NOTE_TYPE, anchorKey)}`,
+      ...named,
+      'quorum a',
+    ],
+    empty: ['quorum none'],
+    malformed: ['# not yet', 'witness a b c', 'quorum a'],
+  };
+}
+
+/** A witness that a policy names and that has never seen this log. */
+export const ABSENT = {
+  name: 'witness.example/three',
+  publicKey: rawPublicKey(generateKeyPairSync('ed25519').publicKey),
+};
+
+/** The keys of a deployment in another directory, as a thief or the operator has them. */
+function keysOf(lab: PackLab): string {
+  const directory = mkdtempSync(join(tmpdir(), 'docket-tamper-'));
+  cpSync(lab.keysDir, join(directory, 'keys'), { recursive: true });
+  return directory;
+}
+
+/** As many receipts as the ledger has, others, in a ledger and an anchor log of their own that witnesses refuse. */
+async function anotherHistory(
+  lab: PackLab,
+  size: number,
+  attestors: Omit<Attestors, 'store'>,
+): Promise<string> {
+  const { pool } = await createTestDatabase();
+  const other = new PackLab(pool, keysOf(lab));
+  await other.anchor();
+  await other.issue(size);
+  await other.integrate();
+  await other.anchor();
+  await attest({ ...attestors, store: createAttestationStore(pool) });
+  const path = join(other.keysDir, '..', 'split.zip');
+  await other.pack(path, { firstIndex: 0, lastIndex: size - 1, checkpointSize: size });
+  return path;
+}
+
+/** What a factor set says, but for two zones. */
+function withCleanGrids(set: FactorSet): FactorSet {
+  const grid = set.grid.map((zone) =>
+    ['FRA', 'USA'].includes(zone.id) ? { ...zone, gwp_kgco2e_per_kwh: 0.0001 } : zone,
+  );
+  return { ...set, grid };
+}
+
+/** A pack of an operator that computes with these factors and cites this document. */
+async function ofFactors(
+  lab: PackLab,
+  set: FactorSet,
+  document: MethodologyDocument,
+): Promise<string> {
+  const { pool } = await createTestDatabase();
+  const current = createMethodology(set, '1.0', document);
+  const operator = new PackLab(pool, keysOf(lab), {
+    ...shippedMethodologies(),
+    current,
+    methodology: () => current,
+    methodologyDocument: () => document,
+  });
+  await operator.anchor();
+  await operator.issue(3);
+  const size = await operator.integrate();
+  await operator.anchor();
+  const path = join(operator.keysDir, '..', 'own.zip');
+  await operator.pack(path, { firstIndex: 0, lastIndex: size - 1, checkpointSize: size });
+  return path;
 }
 
 /**

@@ -21,12 +21,19 @@ import {
   multihashOfDigest,
   rewriteLedger,
   signedHead,
+  type PolicyName,
   type TamperLab,
 } from './tamper-lab.ts';
 import { ForgedPack, type Loose, multihash } from './tampering.ts';
+import { OF_OPERATOR, ofWitnesses } from './witness-rows.ts';
 
-/** What the forger has: nothing, the key that seals, those of receipts and heads, or every key but the anchor's. */
-type Powers = 'none' | 'pack key' | 'receipt and checkpoint keys' | 'all but the anchor';
+/** What the forger has: nothing, the key that seals, those of receipts and heads, every key but the anchor's, or every key. */
+type Powers =
+  | 'none'
+  | 'pack key'
+  | 'receipt and checkpoint keys'
+  | 'all but the anchor'
+  | 'every key';
 
 export interface Tampering {
   name: string;
@@ -37,13 +44,19 @@ export interface Tampering {
   bytes?: (archive: Buffer) => Buffer;
   /** Names in the order in which they stand in the archive. */
   order?: (names: string[]) => string[];
-  /** Of the whole ledger, or of a range with revisions after it. */
-  pack?: 'whole' | 'range' | 'period';
+  /** Of the whole ledger, of a range with revisions after it, or of another deployment of the lab. */
+  pack?: 'whole' | 'range' | 'period' | 'split' | 'own' | 'renamed' | 'posing';
   /** Checksums and seal stay as they are. */
   unrepaired?: boolean;
   /** Sealed with this key in place of the one for packs. */
   sealedBy?: 'receipts';
-  flags?: readonly ('--require-anchor' | '--require-timestamp')[];
+  flags?: readonly (
+    | '--require-anchor'
+    | '--require-timestamp'
+    | '--require-released-methodology'
+  )[];
+  /** Whose witnesses are asked for, and how many at least. */
+  witnesses?: { policy: PolicyName; least?: number };
   /** Why a verifier that finds it good is right, or can do no better. */
   passes?: { ours?: string; python?: string };
   /** What verify.py leaves to `docket verify`, and says so in its verdict. */
@@ -69,6 +82,8 @@ export function tamperings(lab: TamperLab): Tampering[] {
     ...ofKeys(),
     ...ofAnchor(whole),
     ...withKeys(lab),
+    ...ofWitnesses(whole),
+    ...OF_OPERATOR,
   ];
 }
 

@@ -7,22 +7,27 @@ import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { sample } from '#test/support/depth.ts';
 import { SCRIPT_GOOD, verifyWithPython } from '#test/support/pack-script.ts';
 import { startTamperLab, steady } from './tamper-lab.ts';
-import { forgeRow } from './forge-row.ts';
+import { argumentsOf, demandsOf, forgeRow } from './forge-row.ts';
 import { type Tampering, tamperings } from './tamper-rows.ts';
 
 const lab = await startTamperLab();
 const rows = tamperings(lab);
 const didJson = readFileSync(lab.trust, 'utf8');
 const tsaTrust = readFileSync(lab.authority, 'utf8');
-async function judged(path: string, flags: Tampering['flags'] = []) {
+async function judged(
+  path: string,
+  { flags = [], witnesses }: Pick<Tampering, 'flags' | 'witnesses'> = {},
+) {
   const ours = await verifyPack(path, {
     didJson,
     tsaTrust,
     requireAnchor: flags.includes('--require-anchor'),
     requireTimestamp: flags.includes('--require-timestamp'),
+    requireReleasedMethodology: flags.includes('--require-released-methodology'),
+    ...demandsOf(lab, witnesses),
     now: Date.now(),
   });
-  const more = ['--tsa-trust', lab.authority, ...flags];
+  const more = ['--tsa-trust', lab.authority, ...flags, ...argumentsOf(lab, witnesses)];
   const python = await verifyWithPython(path, lab.trust, more);
   return { ours, python, alone: () => verifyWithPython(path, lab.trust, more, 'alone') };
 }
@@ -32,7 +37,7 @@ describe('the packs that are tampered with', () => {
     '%s: both verifiers find it good, its time checked',
     async (name) => {
       const flags = ['--require-anchor', '--require-timestamp'] as const;
-      const { ours, python, alone } = await judged(lab[name], [...flags]);
+      const { ours, python, alone } = await judged(lab[name], { flags });
       expect(await alone()).toEqual(python);
       expect([ours.code, ours.message]).toEqual(['good', expect.anything()]);
       expect([python.code, python.output]).toEqual([0, expect.stringMatching(SCRIPT_GOOD)]);
@@ -108,7 +113,7 @@ describe('the tamper matrix', () => {
 
   it.each(sample(rows, kindOf).map((row) => [titleOf(row), row] as const))('%s', async (_, row) => {
     const path = await forgeRow(lab, row);
-    const { ours, python, alone } = await judged(path, row.flags);
+    const { ours, python, alone } = await judged(path, row);
     // Every sixth row, and those where signatures decide, also where Python has no package for them.
     if (rows.indexOf(row) % 6 === 0 || /sign|revoked/i.test(row.name)) {
       expect(await alone()).toEqual(python);
@@ -162,5 +167,5 @@ What a forger can do to an [evidence pack](evidence-pack.md), and what each of t
 
 \`verify.py\` is for those who have not our program, and checks what does not take it: the archive, signatures, the ledger, the anchor, timestamps, figures, totals and tables. It makes neither the page for people (\`data/report/report.html\`, with its \`stated.json\`) again nor what lineage documents tell beside the way to the figures, and says of every pack that it finds good: \`GOOD, except NOT CHECKED: page, lineage\`. To rest on the page or on a lineage document, run \`docket verify\`.
 
-Powers: **none**, the pack alone, with all checksums made anew; **pack key**, also the key that seals; **receipt and checkpoint keys**, those two, and not the one that seals; **all but the anchor**, every key but the anchor's, and nothing of what others hold.
+Powers: **none**, the pack alone, with all checksums made anew; **pack key**, also the key that seals; **receipt and checkpoint keys**, those two, and not the one that seals; **all but the anchor**, every key but the anchor's, and nothing of what others hold; **every key**, the issuer itself, which still has not the keys of witnesses.
 `;

@@ -28,6 +28,7 @@ import { derivationOf } from '#shared/receipts/derivation.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
+import type { Methodologies } from '#shared/methodology/releases.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { buildPack } from '#workers/exports/build-pack.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
@@ -65,19 +66,26 @@ export class PackLab {
   readonly issuer = receiptIssuer(PUBLIC_URL);
   readonly documents: PackDocuments;
   readonly #memory = makeCheckpointMemory();
-  readonly #methodology = shippedMethodologies().current;
+  readonly #methodology: Methodologies['current'];
   /** The way in which the model is served; receipts of another way have another derivation. */
   footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
   /** The factor of the hour: receipts are then of the tier enterprise. */
   gridSignal: Omit<GridSignal, 'hour'> | undefined;
   #made = 0;
 
-  /** @param dir a directory of the test's own */
-  constructor(pool: Pool, dir: string) {
+  /**
+   * @param dir a directory of the test's own
+   * @param methodologies what the operator has put beside the factor sets that are shipped
+   */
+  constructor(pool: Pool, dir: string, methodologies: Methodologies = shippedMethodologies()) {
+    this.#methodology = methodologies.current;
     this.pool = pool;
     this.keysDir = join(dir, 'keys');
     ensureSigningKeys(this.keysDir);
-    this.documents = packDocuments({ signingKeysDir: this.keysDir, publicUrl: PUBLIC_URL });
+    this.documents = packDocuments(
+      { signingKeysDir: this.keysDir, publicUrl: PUBLIC_URL },
+      methodologies,
+    );
   }
 
   signer(purpose: 'receipts' | 'packs' = 'receipts') {

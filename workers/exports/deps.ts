@@ -11,6 +11,7 @@ import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
 import { CONTEXT_NAMES, contextDocument, receiptShapes } from '#shared/packs/files/contexts.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import type { Methodologies } from '#shared/methodology/releases.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { packInstructions, packScript } from '#shared/packs/files/verification-files.ts';
@@ -88,8 +89,10 @@ function packSigner(config: Config) {
 }
 
 /** What is shipped, and the keys as they are published when a pack is built. */
-export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl'>): PackDocuments {
-  const methodologies = shippedMethodologies();
+export function packDocuments(
+  config: Pick<Config, 'signingKeysDir' | 'publicUrl'>,
+  methodologies: Methodologies = shippedMethodologies(),
+): PackDocuments {
   const keys = () => loadSigningKeys(config.signingKeysDir);
   return {
     contexts: new Map(CONTEXT_NAMES.map((name) => [name, contextDocument(name)!])),

@@ -254,6 +254,11 @@ const showProgress = (done, total) => {
 /** The bytes of what was chosen to be compared; undefined for nothing. */
 const beside = ({ files: [file] }) => file && bytesOf(file);
 
+const policyGiven = async () => {
+  const [file] = form.policy.files;
+  return file && { witnessPolicy: { content: await bytesOf(file), source: file.name } };
+};
+
 const judge = async ({ mayAsk, isLast }) => {
   const onProgress = (done, total) => {
     if (isLast()) showProgress(done, total);
@@ -269,7 +274,10 @@ const judge = async ({ mayAsk, isLast }) => {
     if (form.answer.files.length + form.request.files.length > 0) {
       throw new Error('An answer or a request is compared with one receipt, not with a pack.');
     }
-    return verifier.verifyPack(blob, { file: name, trust, onProgress });
+    return verifier.verifyPack(blob, { file: name, trust, ...(await policyGiven()), onProgress });
+  }
+  if (form.policy.files.length > 0) {
+    throw new Error('A witness policy is for a pack, and this is none.');
   }
   const { didJson } = await published.catch(() => ({ didJson: '' }));
   const chosen = await Promise.all(

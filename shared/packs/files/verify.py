@@ -485,6 +485,35 @@ def without(text, name, value):
     return text.replace(member, '')
 
 
+# Kinds of keys that sign notes: logs by Ed25519, witnesses by Ed25519, witnesses by ML-DSA-44, which is not verified here.
+NOTE_KEY, WITNESS_KEY, ML_DSA_44_KEY = 1, 4, 6
+
+
+def key_hash(name, kind, key):
+    return sha256(name.encode() + b'\n' + bytes([kind]) + key)[:4]
+
+
+def bytes_of(text):
+    """What this is the base64 of, in its one form; None for anything else."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return data if base64.b64encode(data).decode() == text else None
+
+
+def signed_note(note, place):
+    """C2SP signed note: the text that is signed, and by whom with what."""
+    text, _, lines = note.rpartition('\n\n')
+    check(lines.endswith('\n') and len(note) < 2**17, f'{place}: not a signed note')
+    lines = lines[:-1].split('\n')
+    matches = [re.fullmatch('— ([^\\s+\\0-\\x1f]+) ([A-Za-z0-9+/]+={0,2})', line) for line in lines]
+    check(all(matches) and len(lines) <= 64, f'{place}: not a signed note')
+    signatures = [(match[1], bytes_of(match[2])) for match in matches]
+    check(all(data and len(data) > 4 for _, data in signatures), f'{place}: not a signed note')
+    return text + '\n', signatures
+
+
 class Keys:
     """The keys of a did.json that somebody has decided to trust."""
 
@@ -535,24 +564,17 @@ class Keys:
     def checkpoint(self, note, log, issuer, place, passes=lambda kid, size: True):
         """C2SP signed note. Keys that may sign receipts may not sign tree heads. Beside the key of the anchor log witnesses
         sign; a ledger's head has one signature."""
-        text, _, signatures = note.rpartition('\n\n')
-        text += '\n'
+        text, signatures = signed_note(note, place)
         check(len(text.split('\n')) > 3, f'{place}: not a signed note')
         origin, size, root = text.split('\n')[:3]
         check(origin == log and text.count('\n') == 3 and re.fullmatch('0|[1-9][0-9]{0,15}', size), f'{place}: not a head of {log}')
-        check(signatures.endswith('\n') and len(note) < 2**17, f'{place}: not a signed note')
-        signatures = signatures[:-1].split('\n')
         check(len(signatures) == 1 or log.endswith('/anchor'), f'{place}: it has not one signature')
-        for line in signatures:
-            match = re.fullmatch('— (\\S+) ([A-Za-z0-9+/]+={0,2})', line)
-            check(match, f'{place}: not a signed note')
-            if match[1] != log:
+        for name, signature in signatures:
+            if name != log:
                 continue
-            signature = base64.b64decode(match[2], validate=True)
             for kid, (key, raw, controller, revoked) in self.by_id.items():
-                key_hash = sha256(log.encode() + b'\n\x01' + raw)[:4]
                 revoked = revoked and kid not in self.pardoned
-                if kid in self.asserting or controller != issuer or revoked or signature[:4] != key_hash:
+                if kid in self.asserting or controller != issuer or revoked or signature[:4] != key_hash(log, NOTE_KEY, raw):
                     continue
                 try:
                     key.verify(signature[4:], text.encode())
@@ -1098,6 +1120,15 @@ PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger
                     r'|data/report/(report\.html|stated\.json|totals\.csv|(receipts|revisions)/\d{12}\.csv)')
 
 
+# What was released with the product, by multihash, as dev/verifier-forms.ts writes it. The values of a release are not in this
+# script, so it says of a methodology that none has it, and not where it differs.
+RELEASED = json.loads(r'''
+{"factorSets":{"uEiCjmgKW8Q8soAPEF-gHSnAevIXU4zPPJ1vDer9IHoUGhQ":"2026-11"},
+"methodologies":{"uEiDrjc3Pz8Ud74uykFkj3jVWNBZ-FXUTtT4s858yBeG1Ag":"docket-1 1.0.0",
+"uEiC-rbgqSq8VXRKjo-zuU-1cdkg_O96dk0QbC5RGOjSlag":"ecologits-0.11.2 1.0.0"}}
+''')
+
+
 class Verifier:
     """A pack, and what is known of it so far. `read` is the one way to its files."""
 
@@ -1107,6 +1138,10 @@ class Verifier:
         self.is_trusted = trust is not None or pin is not None
         # Documents by their addresses, as far as they were cited.
         self.cited, self.used_contexts = set(), set()
+        # Receipts by methodology: its name, version and digest.
+        self.plans = {}
+        # Factor sets of releases with which methodologies compute, by the digests of these.
+        self.factors = {}
         # Records and methodologies by digest and path; how derivations come to their figures, and the documents that say it.
         self.records, self.methods, self.courses, self.explained = {}, {}, {}, set()
         # What is revised and its revision has to fit; inferences whose first receipt was seen.
@@ -1129,6 +1164,7 @@ class Verifier:
         self.compare_report()
         self.compare_counts()
         self.check_nothing_more()
+        self.check_records()
 
     def read(self, path):
         check(path in self.manifest, f'{path} is missing')
@@ -1293,11 +1329,17 @@ class Verifier:
         for url in contexts:
             self.cite_context(url)
         plan = whole and whole[0]
+        if plan is not None:
+            cited = plan['name'], plan['version'], plan['digest']
+            self.plans[cited] = self.plans.get(cited, 0) + 1
         if plan is None or (plan['name'], plan['version'], plan['digest'], plan['id']) in self.cited:
             return
         path = f"data/methodologies/{plan['name']}/{plan['version']}.json"
         check(multihash(sha256(self.read(path))) == plan['digest'] == self.sealed.get(plan['id']),
               f'{path} is not the document that receipts cite')
+        named = f"{plan['name']} {plan['version']}"
+        check(plan['digest'] in RELEASED['methodologies'] or named not in RELEASED['methodologies'].values(),
+              f'{named} is the name of a release, and {path} is another document')
         self.cited.add((plan['name'], plan['version'], plan['digest'], plan['id']))
 
     def cite_context(self, url):
@@ -1574,6 +1616,211 @@ class Verifier:
         check(cited == set(self.sealed), f'the seal lists what nothing cites: {sorted(set(self.sealed) - cited)[:3]}')
 
 
+    def check_records(self):
+        """What derivation records name and do not carry is in the factor set of their methodology, under that name."""
+        records = {}
+        for name, version, digest in self.plans:
+            path = f'data/methodologies/{name}/{version}.json'
+            data = self.read(path)
+            document = json.loads(data.decode('utf-8'), parse_float=Number, parse_constant=refuse)
+            check(as_written(document).encode('utf-8') == data, f'{path} is not canonical JSON')
+            content = document.get('factor_set', {}).get('content')
+            if content is not None:
+                lists = [content[each] for each in ('grid', 'sites', 'models', 'model_classes', 'hardware')]
+                found = [each for some in lists for each in some] + [content['unknown_site']]
+                records[digest] = {multihash(sha256(as_written(each).encode('utf-8'))): each['id'] for each in found}
+                self.factors[digest] = RELEASED['factorSets'].get(multihash(sha256(as_written(content).encode('utf-8'))))
+        for digest, record in self.records.items():
+            plan = record['methodology']
+            known = records.get(plan['digest'])
+            for each in record['inputs']:
+                check(known is None or 'record' in each or known.get(each['digest']) == each['name'],
+                      f"data/derivations/{digest}.json: the factor set of {plan['name']} {plan['version']} has no such record of {each['name']}")
+
+
+# --- witnesses (C2SP tlog-policy) -------------------------------------------------------------------------------------
+
+POLICY_BYTES_MAX, LINES_OF_A_KIND_MAX = 2**18, 64
+KEY_BYTES = {NOTE_KEY: 32, WITNESS_KEY: 32, ML_DSA_44_KEY: 1312}
+
+
+def need(holds, what):
+    if not holds:
+        raise Cannot(what)
+
+
+def verifier_key(data):
+    """The name, kind, key and hash of a C2SP verifier key."""
+    try:
+        text = data.decode('utf-8')
+    except UnicodeDecodeError:
+        raise Cannot('The name of a key is not UTF-8.')
+    name, _, rest = text.partition('+')
+    identifier, _, encoded = rest.partition('+')
+    key = bytes_of(encoded)
+    need(re.fullmatch(r'[^\s+]+', name) and re.fullmatch('[0-9a-f]{8}', identifier) and key,
+         'It is no verifier key, <name>+<id>+<base64 of type and key>.')
+    kind, key = key[0], key[1:]
+    if kind in KEY_BYTES:
+        need(len(key) == KEY_BYTES[kind], f'A key of its type has {KEY_BYTES[kind]} bytes.')
+        need(key_hash(name, kind, key).hex() == identifier, 'The id of the verifier key is not that of the key.')
+    return name, kind, key, bytes.fromhex(identifier)
+
+
+class Policy:
+    """Whose signatures a checkpoint must have: known logs, known witnesses, and which of these have to have cosigned. Names are
+    octets, as the format compares them."""
+
+    def __init__(self, data):
+        """Reads a policy, strictly. Raises Cannot, which begins with the line."""
+        need(len(data) <= POLICY_BYTES_MAX, f'It is larger than {POLICY_BYTES_MAX} bytes.')
+        self.logs, self.witnesses, self.groups, self.quorum = [], {}, {}, None
+        # Names of witnesses and groups, and whether one is a member of a group already.
+        self.named = {}
+        *lines, rest = data.split(b'\n')
+        for number, line in enumerate(lines + [rest] * (rest != b''), 1):
+            try:
+                need(number <= len(lines), 'It has no newline at its end.')
+                self.take(line)
+            except Cannot as problem:
+                raise Cannot(f'line {number}: {problem}')
+        need(self.quorum is not None, f'line {len(lines) + 1}: The quorum is missing.')
+
+    def take(self, line):
+        for byte in line:
+            need(byte == 9 or byte >= 32 and byte != 127, f'It holds a control character (0x{byte:02x}).')
+        keyword, *items = re.split(b'[ \t]+', line.strip(b' \t'))
+        if keyword == b'' or keyword.startswith(b'#'):
+            return
+        lines = {b'log': self.take_log, b'witness': self.take_witness, b'group': self.take_group, b'quorum': self.take_quorum}
+        need(keyword in lines, 'It begins with none of log, witness, group and quorum.')
+        lines[keyword](items)
+
+    def take_log(self, items):
+        need(0 < len(items) < 3, 'It is not log <key> [<url>].')
+        key = verifier_key(items[0])
+        need(key[1] != WITNESS_KEY, 'The key is one of a witness.')
+        self.admit(key, self.logs, 'logs')
+        self.logs.append(key)
+
+    def take_witness(self, items):
+        need(1 < len(items) < 4, 'It is not witness <name> <key> [<url>].')
+        self.define(items[0])
+        key = verifier_key(items[1])
+        need(key[1] != NOTE_KEY, 'The key is one of a log.')
+        self.admit(key, self.witnesses.values(), 'witnesses')
+        self.witnesses[items[0]] = key
+
+    def take_group(self, items):
+        need(len(items) > 2, 'It is not group <name> <all, any or a number> <name>….')
+        name, number, *members = items
+        for member in members:
+            need(member in self.named, 'A member is not defined above it.')
+            need(not self.named[member], 'A member is one of a group already.')
+            self.named[member] = True
+        self.define(name)
+        number = {b'all': b'%d' % len(members), b'any': b'1'}.get(number, number)
+        need(re.fullmatch(b'[1-9][0-9]{0,2}', number) and int(number) <= len(members),
+             'The number is not one from 1 to that of its members.')
+        need(len(self.groups) < LINES_OF_A_KIND_MAX, f'There are more than {LINES_OF_A_KIND_MAX} groups.')
+        self.groups[name] = int(number), members
+
+    def take_quorum(self, items):
+        need(len(items) == 1, 'It is not quorum <name>.')
+        need(self.quorum is None, 'It is a second quorum.')
+        need(items[0] == b'none' or items[0] in self.named, 'The quorum is not defined above it.')
+        self.quorum = items[0]
+
+    def define(self, name):
+        need(name != b'none' and name not in self.named, 'The name is taken.')
+        self.named[name] = False
+
+    def admit(self, key, others, what):
+        need(len(others) < LINES_OF_A_KIND_MAX, f'There are more than {LINES_OF_A_KIND_MAX} {what}.')
+        # One key under two names would count twice.
+        need(all(key[2] != other[2] for other in others), 'The key stands in a line above it.')
+
+    def judge(self, note, origin):
+        """What the witnesses have said of a signed note; of None, nothing."""
+        text, signatures = signed_note(note, 'the anchor') if note else ('', [])
+        present, said = set(), {'cosigned': [], 'missing': [], 'unverifiable': []}
+        for name, (key_name, kind, key, identifier) in self.witnesses.items():
+            if kind != WITNESS_KEY:
+                said['unverifiable'].append(shown(name))
+                continue
+            times = [cosigned(data[4:], text, key, shown(name)) for by, data in signatures
+                     if by == key_name and data[:4] == identifier]
+            if times:
+                present.add(name)
+                said['cosigned'].append((shown(name), max(times)))
+            else:
+                said['missing'].append(shown(name))
+        for name, (number, members) in self.groups.items():
+            if sum(member in present for member in members) >= number:
+                present.add(name)
+        said['quorum'] = self.quorum == b'none' or self.quorum in present
+        said['log'] = not self.logs or any(self.is_of(log, origin, text, signatures) for log in self.logs)
+        keys = [(name, identifier) for name, _, _, identifier in [*self.logs, *self.witnesses.values()]]
+        said['others'] = sum(by != origin and (by, data[:4]) not in keys for by, data in signatures)
+        return said
+
+    def is_of(self, log, origin, text, signatures):
+        """Has this log signed the note?"""
+        name, kind, key, identifier = log
+        return kind == NOTE_KEY and name == origin and any(
+            by == name and data[:4] == identifier and is_signed(key, data[4:], text.encode()) for by, data in signatures)
+
+
+def is_signed(key, signature, data):
+    try:
+        PublicKey.from_public_bytes(key).verify(signature, data)
+        return True
+    except (InvalidSignature, ValueError):
+        return False
+
+
+def cosigned(signature, text, key, name):
+    """The time of a cosignature (C2SP tlog-cosignature, Ed25519), in seconds since 1970."""
+    time = int.from_bytes(signature[:8], 'big')
+    check(len(signature) == 72 and time < 2**53 and is_signed(key, signature[8:], f'cosignature/v1\ntime {time}\n{text}'.encode()),
+          f'a line says that it is by the witness {name}, whose key the policy has, and is not')
+    return time
+
+
+def shown(name):
+    return name.decode('utf-8', 'replace')
+
+
+def time_shown(seconds):
+    try:
+        return (EPOCH + datetime.timedelta(seconds=seconds)).strftime('%Y-%m-%dT%H:%M:%S.000Z')
+    except OverflowError:
+        return str(seconds)
+
+
+def absence(said):
+    """Which witnesses are missing."""
+    listed = lambda names: ', '.join(names[:16]) + (f' and {len(names) - 16} more' if len(names) > 16 else '')
+    parts = [f"no cosignature of {listed(said['missing'])}"] if said['missing'] else []
+    if said['unverifiable']:
+        parts.append(f"of {listed(said['unverifiable'])} the kind of key is not verified here and counts as none")
+    return '; '.join(parts) or 'the policy names no others'
+
+
+def judge_witnesses(verifier, policy, least):
+    """What witnesses have said of the anchor log's checkpoint. Raises Bad when it is less than the policy or the caller asks for."""
+    anchor = verifier.anchor if verifier.anchored else None
+    said = policy.judge(anchor and anchor.anchor, anchor and anchor.origin)
+    check(said['log'], f'no log of the policy is {anchor.origin}, or its key is another' if anchor
+          else 'nothing is anchored, and the policy names the logs that it is to be in')
+    check(said['quorum'], f'the quorum of the policy is not met: {absence(said)}')
+    check(len(said['cosigned']) >= least,
+          f"{least} witnesses were required, and {len(said['cosigned'])} have cosigned: {absence(said)}")
+    check(policy.quorum == b'none' and not least or verifier.anchored >= verifier.end,
+          f'witnesses have cosigned only the first {verifier.anchored} entries of the ledger, and the range ends with entry {verifier.end - 1}')
+    return said
+
+
 # --- timestamps (RFC 3161) --------------------------------------------------------------------------------------------
 
 def openssl(*arguments):
@@ -1624,10 +1871,12 @@ def plain(text):
     return ''.join(c if c.isprintable() else f'\\u{{{ord(c):x}}}' for c in str(text))
 
 
-def judge(path, trust=None, pin=None, tsa_trust=None, require_anchor=False, require_timestamp=False):
+def judge(path, trust=None, pin=None, tsa_trust=None, require_anchor=False, require_timestamp=False, policy=None, require_witness=0,
+          require_released=False):
     """What is shown of a pack. Raises Bad, or Cannot."""
     verifier = Verifier(path, trust, pin)
     verifier.run()
+    verifier.unreleased = [plan for plan in verifier.plans if plan[2] not in RELEASED['methodologies']]
     anchor, times, verifier.lacks = verifier.anchor, [], 'name the authority with --tsa-trust'
     if anchor and tsa_trust:
         text = anchor.anchor.partition('\n\n')[0] + '\n'
@@ -1640,6 +1889,9 @@ def judge(path, trust=None, pin=None, tsa_trust=None, require_anchor=False, requ
     verifier.anchored = anchor.head_size if anchor else 0
     verifier.times = [plain(f'{authority}: {time}') for authority, time in times if time]
     verifier.not_checked = len(anchor.timestamps) - len(verifier.times) if anchor else 0
+    verifier.witnesses = judge_witnesses(verifier, policy, require_witness) if policy else None
+    for name, version, digest in verifier.unreleased:
+        check(not require_released, f'a released methodology was required, and {name} {version} ({digest}) is of no release that is known here')
     check(not require_anchor or verifier.anchored >= verifier.end, 'an anchor over the whole range was required, and there is none')
     check(not require_timestamp or verifier.times and verifier.anchored >= verifier.end,
           'a checked timestamp over the whole range was required, and there is none')
@@ -1661,7 +1913,21 @@ def words_of(bounds, totals):
         yield f"{each['quantityKind']}: {each['value']} {each['unit']} {bounds}"
 
 
-def report(verifier, trusted):
+def words_of_witnesses(verifier, policy):
+    """Without a policy nothing says who a witness is, and another ledger of the same size could be shown to others."""
+    said = verifier.witnesses
+    if said is None:
+        lines = sum(name != verifier.anchor.origin for name, _ in signed_note(verifier.anchor.anchor, 'the anchor')[1])
+        return (f'NOT CHECKED: {lines} signatures of others; name your witnesses with --witness-policy' if lines else
+                'NONE: others may be shown another ledger of the same size (--witness-policy asks for witnesses)')
+    by = ', '.join(f'{name} at {time_shown(time)}' for name, time in said['cosigned'])
+    parts = [f'{by}; the quorum of {policy} is met' if by else f'none has cosigned, and {policy} asks for none']
+    parts += [absence(said)] if said['missing'] or said['unverifiable'] else []
+    parts += [f"{said['others']} further signatures are of none of them"] if said['others'] else []
+    return '; '.join(parts)
+
+
+def report(verifier, trusted, policy=None):
     subject, bounds = verifier.subject, verifier.subject['range']
     verdict = 'GOOD' if verifier.is_trusted else 'INTACT, ISSUER UNKNOWN'
     yield f"{verdict}, except NOT CHECKED: page, lineage  {bounds['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}"
@@ -1669,6 +1935,12 @@ def report(verifier, trusted):
     yield '  they are the files that were sealed; `docket verify` makes them again, and refuses any that differ'
     if verifier.lineage['undescribed']:
         yield f"  nor the figures of {verifier.lineage['undescribed']} receipts, which came about in more ways than the pack describes"
+    for name, version, digest in verifier.unreleased:
+        over = verifier.factors.get(digest)
+        own = f'the methodology is the operator\'s, not released; its factors are those of {over}' if over \
+            else 'factors are the operator\'s, not released'
+        yield f"{own}: {name} {version}, {digest}, of {verifier.plans[name, version, digest]} receipts (--require-released-methodology refuses it);"
+        yield '  the values of releases are not in this script: `docket verify` lists which differ'
     if verifier.anchored == 0:
         yield 'not anchored: whoever has the keys could have made another ledger (--require-anchor refuses that)'
     elif verifier.anchored < verifier.end:
@@ -1681,6 +1953,8 @@ def report(verifier, trusted):
         yield f'{verifier.not_checked} timestamps were not checked: {verifier.lacks}'
     elif not verifier.times:
         yield 'no timestamp: when it was there is the word of the issuer alone'
+    if verifier.anchored:
+        yield 'witnesses: ' + words_of_witnesses(verifier, policy)
     yield f'trusted: {trusted}'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'
@@ -1691,6 +1965,25 @@ def report(verifier, trusted):
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, struct.error,
              zipfile.BadZipFile, NotImplementedError, EOFError, OverflowError)
+
+
+def witnesses_asked(options):
+    """The policy, and how many of its witnesses there must be at least."""
+    asked, path = options.require_witness, options.witness_policy
+    need(asked is None or re.fullmatch('[0-9]{1,3}', asked) and 1 <= int(asked) <= LINES_OF_A_KIND_MAX,
+         f'--require-witness is a whole number from 1 to {LINES_OF_A_KIND_MAX}')
+    need(asked is None or path,
+         '--require-witness needs --witness-policy: a cosignature is worth what the key is that you know its witness by')
+    if not path:
+        return None, 0
+    with open(path, 'rb') as file:
+        data = file.read(POLICY_BYTES_MAX + 1)
+    try:
+        policy = Policy(data)
+    except Cannot as problem:
+        raise Cannot(f'{path} is no witness policy: {problem}')
+    need(asked is None or policy.witnesses, f'--require-witness needs witnesses, and {path} names none')
+    return policy, int(asked or 0)
 
 
 def verdict_of(options, trust=None):
@@ -1705,9 +1998,11 @@ def verdict_of(options, trust=None):
                     raise Cannot(f'{options.tsa_trust} holds no certificate (PEM)')
         if options.require_timestamp and not options.tsa_trust:
             raise Cannot('--require-timestamp needs --tsa-trust: a timestamp is worth what its authority is worth')
-        verifier = judge(options.pack, trust, options.pin, options.tsa_trust, options.require_anchor, options.require_timestamp)
+        policy, least = witnesses_asked(options)
+        verifier = judge(options.pack, trust, options.pin, options.tsa_trust, options.require_anchor, options.require_timestamp,
+                         policy, least, options.require_released_methodology)
         trusted = options.trust or options.pin or 'the keys in the pack itself, which do not show whose it is; use --trust'
-        return 0 if verifier.is_trusted else 3, list(report(verifier, trusted))
+        return 0 if verifier.is_trusted else 3, list(report(verifier, trusted, options.witness_policy))
     except Cannot as problem:
         return 2, [f'CANNOT JUDGE  {problem}']
     except OSError as problem:
@@ -1729,6 +2024,10 @@ def parser():
     made.add_argument('--tsa-trust', metavar='file', help='certificates (PEM) of the time-stamping authorities that you trust')
     made.add_argument('--require-anchor', action='store_true', help='refuse a pack of which not all is anchored')
     made.add_argument('--require-timestamp', action='store_true', help='refuse a pack without a timestamp that could be checked')
+    made.add_argument('--witness-policy', metavar='file', help='whose cosignatures of the anchor log you ask for (C2SP tlog-policy)')
+    made.add_argument('--require-witness', metavar='n', help='refuse a pack that fewer witnesses of the policy cosigned')
+    made.add_argument('--require-released-methodology', action='store_true',
+                      help="refuse a pack whose methodology or factors are the operator's own")
     return made
 
 

@@ -257,7 +257,29 @@ async function readPackAnchor(
     if (head !== null) keys.set(interval.key, head);
   }
   const head = await choose({});
-  return { events, head, keys };
+  return withOneNote({ events, head, keys });
+}
+
+/**
+ * A witness may cosign while this is read. All proofs get the signatures of the last that was read, which has those of the
+ * others: verifiers refuse a pack whose proofs say different things of witnesses.
+ */
+function withOneNote({ events, head, keys }: PackAnchor): PackAnchor {
+  const noteIn = (proof: string): string => proof.slice(proof.indexOf('\n\n') + 2);
+  const proofs = [
+    ...events.map(({ proof }) => proof),
+    ...[...keys.values(), ...(head === null ? [] : [head])].map(({ proof }) => proof.proof),
+  ];
+  const [note = ''] = proofs.map(noteIn).toSorted((one, other) => other.length - one.length);
+  const renewed = (proof: string): string => proof.slice(0, proof.indexOf('\n\n') + 2) + note;
+  const renewedHead = (file: AnchoredHeadFile): AnchoredHeadFile => {
+    return { ...file, proof: { ...file.proof, proof: renewed(file.proof.proof) } };
+  };
+  return {
+    events: events.map((event) => ({ ...event, proof: renewed(event.proof) })),
+    head: head === null ? null : renewedHead(head),
+    keys: new Map([...keys].map(([key, file]) => [key, renewedHead(file)])),
+  };
 }
 
 async function anchoredHead(

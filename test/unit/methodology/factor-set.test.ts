@@ -302,35 +302,35 @@ describe('the files', () => {
   it('a factor set that is put beside the others is what new receipts are computed with, and old receipts keep theirs', () => {
     const directory = copy();
     const before = methodologiesOver(filesIn(directory)).listMethodologies();
-    drop(directory, '2026-12', withGwp('2026-12', 1.5));
+    drop(directory, '2026-12-acme', withGwp('2026-12-acme', 1.5));
     const after = methodologiesOver(filesIn(directory));
-    expect(after.current.version).toBe('1.0.0-2026-12');
+    expect(after.current.version).toBe('1.0.0-2026-12-acme');
     expect(after.listMethodologies()).toEqual(expect.arrayContaining([...before]));
     const gwp = (version: string): number =>
       after.methodology('docket-1', version)!.estimate(request()).results[1]!.value;
-    expect(gwp('1.0.0-2026-12')).toBeGreaterThan(1.2 * gwp('1.0.0'));
+    expect(gwp('1.0.0-2026-12-acme')).toBeGreaterThan(1.2 * gwp('1.0.0'));
     const input = request();
     expect(after.methodology('docket-1', '1.0.0')!.estimate(input)).toEqual(
       METHODOLOGY.estimate(input),
     );
-    const { text: published } = after.methodologyDocument('docket-1', '1.0.0-2026-12')!;
+    const { text: published } = after.methodologyDocument('docket-1', '1.0.0-2026-12-acme')!;
     expect(JSON.parse(published)).toMatchObject({
-      factor_set: { version: '2026-12' },
+      factor_set: { version: '2026-12-acme' },
       changelog: expect.arrayContaining([
-        { version: '1.0.0-2026-12', date: '2026-11', change: 'Factor set 2026-12.' },
+        { version: '1.0.0-2026-12-acme', date: '2026-11', change: 'Factor set 2026-12-acme.' },
       ]) as unknown,
     });
   });
 
   it('a set that comes later changes no version that is there, with any date', () => {
     const directory = copy();
-    drop(directory, '2027-01', withGwp('2027-01', 0.5));
+    drop(directory, '2027-01-acme', withGwp('2027-01-acme', 0.5));
     const listed = methodologiesOver(filesIn(directory)).listMethodologies();
-    drop(directory, '2026-12', withGwp('2026-12', 0.3));
-    drop(directory, '2026-11.2', withGwp('2026-11.2', 0.4));
+    drop(directory, '2026-12-acme', withGwp('2026-12-acme', 0.3));
+    drop(directory, '2026-11.2-acme', withGwp('2026-11.2-acme', 0.4));
     const after = methodologiesOver(filesIn(directory));
     expect(after.listMethodologies()).toEqual(expect.arrayContaining([...listed]));
-    expect(after.current.version).toBe('1.0.0-2027-01');
+    expect(after.current.version).toBe('1.0.0-2027-01-acme');
   });
 
   it('stop the start when one does not hold what its name says, is named otherwise, is there twice, or is gone', () => {
@@ -348,16 +348,26 @@ describe('the files', () => {
     }
   });
 
+  it('are refused under a name of releases that none of them has, and say what to call them', () => {
+    for (const name of ['2026-12', '2026-11.2']) {
+      const directory = copy();
+      drop(directory, name, withGwp(name, 0.001));
+      expect(() => filesIn(directory)).toThrow(
+        `version: ${name} is a name of releases, and this is not what was released under it: call a set of your own ${name}-<name>`,
+      );
+    }
+  });
+
   it('that are cut off, empty, not UTF-8 or of another version are refused', () => {
     const contents = [
       text.slice(0, 1000),
       '',
       Buffer.from([0x7b, 0xff, 0x7d]),
-      withGwp('2027-02', 1),
+      withGwp('2027-02-acme', 1),
     ];
     for (const content of contents) {
       const directory = copy();
-      drop(directory, '2027-01', content);
+      drop(directory, '2027-01-acme', content);
       expect(() => methodologiesOver(filesIn(directory))).toThrow(MalformedData);
     }
   });
