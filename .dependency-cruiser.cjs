@@ -122,6 +122,20 @@ module.exports = {
       },
     },
     {
+      name: 'traces-are-loaded-on-demand',
+      comment:
+        'A process without a collector loads nothing of OpenTelemetry: one file imports its packages, and that file is imported when a collector is named.',
+      severity: 'error',
+      from: {
+        path: '^(api|workers|shared|cli|embedded)/',
+        pathNot: '^shared/process/traces/otlp[.]ts$',
+      },
+      to: {
+        path: '^node_modules/@opentelemetry/|^shared/process/traces/otlp[.]ts$',
+        dependencyTypesNot: ['type-only', 'dynamic-import'],
+      },
+    },
+    {
       name: 'client-brings-nothing',
       comment:
         'docket/client runs in the programs of others, browsers too: it takes types of the product and nothing that runs.',

@@ -59,6 +59,8 @@ export function withOwnSecrets(
     if (calls) take(variable);
     else take(variable, WITHHELD);
   }
+  if (name !== 'api' && name !== 'inference' && name !== 'receipts')
+    take(SETTINGS.otlpHeaders.name);
   if (name !== 'api')
     for (const one of [SETTINGS.sessionSecret, SETTINGS.moderationApiKey]) take(one.name);
   return own;

@@ -133,6 +133,47 @@ export function listOrNone<T>(item: Parser<T>, itemsMax: number): Parser<readonl
   return (text) => (text === 'none' ? Object.freeze([]) : list(item, itemsMax)(text));
 }
 
+/** A share from 0 to 1, as a decimal. */
+export const share: Parser<number> = (text) => {
+  const value = /^\d{0,3}(\.\d{1,12})?$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= 0 && value <= 1)) throw new Error('must be a decimal from 0 to 1');
+  return value;
+};
+
+/** More than any collector or backend is told. */
+const PAIRS_MAX = 32;
+
+/**
+ * `name=value` pairs separated by commas, as OpenTelemetry writes them: values are percent-encoded. The text itself is never
+ * repeated in the message: it may hold a credential.
+ */
+export const pairs: Parser<readonly (readonly [name: string, value: string])[]> = (text) =>
+  list(nameAndValue, PAIRS_MAX)(text);
+
+function nameAndValue(text: string): readonly [name: string, value: string] {
+  const [, name = '', encoded = ''] = /^([^=\s]{1,255})\s*=\s*(.*)$/.exec(text) ?? [];
+  const value = decoded(encoded);
+  if (name === '' || value === undefined || !/^[\u0020-\u007e]*$/.test(name + value)) {
+    throw new Error('must be made of name=value pairs, separated by commas, with encoded values');
+  }
+  return Object.freeze([name, value] as const);
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same as they stand, for a credential: its names are those of headers. */
+export const headerPairs: Parser<string> = (text) => {
+  const areHeaders = pairs(text).every(([name]) => /^[\w!#$%&'*+.^`|~-]+$/.test(name));
+  if (!areHeaders) throw new Error('must have names of HTTP headers before each =');
+  return text;
+};
+
 /** A short name as regions and roles have it: lower-case letters, digits, hyphens. */
 export const code: Parser<string> = (text) => {
   if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(text)) {

@@ -8,6 +8,7 @@ import {
   electricityContracts,
   emailAddress,
   flag,
+  headerPairs,
   integer,
   list,
   listOrNone,
@@ -15,9 +16,11 @@ import {
   oneOf,
   origin,
   pageOrigin,
+  pairs,
   plainText,
   publicAddress,
   redisUrls,
+  share,
   url,
   witness,
   type Parser,
@@ -76,6 +79,16 @@ export const PROVIDER_NAMES = [
 ] as const;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** As OpenTelemetry names them. */
+export const TRACES_SAMPLERS = [
+  'parentbased_traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'traceidratio',
+  'always_on',
+  'always_off',
+] as const;
 
 const path = plainText(1_024);
 /** Nothing that a caller or an orchestrator waits for takes longer. */
@@ -368,6 +381,29 @@ export const SETTINGS = {
     '2000',
     'How long a judgement may take; every request waits for it.',
   ),
+  otlpEndpoint: optional(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    publicAddress,
+    'OpenTelemetry collector to which api, inference and receipts processes send traces, by OTLP/HTTP at /v1/traces below it; without it there are none.',
+  ),
+  serviceName: optional(
+    'OTEL_SERVICE_NAME',
+    plainText(255),
+    'Name of the service in traces; `docket-api`, `docket-inference` and `docket-receipts` when unset.',
+  ),
+  resourceAttributes: setting(
+    'OTEL_RESOURCE_ATTRIBUTES',
+    pairs,
+    '',
+    'What traces say of every process beside that, as in deployment.environment.name=production,service.namespace=docket.',
+  ),
+  tracesSampler: setting(
+    'OTEL_TRACES_SAMPLER',
+    oneOf(TRACES_SAMPLERS),
+    'parentbased_traceidratio',
+    'Which requests are traced: a share of them (traceidratio), all (always_on) or none (always_off); with parentbased_ before it, that is so of those without a trace, and of others their caller says it.',
+  ),
+  tracesShare: setting('OTEL_TRACES_SAMPLER_ARG', share, '1', 'That share, from 0 to 1.'),
   databaseUrl: secret('DATABASE_URL', url('postgres', 'postgresql'), 'PostgreSQL.'),
   databaseDirectUrl: secret(
     'DATABASE_DIRECT_URL',
@@ -399,6 +435,11 @@ export const SETTINGS = {
     'MODERATION_API_KEY',
     plainText(512),
     'Credential of the moderation endpoint.',
+  ),
+  otlpHeaders: secret(
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    headerPairs,
+    'Headers for the OpenTelemetry collector, as in authorization=Bearer%20…; values are percent-encoded.',
   ),
   smtpUrl: secret(
     'SMTP_URL',

@@ -55,6 +55,23 @@ describe('the configuration', () => {
     expect(new ConfigError(problems).message.split('\n')).toHaveLength(problems.length + 1);
   });
 
+  it('settings of traces are refused where they cannot be meant, in words that repeat no credential', () => {
+    const secret = 'authorization: Bearer hunter2';
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:hunter2@collector:4318',
+      OTEL_EXPORTER_OTLP_HEADERS: secret,
+      OTEL_RESOURCE_ATTRIBUTES: 'service.namespace=%zz',
+      OTEL_TRACES_SAMPLER: 'sometimes',
+      OTEL_TRACES_SAMPLER_ARG: '1.5',
+    };
+    const problems = problemsOf({ ...STORES, ...env });
+    expect(new Set(problems.map((line) => line.split(' ')[0]))).toEqual(new Set(Object.keys(env)));
+    expect(problems.join()).not.toContain('hunter2');
+    expect(problemsOf({ ...STORES, OTEL_EXPORTER_OTLP_HEADERS: 'a b=1' })).toHaveLength(1);
+    expect(problemsOf({ ...STORES, OTEL_EXPORTER_OTLP_HEADERS: 'a=1%0d%0ab: 2' })).toHaveLength(1);
+    expect(problemsOf({ ...STORES, OTEL_TRACES_SAMPLER_ARG: '.25' })).toEqual([]);
+  });
+
   it('treats an empty variable as one that is not set', () => {
     expect(loadConfig({ ...STORES, PORT: '', CATALOGUE: ' ' })).toMatchObject({
       port: 8_080,

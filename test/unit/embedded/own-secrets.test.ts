@@ -9,6 +9,8 @@ const endpoints: Partial<Endpoint>[] = [
   { ...endpoint, apiKeyEnv: 'SANDBOX_API_KEY' },
 ];
 const catalogue = { endpoints } as unknown as Catalogue;
+/** For the processes of a request, which send traces. */
+const OF_COLLECTOR = { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=of-the-collector' };
 const env = {
   PATH: '/bin',
   OPENAI_API_KEY: 'named',
@@ -18,6 +20,7 @@ const env = {
   SANDBOX_API_KEY: 'ours',
   SESSION_SECRET: 'signs',
   MODERATION_API_KEY_FILE: '/run/moderation',
+  ...OF_COLLECTOR,
   DATABASE_URL: 'postgres://h',
 };
 /** Those of the variables that are still there. */
@@ -30,7 +33,7 @@ describe('the secrets of a process that the launcher starts', () => {
 
   it('an inference worker has the credentials that the catalogue names; others as well where that may change', () => {
     const called = { OPENAI_API_KEY: 'named', OWN_KEY_FILE: '/run/own', SANDBOX_API_KEY: 'ours' };
-    const held = { ...common, ...called, METER_TOKEN: 'withheld' };
+    const held = { ...common, ...called, ...OF_COLLECTOR, METER_TOKEN: 'withheld' };
     expect(left(withOwnSecrets(env, 'inference', options))).toEqual(held);
     expect(left(withOwnSecrets(env, 'inference', { ...options, mayChange: true }))).toEqual({
       ...held,
@@ -57,6 +60,7 @@ describe('the secrets of a process that the launcher starts', () => {
     expect(left(withOwnSecrets(env, 'api', options))).toEqual({
       ...common,
       ...withheld,
+      ...OF_COLLECTOR,
       SESSION_SECRET: 'signs',
       MODERATION_API_KEY_FILE: '/run/moderation',
     });
