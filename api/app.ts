@@ -1,6 +1,6 @@
 import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type AccessLine, logAccess } from '#api/plugins/access-log.ts';
+import { logAccess, type OnAnswered } from '#api/plugins/access-log.ts';
 import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
 import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
@@ -36,12 +36,14 @@ import { placeAddresses } from '#api/plugins/address-places.ts';
 import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
 import { RequestsOfCallers } from '#api/plugins/requests-of-callers.ts';
+import { beginSpan, beginSpans } from '#api/plugins/request-spans.ts';
 import { serialisersOnUse } from '#api/plugins/serialisers.ts';
 import { Turns } from '#api/plugins/turns.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
+import type { Traces } from '#shared/process/traces/traces.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
 import type { DescriptionOptions } from '#api/docs/document.ts';
@@ -87,7 +89,9 @@ export interface AppOptions {
   newRequestId: () => string;
   events: ApiEvents;
   /** Told of each answer, where that is wanted. */
-  onAnswered?: ((line: AccessLine) => void) | undefined;
+  onAnswered?: OnAnswered | undefined;
+  /** Where a collector is named. */
+  traces?: Traces | undefined;
   authenticate: Omit<AuthenticateOptions, 'addresses' | 'organisations' | 'held' | 'supportEmail'>;
   /** The rates of organisations on routes that run nothing. */
   buckets: RatesOptions['buckets'];
@@ -191,7 +195,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       const id = options.newRequestId();
       const method = request.method ?? '';
       const { status, code } = fault;
-      options.onAnswered?.({ requestId: id, method, route: null, status, code, ms: 0 });
+      options.onAnswered?.(
+        { requestId: id, method, route: null, status, code, ms: 0 },
+        options.traces === undefined ? null : beginSpan(options.traces, request),
+      );
       if (isOfDashboard(request)) {
         const { headers, ...page } = errorPageAnswer(fault, id);
         return { ...page, headers: { ...headers, 'x-request-id': id } };
@@ -218,11 +225,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.decorateRequest('arrivedAt', 0);
   app.decorateRequest('inference', null);
+  app.decorateRequest('span', null);
   app.addHook('onRequest', (request, reply, next) => {
     request.arrivedAt = performance.now();
     void reply.headers(idHeaders(request.id, isOfMessages(request.url)));
     next();
   });
+  if (options.traces !== undefined) beginSpans(app, options.traces, isHealthCheck);
   if (options.onAnswered !== undefined) logAccess(app, options.onAnswered);
   limitAddresses(app, { addresses, held });
   const refusals = new Refusals();

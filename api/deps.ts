@@ -18,6 +18,7 @@ import { newestFactorSet, shippedFactorTexts } from '#shared/methodology/files/l
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
+import { openTraces } from '#shared/process/traces/open-traces.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
 import { GracefulShutdown } from './graceful-shutdown.ts';
@@ -41,7 +42,9 @@ const KEPT_CONNECTIONS = 4;
 /** Composes the HTTP edge. */
 export async function apiProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry } = context;
-  const events = apiEvents(log, registry);
+  const logsAccess = config.accessLog === 'json';
+  const events = apiEvents(log, registry, logsAccess);
+  const traces = await openTraces(context, 'api');
   const catalogue = openCatalogue(config, log);
   const issuer = receiptIssuer(config.publicUrl);
   const factors = newestFactorSet();
@@ -60,7 +63,14 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const pagePool = openPool(PAGE_CONNECTIONS, 'docket pages');
   const keptPool = openPool(KEPT_CONNECTIONS, 'docket kept responses');
   const access = openCredentials(context, pool, events);
-  const inference = openInference(context, { pool, keptPool, catalogue, issuer, events });
+  const inference = openInference(context, {
+    pool,
+    keptPool,
+    catalogue,
+    issuer,
+    events,
+    isTraced: traces !== undefined,
+  });
   showLanes(registry, { laneDepths: inference.laneDepths, onError: events.storeFailed });
   const exports = openExports(context, pool, events);
   const perAddress = {
@@ -115,8 +125,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     connectionsMax: connectionsMaxOf(openFilesMax()),
     newRequestId: () => newId('req'),
     events,
-    onAnswered:
-      config.accessLog === 'json' ? (line) => log.info({ event: 'access', ...line }) : undefined,
+    onAnswered: logsAccess || traces !== undefined ? events.ended : undefined,
+    traces,
     authenticate: access,
     buckets: inference.buckets,
     perAddress,
@@ -171,7 +181,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await inference.close();
       await exports.close();
       await replica?.close();
-      await Promise.all([pool.end(), pagePool.end(), keptPool.end()]);
+      await Promise.all([pool.end(), pagePool.end(), keptPool.end(), traces?.stop()]);
     },
     reload: catalogue.reload,
   };

@@ -4,7 +4,10 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import { CODES, countedCode } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
+import type { Span } from '#shared/process/traces/traces.ts';
+import type { AccessLine } from '#api/plugins/access-log.ts';
 import type { ConnectionBound } from '#api/plugins/connections.ts';
+import { endSpan } from '#api/plugins/request-spans.ts';
 import type { UnroutedEntry } from '#api/inference/read.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
@@ -19,6 +22,8 @@ export interface ApiEvents {
   /** The first of a stream's answer has come. */
   streamBegan: (entry: UnroutedEntry) => void;
   refused: (fault: Fault, request: RefusedRequest) => void;
+  /** The answer to a request has ended, or its client has left. */
+  ended: (line: AccessLine, span: Span | null) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
   clientGone: (entry: UnroutedEntry) => void;
@@ -103,7 +108,8 @@ function apiMetrics(registry: Registry) {
   };
 }
 
-export function apiEvents(log: Logger, registry: Registry): ApiEvents {
+/** `logsAccess`: each answer has a line. */
+export function apiEvents(log: Logger, registry: Registry, logsAccess = false): ApiEvents {
   const metrics = apiMetrics(registry);
   // A series that begins with its first refusal has not risen, as alarms see it.
   for (const [code, { type, status }] of Object.entries(CODES)) {
@@ -131,6 +137,10 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
         route: routeOptions?.url,
         code: fault.code,
       });
+    },
+    ended(line, span) {
+      if (logsAccess) log.info({ event: 'access', ...line });
+      if (span !== null) endSpan(span, line);
     },
     failedInside(error, request) {
       log.error({

@@ -59,12 +59,14 @@ export interface InferenceSources {
   catalogue: OpenCatalogue;
   issuer: ReceiptIssuer;
   events: ApiEvents;
+  /** Requests are traced, and what is handed on names the span that it belongs to. */
+  isTraced: boolean;
 }
 
 /** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
 export function openInference(
   context: ProcessContext,
-  { pool, keptPool, catalogue, issuer, events }: InferenceSources,
+  { pool, keptPool, catalogue, issuer, events, isTraced }: InferenceSources,
 ) {
   const { config, log, processId, server } = context;
   const connection = { url: config.secrets.redisUrl, name: processId, server };
@@ -152,6 +154,7 @@ export function openInference(
     screen: loadScreen(),
     tokens,
     moderator,
+    isTraced,
     judging: new FairQueue(JUDGED_AT_ONCE, JUDGED_OF_ONE),
     mediaUrls: config.mediaUrls,
     supportEmail: config.supportEmail,

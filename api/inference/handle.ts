@@ -57,8 +57,8 @@ async function run(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Admitted | null> {
-  const { id, headers, credential } = request;
-  const came = { id, route, rawBody: bodyOf(request), headers, credential };
+  const { id, credential } = request;
+  const came = { id, route, rawBody: bodyOf(request), headers: traced(request), credential };
   const reader = new RequestReader(deps, came, () => reply.raw.destroyed);
   let chosen: Routed;
   let keeps: boolean;
@@ -83,6 +83,11 @@ async function run(
   const current = await request.authenticateAgain();
   const admitted = await admit(deps, allowed, prompt.forUpstream, current);
   return keeps ? withKeeping(deps, admitted, prompt.ownInput!, reply) : admitted;
+}
+
+/** The headers of a request. One that is traced is the parent of what follows of it; of another that is its caller's span. */
+function traced({ headers, span }: FastifyRequest): FastifyRequest['headers'] {
+  return span === null ? headers : { ...headers, traceparent: span.traceparent };
 }
 
 /** A request whose response is to be kept: its input waits here for that, as long as there is a client for it. */

@@ -4,6 +4,7 @@ import type { Credential } from '#shared/keys/credential.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import { chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
 import { memberText } from '#shared/kernel/json-text.ts';
+import { readTraceparent, writeTraceparent } from '#shared/kernel/traceparent.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
@@ -27,9 +28,6 @@ export const DEADLINE_MS = 600_000;
 
 /** Names of features of Anthropic's interface, separated by commas. */
 const BETAS = /^[\w.-]{1,64}(?:\s?,\s?[\w.-]{1,64}){0,31}$/;
-
-/** W3C Trace Context, version 00. */
-const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 const VALIDATORS = {
   'chat.completions': validateChat,
@@ -150,9 +148,8 @@ export function read(
   };
   Object.assign(entry, ofMessage);
   if (claim !== undefined) entry.claim = claim.claim;
-  const traceparent = headers['traceparent'];
-  if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
-    entry.traceparent = traceparent;
+  const traceparent = traceparentIn(headers);
+  if (traceparent !== undefined) entry.traceparent = traceparent;
   const asked = { ...askedOf(body, media), regionHeader };
   const unrouted: Unrouted = { entry, asked, keeps: false };
   if (betas !== undefined) unrouted.betas = betas;
@@ -183,6 +180,13 @@ export function goOn(
   const { body, media } = bodyOf({ route: 'responses', rawBody }, parseJsonBody(rawBody));
   if (ownInput !== undefined) body.ownInput = ownInput;
   return { asked: askedOf(body, media), body };
+}
+
+/** As it came, of the version that is known; of a later one what is known of it. */
+function traceparentIn({ traceparent }: IncomingHttpHeaders): string | undefined {
+  const place = readTraceparent(traceparent);
+  if (place === undefined || typeof traceparent !== 'string') return undefined;
+  return traceparent.startsWith('00-') ? traceparent : writeTraceparent(place);
 }
 
 /** An array of token ids is one prompt. */

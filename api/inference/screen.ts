@@ -1,6 +1,6 @@
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
-import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
+import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
@@ -19,6 +19,8 @@ export interface ScreenDeps extends Pick<ArrivalDeps, 'roomIn'> {
   /** How many it judges at once, and of one organisation. */
   judging: Pick<FairQueue, 'enter' | 'leave'>;
   supportEmail: string;
+  /** The receipt of a refusal is to be in the trace of its request. */
+  isTraced?: boolean;
   events: Pick<ApiEvents, 'unjudged' | 'storeFailed'>;
   /** Epoch milliseconds. */
   now: () => number;
@@ -93,13 +95,14 @@ async function refuse(
   credential: Credential,
 ): Promise<Fault> {
   const { entry } = request;
-  const outcome = receiptEntryOf(entry, 1, {
+  const ending: Ending = {
     outcome: 'refused',
     endedAt: deps.now(),
     usage: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, source: 'counted' },
     calls: 0,
     policy: { version: deps.screen.policyVersion, rule: verdict.rule },
-  });
+  };
+  const outcome = receiptEntryOf(entry, 1, ending, deps.isTraced);
   const headers = await recordRefusal(deps, request, credential, outcome);
   return new Fault(verdict.code, {
     values: { supportEmail: deps.supportEmail, requestId: entry.id },

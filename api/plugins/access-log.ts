@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import type { Credential } from '#shared/keys/credential.ts';
+import type { Span } from '#shared/process/traces/traces.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,7 +29,7 @@ export interface AccessLine {
   /** 499 for a client that left before the end of its answer. */
   status: number;
   /** Of an error, also of one behind the beginning of a stream. */
-  code?: string;
+  code?: ErrorCode;
   orgId?: string;
   keyId?: string;
   model?: string;
@@ -40,10 +42,13 @@ export interface AccessLine {
   ms: number;
 }
 
-const CLIENT_LEFT = 499;
+export const CLIENT_LEFT = 499;
+
+/** Told of an answer, with the span of its request where that is traced. */
+export type OnAnswered = (line: AccessLine, span: Span | null) => void;
 
 /** Has a line written for each request that is routed, when its answer has ended or its client has left. */
-export function logAccess(app: FastifyInstance, write: (line: AccessLine) => void): void {
+export function logAccess(app: FastifyInstance, write: OnAnswered): void {
   app.addHook('onRequest', (request, reply, next) => {
     const { raw } = reply;
     raw.once('close', () => {
@@ -60,7 +65,7 @@ export function logAccess(app: FastifyInstance, write: (line: AccessLine) => voi
         ...(inference === null ? {} : told(inference)),
         ms: Math.round(performance.now() - request.arrivedAt),
       };
-      write(line);
+      write(line, request.span);
     });
     next();
   });

@@ -87,7 +87,7 @@ export interface Timeouts {
 export interface EndpointHeaders {
   /** In which header the request's id goes, as a UUID; `x-request-id` when absent, none when null. */
   requestId?: string | null;
-  /** Whether the caller's W3C trace goes on. It does when absent. */
+  /** Whether the W3C trace of the request goes on. It does when absent. */
   traceparent?: boolean;
 }
 

@@ -71,6 +71,8 @@ export interface ReceiptEntry {
   claim?: string;
   /** Size of the answer that is kept under the claim, compressed. */
   storedBytes?: number;
+  /** Of a request that is traced: the span that its receipt belongs to, as W3C trace context. */
+  traceparent?: string;
 }
 
 interface ReplyHead {

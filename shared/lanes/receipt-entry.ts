@@ -12,18 +12,25 @@ export interface Ending extends Omit<
 
 const FIELDS = Object.keys(RECORD_FIELDS) as (keyof InferenceRecord)[];
 
-/** What the receipts lane is told of a request that ended in its `delivery`-th delivery. */
+/**
+ * What the receipts lane is told of a request that ended in its `delivery`-th delivery. `isTraced`: with the span that its
+ * receipt belongs to.
+ */
 export function receiptEntryOf(
   entry: InferenceEntry,
   delivery: number,
   ending: Ending,
+  isTraced: boolean = false,
 ): ReceiptEntry {
-  return {
+  const { traceparent } = entry;
+  const told: ReceiptEntry = {
     record: recordOf(entry, ending),
     inbox: entry.inbox,
     attempt: delivery,
     receipt: entry.receipt,
   };
+  if (isTraced && traceparent !== undefined) told.traceparent = traceparent;
+  return told;
 }
 
 function recordOf(entry: InferenceEntry, ending: Ending): InferenceRecord {

@@ -1,9 +1,10 @@
 /**
- * A product with endpoints for stand-ins of providers, and a second stage of screening. One is enough for all parts: each asks
+ * A product with endpoints for stand-ins of providers, a second stage of screening, and a collector of traces. One is enough for all parts: each asks
  * models of its own, or leaves those of the sandbox as it found them. What counts by all that was answered, or by a whole
  * process, comes first, and what opens circuits last.
  */
 import { beforeAll, describe } from 'vitest';
+import { Collector } from '#test/support/collector.ts';
 import { atFileEnd } from '#test/support/file-end.ts';
 import { NativeUpstream } from '#test/support/native-upstream.ts';
 import { ResponsesUpstream } from '#test/support/responses-upstream.ts';
@@ -20,6 +21,7 @@ import { recalculation } from './configured/recalculation.ts';
 import { responses } from './configured/responses.ts';
 import { ModerationUpstream, secondScreening } from './configured/second-screening.ts';
 import { signingKeys } from './configured/signing-keys.ts';
+import { traces } from './configured/traces.ts';
 import { PAGE_ORIGIN, ToldUpstream, unbufferedStreams } from './configured/unbuffered-streams.ts';
 
 const upstreams = {
@@ -29,11 +31,12 @@ const upstreams = {
   native: new NativeUpstream(),
 };
 const moderation = new ModerationUpstream();
+const collector = new Collector();
 let started: System;
 const system = (): System => started;
 
 beforeAll(async () => {
-  for (const upstream of [...Object.values(upstreams), moderation])
+  for (const upstream of [...Object.values(upstreams), moderation, collector])
     atFileEnd(() => upstream.close());
   const { large, told, native } = upstreams;
   const catalogue = writeCatalogue({
@@ -48,6 +51,7 @@ beforeAll(async () => {
     env: {
       CATALOGUE: catalogue,
       ACCESS_LOG: 'json',
+      OTEL_EXPORTER_OTLP_ENDPOINT: await collector.listen(),
       CORS_ORIGINS: PAGE_ORIGIN,
       MODERATION_URL: `${await moderation.listen()}/v1`,
       ANTHROPIC_API_KEY: 'sk-anthropic',
@@ -64,6 +68,9 @@ describe('access log', () => {
 });
 describe('metrics', () => {
   metrics(system);
+});
+describe('traces', () => {
+  traces(system, collector);
 });
 describe('large answers', () => {
   largeAnswers(system);

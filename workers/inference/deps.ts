@@ -2,6 +2,7 @@ import { createCircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import { openProviders } from './providers/providers.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
+import { openTraces } from '#shared/process/traces/open-traces.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { createRegionStatusStore } from '#shared/catalogue/redis/region-status.ts';
 import { createServingBoard, readServing } from '#shared/catalogue/redis/serving.ts';
@@ -27,7 +28,8 @@ const ANSWER_BYTES_IN_HAND = 128 * 1024 * 1024;
 /** Composes an inference worker: its lanes, its inbox for cancellations, its upstreams. */
 export async function inferenceProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry, processId } = context;
-  const events = inferenceEvents(log, registry);
+  const traces = await openTraces(context, 'inference');
+  const events = inferenceEvents(log, registry, traces);
   const catalogue = openCatalogue(config, log);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const lanes = new LaneConnections<Cancellation | Taken>(
@@ -74,6 +76,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       seals,
       events,
       elsewhere,
+      isTraced: traces !== undefined,
       finished: (lane) => serving.finished(regionOfLane(lane)),
       breakers,
       answerRoom,
@@ -107,6 +110,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       await circuits.stop();
       await lanes.close();
       await providers.close();
+      await traces?.stop();
     },
     reload: catalogue.reload,
   };

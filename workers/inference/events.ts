@@ -2,24 +2,40 @@ import type { AnswerRoom } from './answer-room.ts';
 import type { StreamBounds } from './stream-bounds.ts';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { countedCode } from '#shared/kernel/error-codes.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { inWords } from './providers/failure-words.ts';
 import type { UpstreamFailure } from './providers/upstream-failure.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Holding } from '#shared/lanes/redis/outbox.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { Traces } from '#shared/process/traces/traces.ts';
+import { endOf, RunSpansKeeper } from './run-spans.ts';
 import type { Target } from './upstream-retries.ts';
 
 export type InferenceEvents = ReturnType<typeof inferenceEvents>;
 
 /**
- * The events of this role, each as one function that writes the log line and the metric together. Prompts and answers
- * never appear here, nor does an upstream's error text: it may quote the prompt.
+ * The events of this role, each as one function that writes the log line and the metric together, and where there are
+ * traces begins and ends its spans. Prompts and answers never appear here, nor does an upstream's error text: it may quote
+ * the prompt.
  */
-export function inferenceEvents(log: Logger, registry: Registry) {
+export function inferenceEvents(log: Logger, registry: Registry, traces?: Traces) {
   const metrics = inferenceMetrics(registry);
+  const spans = traces && new RunSpansKeeper(traces);
   return {
-    runFinished: (record: InferenceRecord): void => {
+    /** A delivery was taken. Returns its entry as what follows of it is to have it. */
+    runTaken: (delivery: Delivery, entry: InferenceEntry): InferenceEntry =>
+      spans === undefined ? entry : spans.taken(delivery, entry, Date.now()),
+    /** An upstream is about to be called, after `before` others. Returns the trace context that it is told. */
+    upstreamCalled: (entry: InferenceEntry, target: Target, before: number): string | undefined =>
+      spans === undefined ? entry.traceparent : spans.called(entry, target, before),
+    /** The call has come to the end of a whole answer. */
+    upstreamAnswered: (entry: InferenceEntry): void => spans?.callEnded(entry),
+    /** The delivery is no longer in hand; where it has come to none of the ends below, what it did could not be written. */
+    runLeft: (entry: InferenceEntry): void => spans?.ended(entry, { errorType: 'not_written' }),
+    runFinished: (entry: InferenceEntry, record: InferenceRecord): void => {
+      spans?.ended(entry, endOf(record));
       const { route, region, model, outcome, usage, queuedMs, upstreamMs } = record;
       metrics.runs.inc({ route, region, model, outcome });
       metrics.duration.observe({ route }, (record.endedAt - record.startedAt) / 1_000);
@@ -34,6 +50,7 @@ export function inferenceEvents(log: Logger, registry: Registry) {
       }
     },
     runFailed: (entry: InferenceEntry, { code }: WireFault): void => {
+      spans?.ended(entry, { errorType: countedCode(code) });
       const { route, region, model } = entry;
       metrics.runs.inc({ route, region, model, outcome: 'failed' });
       log.warn({
@@ -44,20 +61,25 @@ export function inferenceEvents(log: Logger, registry: Registry) {
         code,
       });
     },
-    runMoved: ({ id: requestId, model, region }: InferenceEntry, to: string): void => {
+    runMoved: (entry: InferenceEntry, to: string): void => {
+      const { id: requestId, model, region } = entry;
+      spans?.ended(entry, { errorType: 'moved', attributes: { 'docket.moved_to': to } });
       metrics.moved.inc({ from: region, to });
       log.warn({ event: 'run_moved', requestId, model, region, to });
     },
     /** Another delivery holds the entry, or none does any more: what this one did is not written. */
     outcomeStale: (
       { lane, entryId, number: delivery }: Delivery,
-      requestId: string,
+      entry: InferenceEntry,
       holding: Holding,
     ): void => {
+      const { id: requestId } = entry;
+      spans?.ended(entry, { errorType: 'stale' });
       metrics.stale.inc();
       log.warn({ event: 'outcome_stale', requestId, lane, entry: entryId, delivery, holding });
     },
     runCrashed: (entry: InferenceEntry, error: unknown): void => {
+      spans?.callEnded(entry, { kind: 'own_fault' });
       metrics.crashes.inc();
       log.error({ event: 'run_crashed', requestId: entry.id, err: error });
     },
@@ -66,6 +88,7 @@ export function inferenceEvents(log: Logger, registry: Registry) {
       { endpoint, model }: Target,
       failure: UpstreamFailure,
     ): void => {
+      spans?.callEnded(entry, failure);
       metrics.upstreamFailures.inc({ endpoint: endpoint.name, kind: failure.kind });
       const { kind, status } = failure;
       log.warn({
@@ -78,7 +101,9 @@ export function inferenceEvents(log: Logger, registry: Registry) {
       });
     },
     /** We have ended a stream whose upstream did nothing wrong. */
-    streamCut: ({ id: requestId, model, region }: InferenceEntry, reason: string): void => {
+    streamCut: (entry: InferenceEntry, { kind, detail: reason }: UpstreamFailure): void => {
+      const { id: requestId, model, region } = entry;
+      spans?.callEnded(entry, { kind });
       log.warn({ event: 'stream_cut', requestId, model, region, reason });
     },
     entryUnreadable: ({ lane, entryId }: Delivery, error: unknown): void => {

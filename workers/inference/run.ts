@@ -51,7 +51,10 @@ import { type CountUsage, readUsage, textOfChoice, toldUsage, unknownUsage } fro
 /** What a run needs of its process. */
 export interface RunDeps {
   breakers: Breakers;
-  events: Pick<InferenceEvents, 'runCrashed' | 'streamCut' | 'upstreamFailed'>;
+  events: Pick<
+    InferenceEvents,
+    'runCrashed' | 'streamCut' | 'upstreamAnswered' | 'upstreamCalled' | 'upstreamFailed'
+  >;
   /** The catalogue as it is now. */
   catalogue: () => Catalogue;
   providerOf: (endpoint: Endpoint) => Provider;
@@ -324,7 +327,7 @@ export class Run {
   async #breakStream(relay: Relay, target: Target, failure: UpstreamFailure): Promise<void> {
     const isGone = failure.kind === 'aborted';
     if (!isGone) {
-      if (failure === this.#cut) this.#deps.events.streamCut(this.#entry, failure.detail);
+      if (failure === this.#cut) this.#deps.events.streamCut(this.#entry, failure);
       else this.#brokeOff(target, failure);
       relay.release();
     }
@@ -346,8 +349,9 @@ export class Run {
   }
 
   #succeeded({ endpoint }: Target): void {
-    const { breakers, now } = this.#deps;
+    const { breakers, events, now } = this.#deps;
     breakers.succeeded(endpoint.name, this.#entry.region, this.#caller, now());
+    events.upstreamAnswered(this.#entry);
   }
 
   /** An answer that had begun did not come to its end: it counts against its endpoint like a call that failed at once. */
@@ -412,11 +416,13 @@ export class Run {
     };
   }
 
-  #request({ endpoint, model }: Target): UpstreamRequest {
+  #request(target: Target): UpstreamRequest {
+    const { endpoint, model } = target;
     // What a call before this one has answered is of no use.
     this.#hold.release();
     this.#metered = endpoint.meter === undefined ? undefined : endpoint.name;
-    const { id, stream, traceparent, betas, deadlineAt } = this.#entry;
+    const { id, stream, betas, deadlineAt } = this.#entry;
+    const traceparent = this.#deps.events.upstreamCalled(this.#entry, target, this.#calls);
     this.#endpoint = endpoint;
     const { route, body } = getsMessage(this.#entry, endpoint)
       ? ({ route: 'messages', body: this.#body } as const)

@@ -34,6 +34,8 @@ export interface SettlementDeps extends RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
   events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'runMoved' | 'outcomeStale'>;
   elsewhere: Pick<Elsewhere, 'take'>;
+  /** What follows of requests is to be in their traces. */
+  isTraced?: boolean;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -172,14 +174,14 @@ export class Settlement {
   ): Promise<void> {
     const { claim } = this.#entry;
     const ending: Ending = { ...spent, outcome, endedAt: this.#deps.now() };
-    const handed = receiptEntryOf(this.#entry, this.#number, ending);
+    const handed = receiptEntryOf(this.#entry, this.#number, ending, this.#deps.isTraced);
     if (claim !== undefined && storedBytes !== undefined) {
       handed.claim = claim;
       handed.storedBytes = storedBytes;
     }
     write.record(handed);
     this.#leaveLane(write);
-    if (!(await this.#isStale(write))) this.#deps.events.runFinished(handed.record);
+    if (!(await this.#isStale(write))) this.#deps.events.runFinished(this.#entry, handed.record);
   }
 
   #leaveLane(write: HolderWrite): void {
@@ -208,7 +210,7 @@ export class Settlement {
     const holding = await written;
     if (holding === 'held') return false;
     const { client, events, outbox } = this.#deps;
-    events.outcomeStale(this.#delivery, this.#entry.id, holding);
+    events.outcomeStale(this.#delivery, this.#entry, holding);
     if (holding === 'taken') return true;
     const place = await placeOfMoved(client, this.#entry).catch(() => null);
     if (place === null || place.region === this.#entry.region)

@@ -86,13 +86,16 @@ export class InferenceWorker {
       this.#deps.outbox.asHolder(delivery).done();
       return;
     }
-    const { head: entry } = message;
+    const entry = this.#deps.events.runTaken(delivery, message.head);
+    message.head = entry;
     const settlement = new Settlement(this.#deps, delivery, entry);
     try {
       await this.#run(delivery, message, settlement);
     } catch (error) {
       this.#deps.events.runCrashed(entry, error);
       await settlement.failed(WORKER_LOST);
+    } finally {
+      this.#deps.events.runLeft(entry);
     }
   }
 

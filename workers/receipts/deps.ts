@@ -9,6 +9,7 @@ import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
+import { openTraces } from '#shared/process/traces/open-traces.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
@@ -27,7 +28,8 @@ const HOURS_KEPT_MS = 2 * DAY_MS;
 /** Composes a receipts worker: its lanes, the methodology, the signing key, PostgreSQL. */
 export async function receiptsProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry } = context;
-  const events = receiptsEvents(log, registry);
+  const traces = await openTraces(context, 'receipts');
+  const events = receiptsEvents(log, registry, traces);
   const catalogue = openCatalogue(config, log);
   const methodology = shippedMethodologies().current;
   const issuer = receiptIssuer(config.publicUrl);
@@ -99,6 +101,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       worker.stop();
       await lanes.close();
       await pool.end();
+      await traces?.stop();
     },
     reload: catalogue.reload,
   };

@@ -2,12 +2,21 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Holding } from '#shared/lanes/redis/outbox.ts';
+import type { ReceiptEntry } from '#shared/lanes/messages.ts';
+import type { Span, SpanEnd, Traces } from '#shared/process/traces/traces.ts';
 import type { Issued } from './issue.ts';
+
+/** Of a kilowatt-hour, and of a kilogram. */
+const JOULES = 3_600_000;
+const GRAMS = 1_000;
 
 export type ReceiptsEvents = ReturnType<typeof receiptsEvents>;
 
-/** The events of this role, each as one function that writes the log line and the metric together. */
-export function receiptsEvents(log: Logger, registry: Registry) {
+/**
+ * The events of this role, each as one function that writes the log line and the metric together, and where there are
+ * traces begins and ends its spans. A receipt has one where its request has, and a batch within that of its first receipt.
+ */
+export function receiptsEvents(log: Logger, registry: Registry, traces?: Traces) {
   const registers = [registry];
   const issuedTotal = new Counter({
     name: 'docket_receipts_issued_total',
@@ -47,7 +56,36 @@ export function receiptsEvents(log: Logger, registry: Registry) {
   issuedTotal.inc({ kind: 'degraded' }, 0);
   for (const what of ['commit', 'impossible']) failures.inc({ what }, 0);
   return {
-    receiptIssued: ({ row, degradation }: Issued): void => {
+    /** A receipt is about to be made of this. */
+    receiptBegun: ({ traceparent, record }: ReceiptEntry): Span | undefined => {
+      if (traces === undefined || traceparent === undefined) return undefined;
+      const { requestId, orgId, keyId } = record;
+      return traces.begin('issue receipt', {
+        kind: 'consumer',
+        parent: traceparent,
+        attributes: {
+          'docket.request_id': requestId,
+          'docket.org_id': orgId,
+          'docket.key_id': keyId,
+        },
+      });
+    },
+    /** The batch that these are of is about to be committed. */
+    commitBegun: (batch: readonly { span: Span | undefined }[]): Span | undefined => {
+      if (traces === undefined) return undefined;
+      const [first, ...others] = batch.flatMap(({ span }) => (span?.isRecorded ? [span] : []));
+      if (first === undefined) return undefined;
+      return traces.begin('commit receipts', {
+        parent: first,
+        links: others,
+        attributes: { 'docket.batch_size': batch.length },
+      });
+    },
+    /** A batch or a receipt of it goes out of hand. Where it has not come to its end, this process stops, and another makes it. */
+    leftUncommitted: (span: Span | undefined): void => span?.end({ errorType: 'not_committed' }),
+    receiptIssued: (issued: Issued, span: Span | undefined): void => {
+      const { row, degradation } = issued;
+      span?.end(endOf(issued));
       issuedTotal.inc({ kind: row.kind });
       if (degradation === undefined) return;
       const { receiptId, model } = row;
@@ -58,11 +96,14 @@ export function receiptsEvents(log: Logger, registry: Registry) {
       { lane, entryId, number: delivery }: Delivery,
       requestId: string,
       holding: Holding,
+      span: Span | undefined,
     ): void => {
+      span?.end({ errorType: 'stale' });
       stale.inc();
       log.warn({ event: 'outcome_stale', requestId, lane, entry: entryId, delivery, holding });
     },
-    batchCommitted: (size: number, ms: number): void => {
+    batchCommitted: (size: number, ms: number, span: Span | undefined): void => {
+      span?.end();
       batches.observe(ms / 1_000);
       sizes.observe(size);
     },
@@ -75,7 +116,9 @@ export function receiptsEvents(log: Logger, registry: Registry) {
       { lane, entryId }: Delivery,
       requestId: string | null,
       error: unknown,
+      span: Span | undefined,
     ): void => {
+      span?.end({ errorType: 'receipt_impossible' });
       failures.inc({ what: 'impossible' });
       log.error({
         event: 'receipt_impossible',
@@ -95,6 +138,26 @@ export function receiptsEvents(log: Logger, registry: Registry) {
         event: 'redis_error',
         message: error instanceof Error ? error.message : String(error),
       });
+    },
+  };
+}
+
+/** What a receipt states. */
+function endOf({ row, degradation }: Issued): SpanEnd {
+  const { receiptId, kind, tier, model, region, energy, gwp, inputTokens, outputTokens } = row;
+  return {
+    errorType: degradation?.code,
+    attributes: {
+      'docket.receipt_id': receiptId,
+      'docket.receipt_kind': kind,
+      'docket.tier': tier,
+      'docket.model': model,
+      'docket.region': region,
+      'docket.input_tokens': inputTokens ?? undefined,
+      'docket.output_tokens': outputTokens ?? undefined,
+      'docket.energy_j': energy === null ? undefined : energy * JOULES,
+      'docket.gwp_g': gwp === null ? undefined : gwp * GRAMS,
+      'docket.data_quality': row.dataQuality ?? undefined,
     },
   };
 }

@@ -8,6 +8,7 @@ import type { HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
+import type { Span } from '#shared/process/traces/traces.ts';
 import { UnstorableReceipt } from '#shared/receipts/columns.ts';
 import type { ReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import type { ReceiptsEvents } from './events.ts';
@@ -38,6 +39,8 @@ interface Pending {
   handed: ReceiptEntry | null;
   /** Null when no receipt can be made or stored of it, now or later. */
   issued: Issued | null;
+  /** Of a request that is traced. */
+  span: Span | undefined;
 }
 
 /** One that is to be committed. */
@@ -88,20 +91,22 @@ export class ReceiptsWorker {
     const ended = lost.map((entry) => this.#end(entry));
     if (await this.#commitAll(owing.flat())) {
       ended.push(...owing.map((entry) => this.#end(entry)));
-    }
+    } else for (const { span } of owing.flat()) this.#deps.events.leftUncommitted(span);
     await Promise.all(ended);
   }
 
   /** Signs one receipt, if one can be made of what was handed over. */
   #issue(delivery: Delivery, text: string): Pending {
     let handed: ReceiptEntry | null = null;
+    let span: Span | undefined;
     try {
       handed = decodeReceiptEntry(text);
-      return { delivery, text, handed, issued: issueReceipt(this.#deps, handed.record) };
+      span = this.#deps.events.receiptBegun(handed);
+      return { delivery, text, handed, issued: issueReceipt(this.#deps, handed.record), span };
     } catch (error) {
       const requestId = handed?.record.requestId ?? null;
-      this.#deps.events.receiptImpossible(delivery, requestId, error);
-      return { delivery, text, handed, issued: null };
+      this.#deps.events.receiptImpossible(delivery, requestId, error, span);
+      return { delivery, text, handed, issued: null, span };
     }
   }
 
@@ -114,15 +119,25 @@ export class ReceiptsWorker {
     return true;
   }
 
-  /** Commits the batch, for as long as it takes. Returns false when this process stops first. */
   async #commit(batch: Pending[]): Promise<boolean> {
+    const { events } = this.#deps;
+    const span = events.commitBegun(batch);
+    try {
+      return await this.#commitUntilDone(batch, span);
+    } finally {
+      events.leftUncommitted(span);
+    }
+  }
+
+  /** Commits the batch, for as long as it takes. Returns false when this process stops first. */
+  async #commitUntilDone(batch: Pending[], span: Span | undefined): Promise<boolean> {
     for (;;) {
       try {
         const startedAt = performance.now();
         const owed = batch.filter(isOwed);
         await this.#commitOnce(owed);
         this.#deps.tellLedger();
-        this.#deps.events.batchCommitted(owed.length, performance.now() - startedAt);
+        this.#deps.events.batchCommitted(owed.length, performance.now() - startedAt, span);
         return true;
       } catch (error) {
         this.#deps.events.commitFailed(batch.length, error);
@@ -140,8 +155,8 @@ export class ReceiptsWorker {
         await this.#commitOnce([pending]);
       } catch (error) {
         if (!(error instanceof UnstorableReceipt)) return false;
-        const { delivery, handed } = pending;
-        this.#deps.events.receiptImpossible(delivery, handed.record.requestId, error);
+        const { delivery, handed, span } = pending;
+        this.#deps.events.receiptImpossible(delivery, handed.record.requestId, error, span);
         (pending as Pending).issued = null;
       }
     }
@@ -177,10 +192,10 @@ export class ReceiptsWorker {
     }
     write.done();
     const holding = await write.written;
-    for (const { handed, issued } of entry) {
+    for (const { handed, issued, span } of entry) {
       if (handed === null) continue;
-      if (holding !== 'held') events.outcomeStale(delivery, handed.record.requestId, holding);
-      else if (issued !== null) events.receiptIssued(issued);
+      if (holding !== 'held') events.outcomeStale(delivery, handed.record.requestId, holding, span);
+      else if (issued !== null) events.receiptIssued(issued, span);
     }
   }
 

@@ -335,6 +335,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
         credential: CREDENTIAL,
         intake: { keep() {}, release: () => (released += 1) },
+        span: null,
         authenticateAgain: () => credential,
       } as unknown as FastifyRequest;
       const reply = new ReplyDouble(request);

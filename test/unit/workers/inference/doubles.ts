@@ -129,6 +129,10 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
         },
       },
       events: {
+        runTaken: (_delivery, entry) => entry,
+        runLeft: () => {},
+        upstreamCalled: ({ traceparent }) => traceparent,
+        upstreamAnswered: () => {},
         runFinished: note('runFinished'),
         runFailed: note('runFailed'),
         runMoved: note('runMoved'),

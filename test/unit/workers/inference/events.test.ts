@@ -4,12 +4,14 @@ import { expect, it } from 'vitest';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { inferenceEvents } from '#workers/inference/events.ts';
 import { inferenceRecord } from '#test/support/issuing.ts';
+import { admissionRequest } from '#test/support/lanes.ts';
 
 it('metrics of requests count tokens as their receipts do, how long they waited and how long their upstreams took, by models of the catalogue alone', async () => {
   const registry = new Registry();
   const events = inferenceEvents(pino({ level: 'silent' }), registry);
+  const { entry } = admissionRequest({});
   const finished = (more: Partial<InferenceRecord>): void =>
-    events.runFinished({
+    events.runFinished(entry, {
       ...inferenceRecord({ model: 'llama-3.1-8b', region: 'eu-west' }),
       upstreamModel: 'meta/llama-3.1-8b@upstream',
       ...more,

@@ -63,6 +63,9 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
         return Promise.resolve('held');
       },
       events: {
+        receiptBegun: () => undefined,
+        commitBegun: () => undefined,
+        leftUncommitted: () => {},
         receiptIssued: say('receiptIssued'),
         outcomeStale: say('outcomeStale'),
         batchCommitted: say('batchCommitted'),
