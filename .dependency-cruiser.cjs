@@ -124,7 +124,7 @@ module.exports = {
     {
       name: 'traces-are-loaded-on-demand',
       comment:
-        'A process without a collector loads nothing of OpenTelemetry: one file imports its packages, and that file is imported when a collector is named.',
+        'A process without a collector loads no package that makes or sends spans: one file imports them, and that file is imported when a collector is named.',
       severity: 'error',
       from: {
         path: '^(api|workers|shared|cli|embedded)/',

@@ -50,7 +50,10 @@ export async function installCollector(
     dist: { name: 'otelcol', output_path: built, module: 'example.test/otelcol' },
     receivers: [{ gomod: `${MODULE}/receiver/otlpreceiver v${COLLECTOR_VERSION}` }],
     exporters: [{ gomod: `${MODULE}/exporter/debugexporter v${COLLECTOR_VERSION}` }],
-    providers: [{ gomod: `${MODULE}/confmap/provider/fileprovider v${PROVIDER_VERSION}` }],
+    // The second is what every collector resolves its variables with, and none starts without it.
+    providers: ['fileprovider', 'envprovider'].map((name) => ({
+      gomod: `${MODULE}/confmap/provider/${name} v${PROVIDER_VERSION}`,
+    })),
   };
   await writeFile(join(cache, 'manifest.yaml'), stringify(manifest));
   const nice = (...command: string[]) => run('nice', ['-n', '10', ...command], { cwd: cache, env });
@@ -115,7 +118,7 @@ export class RealCollector {
     while (!(await listens(this.#port))) {
       if (this.#process.exitCode !== null || Date.now() > end) {
         this.stop();
-        throw new NotToBeHad(`the collector did not come up:\n${this.log.slice(-LOG_CHARS)}`);
+        throw new Error(`the collector did not come up:\n${this.log.slice(-LOG_CHARS)}`);
       }
       await delay(LOOK_MS);
     }

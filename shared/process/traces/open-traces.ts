@@ -3,7 +3,7 @@ import { readBuild } from '../build.ts';
 import type { ProcessContext } from '../run-process.ts';
 import type { Traces } from './traces.ts';
 
-/** The traces of a process, where a collector is named; nothing of OpenTelemetry is loaded where none is. */
+/** The traces of a process, where a collector is named; no package that makes or sends spans is loaded where none is. */
 export async function openTraces(
   { config, log, processId }: Pick<ProcessContext, 'config' | 'log' | 'processId'>,
   role: 'api' | 'inference' | 'receipts',
