@@ -17,6 +17,7 @@ const SUBJECTS = [
   'methodology',
   'ledger',
   'receipts',
+  'requests',
   'metering',
   'lineage',
   'packs',

@@ -1,6 +1,6 @@
 import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { logAccess, type OnAnswered } from '#api/plugins/access-log.ts';
+import { type OnAnswered, tellOfAnswers } from '#api/plugins/answered.ts';
 import { authenticate, type AuthenticateOptions, ownerOfKey } from '#api/plugins/authenticate.ts';
 import { Arrivals, beginInOrder } from '#api/plugins/arrivals.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
@@ -75,6 +75,7 @@ import {
   receiptRoutes,
   type ReceiptRoutesOptions,
 } from '#api/routes/receipts.ts';
+import { requestRoutes, type RequestRoutesOptions } from '#api/routes/requests.ts';
 import { responseRoutes, type ResponseRoutesOptions } from '#api/routes/responses.ts';
 import { usageRoutes, type UsageRoutesOptions } from '#api/routes/usage.ts';
 import { verifierRoutes, type VerifierRoutesOptions } from '#api/routes/verifier.ts';
@@ -88,8 +89,8 @@ export interface AppOptions {
   connectionsMax: number;
   newRequestId: () => string;
   events: ApiEvents;
-  /** Told of each answer, where that is wanted. */
-  onAnswered?: OnAnswered | undefined;
+  /** Told of each answer. */
+  onAnswered: OnAnswered;
   /** Where a collector is named. */
   traces?: Traces | undefined;
   authenticate: Omit<AuthenticateOptions, 'addresses' | 'organisations' | 'held' | 'supportEmail'>;
@@ -104,6 +105,7 @@ export interface AppOptions {
   recalculation: RecalculationRoutesOptions;
   lineage: LineageRoutesOptions;
   usage: UsageRoutesOptions;
+  requests: Omit<RequestRoutesOptions, 'index'>;
   methodologies: MethodologyRoutesOptions;
   ledger: LedgerRoutesOptions;
   anchor: AnchorRoutesOptions;
@@ -191,12 +193,22 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     ownerOf: (request, takesApiKeyHeader) =>
       ownerOfKey(request, takesApiKeyHeader, options.authenticate.credentials),
     requests: new RequestsOfCallers(connectionsMax),
-    refuse: (request, fault) => {
+    refuse: (request, fault, owner) => {
       const id = options.newRequestId();
       const method = request.method ?? '';
       const { status, code } = fault;
-      options.onAnswered?.(
-        { requestId: id, method, route: null, status, code, ms: 0 },
+      options.onAnswered(
+        {
+          requestId: id,
+          method,
+          route: null,
+          status,
+          code,
+          ...(owner === undefined ? {} : { orgId: owner.orgId, keyId: owner.keyId }),
+          hasReceipt: false,
+          isRefused: true,
+          ms: 0,
+        },
         options.traces === undefined ? null : beginSpan(options.traces, request),
       );
       if (isOfDashboard(request)) {
@@ -232,7 +244,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     next();
   });
   if (options.traces !== undefined) beginSpans(app, options.traces, isHealthCheck);
-  if (options.onAnswered !== undefined) logAccess(app, options.onAnswered);
+  tellOfAnswers(app, options.onAnswered);
   limitAddresses(app, { addresses, held });
   const refusals = new Refusals();
   const { buckets } = options;
@@ -298,6 +310,7 @@ async function addRoutes(
   await v1.register(recalculationRoutes, options.recalculation);
   await v1.register(lineageRoutes, options.lineage);
   await v1.register(usageRoutes, options.usage);
+  await v1.register(requestRoutes, { ...options.requests, index: options.models.index });
   await v1.register(methodologyRoutes, options.methodologies);
   await v1.register(ledgerRoutes, options.ledger);
   await v1.register(anchorRoutes, options.anchor);

@@ -15,6 +15,7 @@ import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { newestFactorSet, shippedFactorTexts } from '#shared/methodology/files/load.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
@@ -25,6 +26,7 @@ import { GracefulShutdown } from './graceful-shutdown.ts';
 import { openCredentials } from '#api/auth/deps.ts';
 import { dashboardOf } from '#api/dashboard/deps.ts';
 import { connectionsMaxOf } from '#api/plugins/connections.ts';
+import { RequestRecorder } from '#api/requests/recorder.ts';
 import { openStatus } from '#api/front/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
@@ -73,6 +75,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   });
   showLanes(registry, { laneDepths: inference.laneDepths, onError: events.storeFailed });
   const exports = openExports(context, pool, events);
+  const requests = new RequestRecorder({ write: (rows) => writeRequests(pool, rows), events });
   const perAddress = {
     requestsPerSecond: config.addressRequestsPerSecond,
     burst: config.addressRequestsPerSecond * ADDRESS_BURST_S,
@@ -125,7 +128,10 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     connectionsMax: connectionsMaxOf(openFilesMax()),
     newRequestId: () => newId('req'),
     events,
-    onAnswered: logsAccess || traces !== undefined ? events.ended : undefined,
+    onAnswered: (answered, span) => {
+      requests.note(answered);
+      events.ended(answered, span);
+    },
     traces,
     authenticate: access,
     buckets: inference.buckets,
@@ -177,6 +183,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     close: async () => {
       inference.stop();
       await app.close();
+      await requests.close();
       await access.close();
       await inference.close();
       await exports.close();

@@ -5,7 +5,7 @@ import { CODES, countedCode } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
 import type { Span } from '#shared/process/traces/traces.ts';
-import type { AccessLine } from '#api/plugins/access-log.ts';
+import { accessLineOf, type Answered } from '#api/plugins/answered.ts';
 import type { ConnectionBound } from '#api/plugins/connections.ts';
 import { endSpan } from '#api/plugins/request-spans.ts';
 import type { UnroutedEntry } from '#api/inference/read.ts';
@@ -23,7 +23,7 @@ export interface ApiEvents {
   streamBegan: (entry: UnroutedEntry) => void;
   refused: (fault: Fault, request: RefusedRequest) => void;
   /** The answer to a request has ended, or its client has left. */
-  ended: (line: AccessLine, span: Span | null) => void;
+  ended: (answered: Answered, span: Span | null) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
   clientGone: (entry: UnroutedEntry) => void;
@@ -32,6 +32,10 @@ export interface ApiEvents {
   /** A request passed without the second stage of screening, which could not be asked. */
   unjudged: () => void;
   storeFailed: (error: unknown) => void;
+  /** Rows of requests cannot be written: they wait while there is room. Told once, until some can. */
+  requestsUnwritten: (error: unknown) => void;
+  /** So many requests have no row and will have none. */
+  requestsUnrecorded: (rows: number) => void;
   /** A connection was closed, because there was too much of this. */
   connectionRefused: (bound: ConnectionBound) => void;
   /** A thread that reads large bodies has ended: of a body, or of a fault of ours. */
@@ -100,6 +104,11 @@ function apiMetrics(registry: Registry) {
       labelNames: ['bound'],
       registers,
     }),
+    unrecorded: new Counter({
+      name: 'docket_requests_unrecorded_total',
+      help: 'Requests that are missing in the list of requests: PostgreSQL was away for longer than rows of them could wait',
+      registers,
+    }),
     stores: new Counter({
       name: 'docket_store_errors_total',
       help: 'Errors of this process with Redis or PostgreSQL',
@@ -138,9 +147,9 @@ export function apiEvents(log: Logger, registry: Registry, logsAccess = false): 
         code: fault.code,
       });
     },
-    ended(line, span) {
-      if (logsAccess) log.info({ event: 'access', ...line });
-      if (span !== null) endSpan(span, line);
+    ended(answered, span) {
+      if (logsAccess) log.info({ event: 'access', ...accessLineOf(answered) });
+      if (span !== null) endSpan(span, answered);
     },
     failedInside(error, request) {
       log.error({
@@ -172,6 +181,12 @@ export function apiEvents(log: Logger, registry: Registry, logsAccess = false): 
         event: 'store_error',
         message: error instanceof Error ? error.message : String(error),
       });
+    },
+    requestsUnwritten(error) {
+      log.warn({ event: 'requests_unwritten', err: error });
+    },
+    requestsUnrecorded(rows) {
+      metrics.unrecorded.inc(rows);
     },
     connectionRefused(bound) {
       metrics.connections.inc({ bound });

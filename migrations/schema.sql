@@ -521,6 +521,38 @@ create table receipt_revision (
   constraint receipt_revision_revision_id_key UNIQUE (revision_id)
 );
 
+create table request (
+  id text not null,
+  org_id text not null,
+  key_id text not null,
+  route text,
+  status smallint not null,
+  code text,
+  model text,
+  requested_model text,
+  region text,
+  streamed boolean,
+  has_receipt boolean not null,
+  replay_of text,
+  input_tokens integer,
+  output_tokens integer,
+  queued_ms integer,
+  first_ms integer,
+  total_ms integer not null,
+  upstream_calls smallint,
+  requests integer not null default 1,
+  last_ms integer,
+  constraint request_code_check CHECK ((length(code) <= 128)),
+  constraint request_id_check CHECK ((length(id) = 30)),
+  constraint request_model_check CHECK ((length(model) <= 300)),
+  constraint request_pkey PRIMARY KEY (org_id, id) INCLUDE (key_id, model, region, status, code, total_ms),
+  constraint request_region_check CHECK ((length(region) <= 64)),
+  constraint request_replay_of_check CHECK ((length(replay_of) = 30)),
+  constraint request_requested_model_check CHECK ((length(requested_model) <= 128)),
+  constraint request_requests_check CHECK ((requests > 0)),
+  constraint request_route_check CHECK ((length(route) <= 128))
+) partition by RANGE (id);
+
 create table restatement (
   org_id text not null,
   requested_by text not null,
@@ -762,6 +794,7 @@ CREATE INDEX metered_request_waiting ON public.metered_request USING btree (endp
 CREATE INDEX recalculation_by_org ON public.recalculation USING btree (org_id, receipt_id);
 CREATE INDEX recalculation_due ON public.recalculation USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX receipt_revision_by_first ON public.receipt_revision USING btree (org_id, first_id);
+CREATE INDEX request_failed ON ONLY public.request USING btree (org_id, id) INCLUDE (code, requests) WHERE (code IS NOT NULL);
 CREATE INDEX restatement_unfinished ON public.restatement USING btree (requested_at) WHERE (finished_at IS NULL);
 CREATE INDEX review_by_organisation ON public.review USING btree (org_id, sequence DESC);
 CREATE UNIQUE INDEX review_one_open ON public.review USING btree (org_id) WHERE (decision IS NULL);
@@ -1021,6 +1054,33 @@ begin
   insert into ledger_retention (first_id, end_id) values (from_id, to_id);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.drop_request_partitions(kept_days integer)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+declare
+  -- Days before this one are over their time.
+  first_kept constant timestamp := date_trunc('day', now() at time zone 'utc') - make_interval(days => kept_days);
+  name text;
+begin
+  if kept_days not between 1 and 3650 then
+    raise exception 'between 1 and 3650 days are kept' using errcode = 'invalid_parameter_value';
+  end if;
+  for name in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'request'::regclass and c.relname ~ '^request_\d{4}_\d\d_\d\d$'
+      and to_date(substr(c.relname, 9), 'YYYY_MM_DD') < first_kept
+    order by 1
+  loop
+    execute format('drop table %I', name);
+    return next name;
+  end loop;
+  delete from request_default where id < request_id_at(first_kept at time zone 'utc');
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ensure_ledger_partitions(months_ahead integer DEFAULT 3)
  RETURNS SETOF text
  LANGUAGE plpgsql
@@ -1053,6 +1113,39 @@ begin
     execute format('alter table ledger_body attach partition %I for values from (%L) to (%L)', name, first_id, end_id);
     execute format('create trigger ledger_body_no_truncate before truncate on %I
       for each statement execute function ledger_refuse()', name);
+    return next name;
+  end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ensure_request_partitions(days_ahead integer DEFAULT 7)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+declare
+  today constant timestamp := date_trunc('day', now() at time zone 'utc');
+  day timestamp;
+  name text;
+  first_id text;
+  end_id text;
+begin
+  if days_ahead not between 0 and 60 then
+    raise exception 'at most 60 days ahead' using errcode = 'invalid_parameter_value';
+  end if;
+  -- Two callers take turns, and the second finds nothing left to do.
+  perform pg_advisory_xact_lock(hashtext('ensure_request_partitions'));
+  for i in -1..days_ahead loop
+    day := today + make_interval(days => i);
+    name := to_char(day, '"request_"YYYY_MM_DD');
+    first_id := request_id_at(day at time zone 'utc');
+    end_id := request_id_at((day + interval '1 day') at time zone 'utc');
+    continue when to_regclass('public.' || name) is not null;
+    continue when exists (select from request_default where id >= first_id and id < end_id);
+    -- Made apart and then attached: that leaves writers of the other days alone.
+    execute format('create table %I (like request including all)', name);
+    execute format('alter table request attach partition %I for values from (%L) to (%L)', name, first_id, end_id);
     return next name;
   end loop;
 end $function$;
@@ -1177,6 +1270,13 @@ begin
     (select r.first_id from receipt_revision r where r.revision_id = new.original_id), new.original_id);
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.request_id_at(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE STRICT
+ SET search_path TO 'public', 'pg_temp'
+RETURN replace(receipt_id_at(at), 'rcpt_'::text, 'req_'::text);
 
 CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
@@ -1388,6 +1488,9 @@ grant select on receipt_revision to docket_ledger;
 grant select on receipt_revision to docket_operator;
 grant insert, select on receipt_revision to docket_recalculation;
 grant insert, select on receipt_revision to docket_receipts;
+grant insert, select on request to docket_api;
+grant delete on request to docket_housekeeping;
+grant select on request to docket_operator;
 grant insert, select, update on restatement to docket_operator;
 grant select, update on restatement to docket_recalculation;
 grant insert, select, update on review to docket_api;
@@ -1455,10 +1558,13 @@ grant update (weight) on metered_request to docket_purge;
 grant update (state, attempts, due_at, flagged_at, requested_by, reason) on recalculation to docket_api;
 grant update (state, attempts, due_at, flagged_at, requested_by, reason) on recalculation to docket_operator;
 grant update (submitted_at) on receipt_pending to docket_ledger;
+grant select (id, org_id) on request to docket_housekeeping;
 grant select (claim, request_id, attempt, expires_at) on stored_answer to docket_housekeeping;
 grant select (claim, request_id, attempt) on stored_answer to docket_receipts;
 
+grant execute on function drop_request_partitions(kept_days integer) to docket_housekeeping;
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
+grant execute on function ensure_request_partitions(days_ahead integer) to docket_housekeeping;
 
 -- In the schema persons
 

@@ -150,6 +150,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     sanctions: createSanctionsStore(pool, surroundings),
     exports: options.exports,
     usage: resources.usage.usage,
+    requests: resources.requests.requests,
     ledger: resources.receipts.ledger,
     recalculations: resources.recalculation.recalculations,
     methodologies: resources.lineage.methodologies,

@@ -17,6 +17,7 @@ import { accountsRoutes } from './accounts/routes.ts';
 import { signInRoutes } from './sign-in/routes.ts';
 import { keyPageRoutes } from './keys/routes.ts';
 import { receiptByAddress, receiptByAnyId, receiptPageRoutes } from './receipts/routes.ts';
+import { requestPageRoutes } from './requests/routes.ts';
 import { rotationRoutes } from './rotation/routes.ts';
 import { usagePageRoutes } from './usage/routes.ts';
 import { exportPageRoutes } from './exports/routes.ts';
@@ -100,6 +101,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             keyPageRoutes(organisation, deps);
             rotationRoutes(organisation, deps);
             receiptPageRoutes(organisation, deps);
+            requestPageRoutes(organisation, deps);
             exportPageRoutes(organisation, deps);
             ledgerPageRoutes(organisation, deps);
             usagePageRoutes(organisation, deps);

@@ -93,6 +93,7 @@ export const TAGS = {
   Inference: 'What reaches a model. Every answer carries a signed receipt.',
   Models: 'The models of your account.',
   Receipts: 'Receipts as they were signed, their proofs, revisions and lineage.',
+  Requests: 'What became of every request: refused and failed ones too, without texts.',
   Ledger: 'The append-only log of your receipts.',
   Exports: 'Evidence packs: receipts, proofs and keys of a range in one verifiable archive.',
   Usage: 'What your organisation has used, and its footprint.',

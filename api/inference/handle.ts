@@ -3,6 +3,7 @@ import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { ApiEvents } from '#api/events.ts';
+import { noteAdmitted, noteAsked, noteRouted } from '#api/plugins/answered.ts';
 import { admit, type AdmitDeps } from './admit/admit.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { recall, type RecallDeps } from './admit/recall.ts';
@@ -39,8 +40,10 @@ export async function handle(
 ): Promise<FastifyReply> {
   const admitted = await run(deps, route, request, reply).finally(() => letGo(request));
   if (admitted === null) return reply.hijack();
-  const { entry, run: own, exchange } = admitted;
-  request.inference = { model: own?.model, stream: entry.stream, region: () => exchange.region };
+  const { run: own, names, exchange } = admitted;
+  const replayOf = own === null ? names.requestId : undefined;
+  noteRouted(request, names.model);
+  noteAdmitted(request, { region: () => exchange.region, replayOf });
   return admitted.entry.stream
     ? replyStream(deps, admitted, reply)
     : replyWhole(deps, admitted, reply);
@@ -66,6 +69,7 @@ async function run(
   try {
     const unrouted = await reader.read();
     if (unrouted === null) return null;
+    noteAsked(request, unrouted.asked.model, unrouted.entry.stream);
     keeps = unrouted.keeps;
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
@@ -74,6 +78,7 @@ async function run(
     const whole = unrouted.entry.previous === undefined ? unrouted : await reader.goOn(unrouted);
     if (whole === null) return null;
     chosen = routed(deps, whole, request.credential);
+    noteRouted(request, chosen.entry.model);
     prompt = await reader.readPrompt(chosen.resolution.model, chosen.entry);
   } finally {
     reader.leave();

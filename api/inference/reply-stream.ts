@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
-import { noteReceipt } from '#api/plugins/access-log.ts';
+import { noteFirst, noteReceipt } from '#api/plugins/answered.ts';
 import { errorBody, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { UnreadAnswers } from '#api/plugins/unread-answers.ts';
@@ -85,12 +85,14 @@ class EventStream implements ExchangeSink {
   frames(text: string, taken?: () => void): void {
     if (!this.#hasFrames) this.#deps.events.streamBegan(this.#admitted.entry);
     this.#hasFrames = true;
+    noteFirst(this.#request);
     this.#write(this.#dialect.frames(text));
     if (taken !== undefined) void this.#whenTaken(taken);
   }
 
   done(payload: string, receipt: string | null): void {
     const { run, keeping } = this.#admitted;
+    noteFirst(this.#request);
     noteReceipt(this.#request, receipt);
     const numbered = this.#dialect.last(payload);
     if (keeping === undefined) return this.#end(joinReceipt(this.#deps, run!, numbered, receipt));

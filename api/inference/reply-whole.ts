@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { noteReceipt } from '#api/plugins/access-log.ts';
+import { noteReceipt } from '#api/plugins/answered.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import { joinKept, rejoinKept, type TellingDeps } from './kept/told.ts';

@@ -23,8 +23,8 @@ export interface EarlyRefusalsOptions {
    */
   ownerOf: (request: IncomingMessage, takesApiKeyHeader: boolean) => KeyOwner | undefined;
   requests: Pick<RequestsOfCallers, 'take'>;
-  /** The answer to a request that is refused. */
-  refuse: (request: IncomingMessage, fault: Fault) => MadeAnswer;
+  /** The answer to a request that is refused, whose key is known to be its owner's where there is one. */
+  refuse: (request: IncomingMessage, fault: Fault, owner: KeyOwner | undefined) => MadeAnswer;
   /** Told of a refused request whose body may still come, before it is answered. */
   drain: (request: IncomingMessage, response: ServerResponse) => void;
   held: HeldRefusals;
@@ -70,7 +70,7 @@ export function refuseBeforeRouting(
     const give = (caller: string, faultOf: (heldMs: number) => Fault): true => {
       held.give(caller, { request, response }, (heldMs) => {
         drain(request, response);
-        const { status, headers, body } = refuse(request, faultOf(heldMs));
+        const { status, headers, body } = refuse(request, faultOf(heldMs), owner);
         response.writeHead(status, headers).end(body);
       });
       return true;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { countedCode } from '#shared/kernel/error-codes.ts';
 import type { Span, Traces } from '#shared/process/traces/traces.ts';
-import { type AccessLine, CLIENT_LEFT } from './access-log.ts';
+import { type AccessLine, CLIENT_LEFT } from './answered.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -20,6 +20,7 @@ import { derivationsOf } from '#shared/receipts/postgres/derivations.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { createRequestReader } from '#shared/requests/postgres/requests.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { ExportRoutesOptions } from './exports.ts';
 
@@ -50,6 +51,7 @@ export function openResources(
       originOf: (orgId: string) => logs + orgId,
     },
     usage: { usage: createUsageReader(pool, reads), now },
+    requests: { requests: createRequestReader(pool), ledger },
     methodologies: { methodologies },
     ledger: { ledger },
     anchor: { anchor },

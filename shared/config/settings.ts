@@ -288,6 +288,12 @@ export const SETTINGS = {
     '400',
     'Days after which it is forgotten which requests ran on metered endpoints; intervals stay, as receipts name them.',
   ),
+  requestsKeptDays: setting(
+    'REQUESTS_KEPT_DAYS',
+    integer(1, 3_650),
+    '30',
+    'Days for which it is kept what became of each request: status, error, times and tokens, no texts; whole days, UTC.',
+  ),
   closedReadDays: setting(
     'CLOSED_READ_DAYS',
     integer(0, 36_500),

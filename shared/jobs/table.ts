@@ -214,6 +214,16 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 6 * HOUR,
   },
+  /** Makes the partitions for the requests of days to come, and forgets days whose time is over, and what a closed organisation has left. */
+  'request-retention': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 3,
+    backoffMs: 10 * SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: HOUR,
+  },
   /** Sends the e-mails that wait. */
   mail: {
     role: 'housekeeping',

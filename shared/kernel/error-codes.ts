@@ -527,6 +527,18 @@ const PATTERNED = {
       '`group_by` must be one to 3 different ones of hour, day, month, model, region, key, tier, quality, with commas between.',
     param: 'group_by',
   }),
+  invalid_status: invalid({
+    when: 'There is no such status, class of them, or word for them.',
+    advice: 'Send `ok`, `failed`, `2xx`, `4xx`, `5xx`, or a status of HTTP as `429`.',
+    example: '`status` must be `ok`, `failed`, `2xx`, `4xx`, `5xx` or a status of HTTP.',
+    param: 'status',
+  }),
+  invalid_code: invalid({
+    when: 'There is no such code of an error, and no request of yours has failed with it.',
+    advice: 'Take a code from the reference of errors, or from the `code` of a request.',
+    example: 'There is no such code.',
+    param: 'code',
+  }),
   invalid_url: invalid({
     when: 'The address is malformed.',
     advice: 'Encode the path and the query as URLs demand.',
@@ -551,6 +563,12 @@ const PATTERNED = {
     when: 'The response is not kept: it does not exist, is not yours, was deleted, or was not used for 24 hours.',
     advice:
       'Read a response within 24 hours, with a key of the organisation that made it; `store` in the answer says whether it is kept.',
+    param: 'id',
+  }),
+  request_not_found: missing({
+    when: 'There is no record of the request: it is not yours, had no valid key, is not over, is older than requests are kept, or stands in a row of refusals.',
+    advice:
+      'Take the id from `x-request-id`, and ask with a key of the organisation whose key the request had; an answer is on record about a second after its end.',
     param: 'id',
   }),
   receipt_not_found: missing({

@@ -54,7 +54,16 @@ export function timeOfId(id: string): number {
 
 /** The smallest receipt id of a moment (epoch milliseconds): the time digits of a ULID alone. */
 export function firstReceiptIdAt(ms: number): string {
-  return `rcpt_${encodeUlid(ms, NOTHING_RANDOM).slice(0, 10)}`;
+  return `rcpt_${timeDigits(ms)}`;
+}
+
+/** The smallest request id of a moment (epoch milliseconds). */
+export function firstRequestIdAt(ms: number): string {
+  return `req_${timeDigits(ms)}`;
+}
+
+function timeDigits(ms: number): string {
+  return encodeUlid(ms, NOTHING_RANDOM).slice(0, 10);
 }
 
 const NOTHING_RANDOM = new Uint8Array(10);

@@ -43,6 +43,7 @@ const HELLO: OpenAI.ChatCompletionCreateParamsNonStreaming = {
 const PAGES = [
   'overview',
   'receipts',
+  'requests',
   'usage',
   'exports',
   'ledger',
@@ -77,7 +78,17 @@ it(
         () => false,
       ),
     );
+    let requestId = '';
+    await until(async () => {
+      const { rows } = await database.pool.query<{ id: string }>(
+        'select id from request where org_id = $1 and has_receipt limit 1',
+        [orgId],
+      );
+      requestId = rows[0]?.id ?? '';
+      return requestId !== '';
+    });
     const pages = [
+      `/dashboard/${orgId}/requests/${requestId}`,
       `/dashboard/${orgId}/keys/${key.id}/rotation`,
       '/dashboard/account',
       '/dashboard/invitations',

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import type { Place } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import {
@@ -25,6 +26,7 @@ import {
   makeReceiptSigner,
   receiptPools,
 } from '#test/support/issuing.ts';
+import { refusedRow, requestRow } from '#test/support/requests.ts';
 import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
 
 /**
@@ -188,6 +190,17 @@ beforeAll(async () => {
      where receipt_id = $1 and org_id = $2`,
     [receipts[1], orgId, outside('stage'), outside('code')],
   );
+  const keyId = newId('key');
+  await writeRequests(pool, [
+    requestRow({ ...record, route: outside('route').slice(0, 128) }),
+    refusedRow({
+      orgId,
+      keyId,
+      code: outside('code of an error').slice(0, 128),
+      model: null,
+      requestedModel: outside('model that was asked for').slice(0, 128),
+    }),
+  ]);
   await pool.query(
     `insert into ledger_quarantine (entry_id, org_id, kind, leaf_hash, submitted_at, reason)
      values ($1, $2, 'receipt', 'x', now(), $3)`,

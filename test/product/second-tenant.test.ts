@@ -33,6 +33,7 @@ beforeAll(async () => {
   const key = await post(system, '/keys', { name: 'of the owner' }, { key: owner });
   ids = {
     '/receipts/': answer.headers.get('x-receipt-id')!,
+    '/requests/': answer.headers.get('x-request-id')!,
     '/exports/': ((await made.json()) as { id: string }).id,
     '/keys/': ((await key.json()) as { id: string }).id,
   };
@@ -84,7 +85,7 @@ it('on every route that names a thing, another organisation’s thing is one tha
 });
 
 it('no list of another organisation holds what is not its own', async () => {
-  for (const path of ['/receipts', '/exports', '/keys', '/audit-log', '/usage']) {
+  for (const path of ['/receipts', '/requests', '/exports', '/keys', '/audit-log', '/usage']) {
     const text = await (await call(stranger, 'get', path)).text();
     for (const id of Object.values(ids)) expect(text, path).not.toContain(id);
   }

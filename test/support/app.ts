@@ -48,6 +48,7 @@ export async function buildTestApp(
     connectionsMax: 16_384,
     newRequestId: () => newId('req'),
     events: apiEvents(pino({ level: 'silent' }), new Registry()),
+    onAnswered() {},
     authenticate: {
       credentials: { lookup: () => null, ownerOf: () => undefined },
       keyUse: { used() {} },

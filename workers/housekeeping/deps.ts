@@ -10,6 +10,7 @@ import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { dropExpiredResponses } from '#shared/lanes/postgres/kept-responses.ts';
+import { forgetRequestsOfClosed, turnRequestDays } from '#shared/requests/postgres/retention.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
@@ -45,6 +46,12 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       const made = await ensureLedgerPartitions(pool);
       if (made.length > 0) log.info({ event: 'ledger_partitions_made', partitions: made });
     },
+    turnRequestDays: async () => {
+      const { made, dropped } = await turnRequestDays(pool, config.requestsKeptDays);
+      if (made.length + dropped.length > 0)
+        log.info({ event: 'request_days_turned', made, dropped });
+    },
+    forgetRequestsOfClosed: (limit) => forgetRequestsOfClosed(pool, limit),
     onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });
   role.does(handlers);

@@ -24,6 +24,10 @@ export interface HousekeepingOptions {
   removeExpiredSignIns: () => Promise<void>;
   /** Makes the partitions of months to come, those that are missing. */
   ensureLedgerPartitions: () => Promise<unknown>;
+  /** Makes the partitions of the requests of days to come, and drops those of days whose time is over. */
+  turnRequestDays: () => Promise<unknown>;
+  /** Deletes at most so many requests of closed organisations; returns how many. */
+  forgetRequestsOfClosed: (limit: number) => Promise<number>;
   /** Told of accounts that could not be vetted; the sweep goes on with the next. */
   onVettingFailed: (orgId: string, error: unknown) => void;
 }
@@ -51,6 +55,13 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
     'sign-in-expiry': () => options.removeExpiredSignIns(),
     'ledger-partitions': async () => {
       await ensureLedgerPartitions();
+    },
+    'request-retention': async (_payload, signal) => {
+      await options.turnRequestDays();
+      let forgotten = BATCH;
+      while (forgotten === BATCH && !signal.aborted) {
+        forgotten = await options.forgetRequestsOfClosed(BATCH);
+      }
     },
     mail: async () => {
       await outbox.sendDue(mailer, BATCH);

@@ -70,7 +70,12 @@ function answer(
     return request === null
       ? note(
           'plain',
-          'No receipt has this id: the request was refused before it ran, is not over, or never was. Requests that an account may not make leave no receipt.',
+          html`<p>
+            No receipt has this id: the request was refused before it ran, is not over, or never
+            was. Requests that an account may not make leave no receipt; what became of them is
+            shown by
+            <code>docket requests show</code>.
+          </p>`,
         )
       : requestFacts(frame, request);
   }

@@ -199,6 +199,7 @@ function menu(membership: Membership, section: string | undefined): Html {
     ...(isIn ? [] : [['onboarding', 'Onboarding'] as const]),
     ['keys', 'Keys'],
     ['receipts', 'Receipts'],
+    ['requests', 'Requests'],
     ['exports', 'Exports'],
     ['ledger', 'Ledger'],
     ['usage', 'Usage'],

@@ -82,6 +82,7 @@ function empty(base: string, { days, limits }: OverviewParts): Html {
     </p>
     <p class="row">
       <a class="button primary" href="${base}/keys">See the keys</a>
+      <a class="button" href="${base}/requests?status=failed">See failed requests</a>
       <a class="button" href="/docs">Read the documentation</a>
     </p>
   </div>`;
@@ -127,7 +128,10 @@ function newestReceipts(frame: Frame, base: string, { newest }: OverviewParts): 
   return html`<section class="stack tight">
     <h2>Newest receipts</h2>
     ${receiptTable(frame, newest)}
-    <p><a href="${base}/receipts">All receipts</a></p>
+    <p class="row">
+      <a href="${base}/receipts">All receipts</a>
+      <a href="${base}/requests?status=failed">Failed requests</a>
+    </p>
   </section>`;
 }
 

@@ -7,6 +7,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { askedFor, askedForDay } from '../forms.ts';
 import { sendFile, sendFramed } from '../guard.ts';
 import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from './overview.ts';
+import { keyNames } from '../keys/names.ts';
 import { listed } from '../receipts/page.ts';
 import { usagePage } from './page.ts';
 import { PageError } from '../page-error.ts';
@@ -16,8 +17,6 @@ const SESSION = { config: { scope: 'session' } } as const;
 const NEWEST = 5;
 /** A leap year fits. */
 const PERIOD_DAYS_MAX = 366;
-/** Keys whose names are shown; an organisation with more sees ids of the older ones. */
-const KEY_NAMES_MAX = 100;
 
 /** What an organisation used: an overview, and a table to ask of. */
 export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -114,9 +113,3 @@ function problemOf(first: number | undefined, last: number | undefined): string 
 
 const startOfDay = (at: number): number => Math.floor(at / DAY_MS) * DAY_MS;
 const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
-/** How keys are named, by their ids. After a rotation two have one name: what they begin with tells them apart. */
-async function keyNames(deps: DashboardDeps, orgId: string): Promise<ReadonlyMap<string, string>> {
-  const { items } = await deps.keys.list({ orgId, limit: KEY_NAMES_MAX, order: 'desc' });
-  return new Map(items.map(({ id, name, display }) => [id, `${display.head}… ${name}`]));
-}

@@ -37,11 +37,11 @@ function anchorOf(code: string): string {
   return `error-${code.replaceAll(/[{}]/g, '').replaceAll('_', '-')}`;
 }
 
-/** A code as a link to what the reference says of it, or of its pattern. */
-export function errorLink(code: string): Html {
+/** A code as a link to what the reference says of it, or of its pattern; `page` is the address of that from elsewhere. */
+export function errorLink(code: string, page = ''): Html {
   const pattern = code.endsWith('_not_found') ? PATTERNS[1][0] : PATTERNS[0][0];
   const anchor = anchorOf(Object.hasOwn(CODES, code) ? code : pattern);
-  return html`<a href="#${anchor}"><code>${code}</code></a>`;
+  return html`<a href="${page}#${anchor}"><code>${code}</code></a>`;
 }
 
 /** Each type with its codes: when it happens, what to do, and whether it helps to ask again. */

@@ -397,6 +397,29 @@ interface ReceiptRevisionTable {
   first_id: string;
 }
 
+interface RequestTable {
+  id: string;
+  org_id: string;
+  key_id: string;
+  route: string | null;
+  status: number;
+  code: string | null;
+  model: string | null;
+  requested_model: string | null;
+  region: string | null;
+  streamed: boolean | null;
+  has_receipt: boolean;
+  replay_of: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  queued_ms: number | null;
+  first_ms: number | null;
+  total_ms: number;
+  upstream_calls: number | null;
+  requests: Defaulted<number>;
+  last_ms: number | null;
+}
+
 interface RestatementTable {
   org_id: string;
   requested_by: string;
@@ -704,6 +727,7 @@ export interface Database {
   recalculation: RecalculationTable;
   receipt_pending: ReceiptPendingTable;
   receipt_revision: ReceiptRevisionTable;
+  request: RequestTable;
   restatement: RestatementTable;
   review: ReviewTable;
   review_approval: ReviewApprovalTable;

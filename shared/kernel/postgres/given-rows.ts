@@ -1,7 +1,7 @@
 /** A column of rows that are given to a statement, with its type in SQL. */
 export interface GivenColumn<R> {
   name: string;
-  type: 'text' | 'int' | 'bigint' | 'float8';
+  type: 'text' | 'int' | 'bigint' | 'float8' | 'bool';
   of: (row: R, index: number) => unknown;
 }
 
@@ -18,7 +18,14 @@ export function givenRows(
   return `unnest(${arrays.join(', ')}) AS ${alias} (${columns.map(({ name }) => name).join(', ')})`;
 }
 
-/** The parameters of such rows. */
-export function arraysOf<R>(columns: readonly GivenColumn<R>[], rows: readonly R[]): unknown[][] {
-  return columns.map(({ of }) => rows.map((row, index) => of(row, index)));
+/** What columns that are no text hold. */
+type Plain = number | string | boolean | null | undefined;
+
+/** The parameters of such rows. Arrays of numbers are written here: the driver looks into each value as into a text. */
+export function arraysOf<R>(columns: readonly GivenColumn<R>[], rows: readonly R[]): unknown[] {
+  return columns.map(({ type, of }) => {
+    const values = rows.map((row, index) => of(row, index));
+    if (type === 'text') return values;
+    return `{${(values as readonly Plain[]).map((value) => String(value ?? 'NULL')).join(',')}}`;
+  });
 }

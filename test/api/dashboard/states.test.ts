@@ -23,7 +23,9 @@ import {
   vetting,
 } from '#test/support/accounts.ts';
 import { openEdge } from '#test/support/app.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { refusedRow, requestRow } from '#test/support/requests.ts';
 import {
   newPerson,
   openDashboardEdge,
@@ -77,6 +79,8 @@ const PAGES = {
     ':org/keys/:id/rotation',
     ':org/receipts',
     ':org/receipts/:id',
+    ':org/requests',
+    ':org/requests/:id',
     ':org/exports',
     ':org/exports/:id',
     ':org/ledger',
@@ -133,7 +137,7 @@ const FRONT = ['/', '/status', '/verify'] as const;
 /** An organisation in a state, with the ids of its things by the part of an address before them. */
 interface Shown {
   org: string;
-  ids: Readonly<Record<'keys' | 'receipts' | 'exports', readonly string[]>>;
+  ids: Readonly<Record<'keys' | 'receipts' | 'requests' | 'exports', readonly string[]>>;
 }
 const STATES = [
   'none',
@@ -159,7 +163,7 @@ const pagesOf = (who: Reader): readonly string[] =>
   PAGES[who === 'member' || who === 'auditor' ? 'owner' : who];
 const visitors = {} as Record<Reader, TestBrowser>;
 let review = '';
-const NOTHING = { keys: [], receipts: [], exports: [] } as const;
+const NOTHING = { keys: [], receipts: [], requests: [], exports: [] } as const;
 
 async function receiptsOf(orgId: string, keyId: string, ...days: readonly number[]) {
   const pools = receiptPools(database);
@@ -183,13 +187,25 @@ async function receiptsOf(orgId: string, keyId: string, ...days: readonly number
   return ids;
 }
 
+/** What became of requests of which some have a receipt, and one that was refused often. */
+async function requestsOf(orgId: string, keyId: string, receipts: readonly string[]) {
+  const answered = receipts.map((id) =>
+    requestRow({ orgId, keyId, id: id.replace('rcpt_', 'req_'), streamed: true, firstMs: 120 }),
+  );
+  const refused = refusedRow({ orgId, keyId, requests: 381, lastMs: 40_000 });
+  const rows = receipts.length === 1 ? answered : [...answered, refused];
+  await writeRequests(database.pool, rows);
+  return rows.map(({ id }) => id);
+}
+
 /** One of everything. */
 async function withOne(plan: Plan = 'audit_plus', keyName = 'only'): Promise<Shown> {
   const { id: org } = await activeAccount(now, plan);
   const { key } = await now.keys.issue(org, { name: keyName }, OPERATOR);
   const receipts = await receiptsOf(org, key.id, 0);
   const pack = await dashboard.exports.exports.create(org, {}, OPERATOR);
-  return { org, ids: { keys: [key.id], receipts, exports: [pack.id] } };
+  const requests = await requestsOf(org, key.id, receipts);
+  return { org, ids: { keys: [key.id], receipts, requests, exports: [pack.id] } };
 }
 
 async function setExport(id: string, columns: string): Promise<void> {
@@ -209,6 +225,7 @@ async function withMany(): Promise<Shown> {
   const { key: next } = await now.keys.rotate(org, old, {}, OPERATOR);
   await database.pool.query('update api_key set last_used_at = now() where id = $1', [next.id]);
   const receipts = await receiptsOf(org, next.id, ...Array.from({ length: 60 }, (_, i) => i % 9));
+  const requests = await requestsOf(org, next.id, receipts);
   const packs = [];
   for (const columns of [
     `status = 'ready', size_bytes = 1234567, sha256 = repeat('ab', 32), finished_at = now(), expires_at = now() + interval '7 days'`,
@@ -225,6 +242,7 @@ async function withMany(): Promise<Shown> {
     ids: {
       keys: [old, next.id],
       receipts: [receipts[0]!, all.at(-1)!],
+      requests: [requests.at(-1)!, requests[0]!],
       exports: [...ids.exports, ...packs],
     },
   };
@@ -463,6 +481,11 @@ describe('every page in every state', () => {
     ['suspended', 'owner', ':org/keys', [/no key is issued or restored/], [/Create key/]],
     ['none', 'owner', ':org/receipts', [/No receipts yet/, /See the keys/], []],
     ['closed', 'owner', ':org/receipts', [/This organisation is closed/], [/See the keys/]],
+    ['none', 'owner', ':org/requests', [/No requests/, /See the keys/], [/Failed, by code/]],
+    ['one', 'owner', ':org/requests', [/200 answered/], [/Failed, by code/, /No request fits/]],
+    ['many', 'auditor', ':org/requests', [/Failed, by code .*381 requests/], []],
+    ['one', 'member', ':org/requests/:id', [/Until the first of the stream 114/], [/went wrong/]],
+    ['many', 'owner', ':org/requests/:id', [/What to do/, /381 requests/, /nothing ran/], []],
     ['none', 'owner', ':org/ledger', [/No signed head yet.*your keys/], []],
     ['one', 'owner', ':org/ledger', [/Entries 1 /, /1 in the last day/], []],
     ['none', 'owner', ':org/exports', [/No packs/, /Make pack/], []],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { AccessLine } from '#api/plugins/access-log.ts';
+import type { AccessLine } from '#api/plugins/answered.ts';
 import { chatBody, payloadsIn, post } from '#test/support/calls.ts';
 import type { System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';

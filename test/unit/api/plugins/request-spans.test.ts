@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { AccessLine } from '#api/plugins/access-log.ts';
+import type { AccessLine } from '#api/plugins/answered.ts';
 import { beginSpan, endSpan } from '#api/plugins/request-spans.ts';
 import { CALLER, noting } from '#test/support/noted-spans.ts';
 

@@ -1,0 +1,13 @@
+import type { DashboardDeps } from '../deps.ts';
+
+/** Keys whose names are shown; an organisation with more sees ids of the older ones. */
+const KEY_NAMES_MAX = 100;
+
+/** How keys are named, by their ids. After a rotation two have one name: what they begin with tells them apart. */
+export async function keyNames(
+  { keys }: Pick<DashboardDeps, 'keys'>,
+  orgId: string,
+): Promise<ReadonlyMap<string, string>> {
+  const { items } = await keys.list({ orgId, limit: KEY_NAMES_MAX, order: 'desc' });
+  return new Map(items.map(({ id, name, display }) => [id, `${display.head}… ${name}`]));
+}

@@ -1,0 +1,223 @@
+import { html, type Html } from '#api/html.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
+import type { Page } from '#shared/kernel/page.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
+import type { CodeCount } from '#shared/requests/postgres/requests.ts';
+import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import { badge, dayFields, field, pager, shortId, shortMoment, table } from '../parts/elements.ts';
+import type { Frame } from '../parts/layout.ts';
+
+/** What the list was asked for, as it was typed; what is empty asks for nothing. */
+export interface RequestSearch {
+  /** An id of a request, a receipt or an answer. */
+  find: string;
+  status: string;
+  code: string;
+  model: string;
+  region: string;
+  key: string;
+  /** `2026-11-22`, UTC, both included. */
+  from: string;
+  to: string;
+  /** Milliseconds. */
+  slow: string;
+}
+
+export interface RequestsParts {
+  page: Page<RequestRow>;
+  search: RequestSearch;
+  after: string | undefined;
+  failures: { codes: readonly CodeCount[]; isWhole: boolean };
+  /** Names of keys by id. */
+  keys: ReadonlyMap<string, string>;
+  /** Nothing has the id that was typed. */
+  notFound: boolean;
+}
+
+const STATUSES = [
+  ['', 'all'],
+  ['ok', 'answered'],
+  ['failed', 'failed'],
+  ['4xx', 'failed, 4xx'],
+  ['5xx', 'failed, 5xx'],
+  ['499', 'client left'],
+] as const;
+
+/** Codes that are counted above the list; the list itself is filtered by any. */
+const CODES_SHOWN = 8;
+
+/** Requests of an organisation, newest first. */
+export function requestsPage(frame: Frame, parts: RequestsParts): Html {
+  const { page, search, after, notFound } = parts;
+  const address = `/dashboard/${frame.membership!.orgId}/requests`;
+  const { find: _find, ...filters } = search;
+  const next = page.hasMore ? page.items.at(-1)?.id : undefined;
+  const isFiltered = Object.values(filters).some((text) => text !== '');
+  return html`<div class="head"><h1>Requests</h1></div>
+    <p class="prose soft">
+      Every request that had a valid key, refused and failed ones too, without what was said in it.
+      A request is here about a second after its answer has ended. When a process of the gateway is
+      killed, its last second is missing here: tokens and footprint are counted from receipts, under
+      <a href="/dashboard/${frame.membership!.orgId}/usage">Usage</a>.
+    </p>
+    <form class="row end" method="get" action="${address}" role="search">
+      <div class="field grow">
+        <label for="find">Id</label>
+        <input
+          id="find"
+          name="find"
+          value="${search.find}"
+          maxlength="512"
+          placeholder="req_…, rcpt_… or chatcmpl-…"
+          ${notFound ? html`aria-invalid="true" aria-describedby="find-error"` : undefined}
+        />
+      </div>
+      <button type="submit">Find</button>
+    </form>
+    ${
+      notFound
+        ? html`<p class="error" id="find-error" role="alert">
+            No request of this organisation has the id <code>${search.find}</code>. One is here
+            about a second after its answer; refusals that a row counts together have no page of
+            their own, and what is over its time is gone.
+          </p>`
+        : undefined
+    }
+    ${filterForm(address, parts, isFiltered)} ${failureCounts(address, parts)}
+    ${
+      page.items.length === 0
+        ? nothing(frame, isFiltered || after !== undefined)
+        : requestTable(frame, parts)
+    }
+    ${pager('requests', { address, filters, after, next })}`;
+}
+
+function filterForm(address: string, { search, keys }: RequestsParts, isFiltered: boolean): Html {
+  const option = (value: string, label: string, chosen: string): Html =>
+    html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
+      ${label}
+    </option>`;
+  const known =
+    keys.has(search.key) || search.key === '' ? [] : [[search.key, search.key] as const];
+  return html`<form class="row end" method="get" action="${address}">
+    <div class="field">
+      <label for="status">Status</label>
+      <select id="status" name="status">
+        ${STATUSES.map(([value, label]) => option(value, label, search.status))}
+      </select>
+    </div>
+    ${field({ name: 'code', label: 'Code of the error', value: search.code, max: '128' })}
+    <div class="field">
+      <label for="key">Key</label>
+      <select id="key" name="key">
+        ${[['', 'all'] as const, ...known, ...keys].map(([id, name]) => option(id, name, search.key))}
+      </select>
+    </div>
+    ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
+    ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
+    ${dayFields(search)}
+    ${field({ name: 'slow', label: 'At least, ms', type: 'number', min: '0', value: search.slow })}
+    <button type="submit">Show</button>
+    ${isFiltered ? html`<a href="${address}">Show all</a>` : undefined}
+  </form>`;
+}
+
+function failureCounts(address: string, { search, failures }: RequestsParts): Html | undefined {
+  const { codes, isWhole } = failures;
+  if (codes.length === 0) return undefined;
+  const period = { from: search.from, to: search.to };
+  const link = (code: string): string => {
+    const asked = Object.entries({ code, ...period }).filter(([, text]) => text !== '');
+    return `${address}?${new URLSearchParams(asked).toString()}`;
+  };
+  const more = codes.length - CODES_SHOWN;
+  const when = search.from === '' && search.to === '' ? 'that are kept' : 'of these days';
+  return html`<section class="stack tight">
+    <h2>Failed, by code</h2>
+    <ul class="plain">
+      ${codes.slice(0, CODES_SHOWN).map(
+        ({ code, requests }) =>
+          html`<li>
+            <a href="${link(code)}"><code>${code}</code></a> ${counted(requests, 'request')}
+          </li>`,
+      )}
+    </ul>
+    <p class="soft small">
+      Of the requests
+      ${when}${isWhole ? '' : ', the newest 10,000 rows of failed ones'}${
+        more > 0 ? `; ${counted(more, 'more code')} not shown` : ''
+      }.
+    </p>
+  </section>`;
+}
+
+function nothing(frame: Frame, isFiltered: boolean): Html {
+  const { orgId } = frame.membership!;
+  return isFiltered
+    ? html`<div class="empty">
+        <h2>No request fits</h2>
+        <p class="prose">Look at other days, or leave out the status, the model or the key.</p>
+      </div>`
+    : html`<div class="empty">
+        <h2>No requests</h2>
+        <p class="prose">
+          What becomes of each request with one of your keys stands here, about a second after its
+          end, until it is over its time. The page of a new key has a request that you can paste.
+        </p>
+        <p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>
+      </div>`;
+}
+
+function requestTable(frame: Frame, { page, keys }: RequestsParts): Html {
+  const base = `/dashboard/${frame.membership!.orgId}`;
+  return table(
+    'Requests',
+    [
+      'Asked',
+      'Request',
+      'Outcome',
+      'Model or route',
+      'Region',
+      'Key',
+      html`<span class="num">Tokens in</span>`,
+      html`<span class="num">Tokens out</span>`,
+      html`<span class="num">To the first, ms</span>`,
+      html`<span class="num">In all, ms</span>`,
+      'Receipt',
+    ],
+    page.items.map((row) => {
+      const receipt = receiptOf(row);
+      const asked = row.model ?? row.requestedModel ?? row.route ?? '';
+      const key = keys.get(row.keyId) ?? row.keyId;
+      return html`<tr>
+        <td>${shortMoment(timeOfId(row.id), frame.now)}</td>
+        <th scope="row"><a href="${base}/requests/${row.id}">${shortId(row.id)}</a></th>
+        <td>${outcome(row)}</td>
+        <td class="clip short" title="${asked}">${asked}</td>
+        <td class="nowrap">${row.region ?? ''}</td>
+        <td class="clip short" title="${key}">${key}</td>
+        <td class="num" data-head="Tokens in">${figure(row.inputTokens)}</td>
+        <td class="num" data-head="Tokens out">${figure(row.outputTokens)}</td>
+        <td class="num" data-head="To the first, ms">${figure(row.firstMs)}</td>
+        <td class="num" data-head="In all, ms">${count(row.totalMs)}</td>
+        <td>
+          ${receipt === null ? undefined : html`<a href="${base}/receipts/${receipt}">receipt</a>`}
+        </td>
+      </tr>`;
+    }),
+    'stacked',
+  );
+}
+
+const figure = (value: number | null): string => (value === null ? '' : count(value));
+
+/** How a request ended, and of a row of refusals how many there were. */
+export function outcome(row: RequestRow): Html {
+  const { status, code, requests } = row;
+  const times = requests > 1 ? html` <strong>× ${count(requests)}</strong>` : undefined;
+  if (code !== null)
+    return html`${badge(status === 429 ? 'warn' : 'bad', `${status} ${code}`)}${times}`;
+  if (status === 499) return html`${badge('warn', '499 client left')}${times}`;
+  if (status >= 400) return html`${badge('bad', String(status))}${times}`;
+  return badge('good', row.replayOf === null ? `${status} answered` : `${status} replayed`);
+}

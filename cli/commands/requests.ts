@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
+import { findRequestRow } from '#shared/requests/postgres/requests.ts';
+import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import { asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { printFields, printJson, type Row } from '#cli/print.ts';
+
+/** `docket requests …`: what became of a request, refused and failed ones too. */
+export function register(program: Command): void {
+  const requests = program
+    .command('requests')
+    .description('what became of a request, refused and failed ones too');
+  requests
+    .command('show <id>')
+    .description('show status, error, times and tokens of a request; never its content')
+    .option('--json', 'for programs')
+    .addHelpText(
+      'after',
+      '\nThe id is that of the request (req_…, as x-request-id has it), of its answer or of its receipt. What\nis over REQUESTS_KEPT_DAYS is gone; what its receipt says of it is shown by docket receipts show.\n',
+    )
+    .action((id: string, options: { json?: boolean }) =>
+      asOperator((deps) => show(deps, id, options.json)),
+    );
+}
+
+async function show({ pool }: OperatorDeps, id: string, json: boolean | undefined): Promise<void> {
+  const row = await findRequestRow(pool, receiptIdNamed(id)?.replace('rcpt_', 'req_') ?? id);
+  if (row === null) {
+    throw new Error(
+      `Nothing is on record of ${id}: it had no valid key, is not over, stands in a row of refusals, is older than requests are kept, or never was.`,
+    );
+  }
+  if (json === true) printJson(fieldsOf(row));
+  else printFields(fieldsOf(row));
+}
+
+function fieldsOf(row: RequestRow): Row {
+  const at = timeOfId(row.id);
+  return {
+    request_id: row.id,
+    created_at: new Date(at).toISOString(),
+    org_id: row.orgId,
+    key_id: row.keyId,
+    route: row.route,
+    status: row.status,
+    code: row.code,
+    model: row.model,
+    requested_model: row.requestedModel,
+    region: row.region,
+    stream: row.streamed,
+    input_tokens: row.inputTokens,
+    output_tokens: row.outputTokens,
+    queued_ms: row.queuedMs,
+    first_ms: row.firstMs,
+    total_ms: row.totalMs,
+    upstream_calls: row.upstreamCalls,
+    receipt_id: receiptOf(row),
+    replay_of: row.replayOf,
+    requests: row.requests,
+    last_at: row.lastMs === null ? null : new Date(at + row.lastMs).toISOString(),
+  };
+}

@@ -1,0 +1,67 @@
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+
+/** What became of one request that had a valid key, or of several that were refused alike: figures and names, never texts. */
+export interface RequestRow {
+  /** `req_…`; its time is that of the request. */
+  id: string;
+  orgId: string;
+  keyId: string;
+  /** Method and pattern of its route, as `POST /v1/chat/completions`; null where it was refused before it was routed. */
+  route: string | null;
+  /** 499 for a client that left before the end of its answer. */
+  status: number;
+  /** Of an error, also of one behind the beginning of a stream. */
+  code: string | null;
+  /** The model's id in the catalogue. */
+  model: string | null;
+  /** The name that it was asked for by, where that is another, or none of ours. */
+  requestedModel: string | null;
+  region: string | null;
+  /** Null where no model was asked for. */
+  streamed: boolean | null;
+  /** There is a receipt of its answer, or will be. */
+  hasReceipt: boolean;
+  /** The request whose answer this one was given again. */
+  replayOf: string | null;
+  /** As its receipt counts them, where its answer came with one. */
+  inputTokens: number | null;
+  outputTokens: number | null;
+  /** Whole milliseconds: until the upstream call that was answered, to the first of a stream, and to the end of the answer. */
+  queuedMs: number | null;
+  firstMs: number | null;
+  totalMs: number;
+  upstreamCalls: number | null;
+  /** More than one where the row stands for refusals of one key and code that followed each other. */
+  requests: number;
+  /** Milliseconds from the first to the last of those. */
+  lastMs: number | null;
+}
+
+/** Names that callers send are cut to this: no model of ours has a longer one. */
+export const REQUESTED_MODEL_LENGTH_MAX = 128;
+
+/** The receipt of a request's answer; null where there is none. */
+export function receiptOf({
+  id,
+  replayOf,
+  hasReceipt,
+}: Pick<RequestRow, 'id' | 'replayOf' | 'hasReceipt'>): string | null {
+  return hasReceipt ? receiptIdOf(replayOf ?? id) : null;
+}
+
+/** Classes of HTTP status by which lists are filtered. */
+const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
+
+/**
+ * What a filter by status asks for: `ok`: answered, and no error in it; `failed`: with a code of an error; or a class, or a
+ * status itself.
+ */
+export type StatusFilter = 'ok' | 'failed' | (typeof STATUS_CLASSES)[number] | number;
+
+/** The filter that a text names; undefined where it names none. */
+export function statusFilterOf(text: string): StatusFilter | undefined {
+  if (text === 'ok' || text === 'failed') return text;
+  const ofClass = STATUS_CLASSES.find((one) => one === text);
+  if (ofClass !== undefined) return ofClass;
+  return /^[245]\d\d$/.test(text) ? Number(text) : undefined;
+}
