@@ -35,6 +35,8 @@ interface SeenSpan {
   name: string;
 }
 
+const CALLER = 'b7ad6b7169203331';
+
 const { values } = readArguments(USAGE, { options: { cache: { type: 'string' } } });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 try {
@@ -88,8 +90,6 @@ async function ask({ info }: Instance, more: object): Promise<string> {
   if (!response.ok) throw new Error(`the request failed: ${text}`);
   return trace;
 }
-
-const CALLER = 'b7ad6b7169203331';
 
 /** The spans that a collector has written. */
 function spansIn(log: string): SeenSpan[] {
