@@ -21,7 +21,7 @@ What the programs that people put before a model do with Docket, as \`npm run pr
 - *receipts*: each call of the model until then has left one receipt of the program's key; all verify, and those of whole answers state the model's tokens.
 - *too many a second*: the key has just used what it may ask in a second. The program waits as long as \`Retry-After\` says, asks again and has the answer, or says what happened (*says so*).
 - *long session*: each of two prompts is within the model's window, and both together are not: the model refuses them. The program shortens the conversation and has the answer, or says what happened (*says so*).
-- *over its limit*: the day's budget is used up. The program shows why within ninety seconds. \`Retry-After\` says midnight, when the budget is whole again, and \`x-should-retry: false\` stands beside it.
+- *over its limit*: the day's budget is used up. The program shows why within ninety seconds. \`Retry-After\` says midnight, when the budget is whole again, and \`x-should-retry: false\` stands beside it. Why a program waits is on the dashboard under _Requests_.
 
 What comes from a hub of models is not tried: guidellm makes up texts with a model's tokenizer, and has a prompt in a file here; the tasks of lm-eval are fetched, and it has one of a single question here (tasks that compare given answers ask for probabilities, which chats do not give); Open WebUI reads documents by a model for embeddings, and is asked to chat here.
 

@@ -120,6 +120,10 @@ export const PROGRAMS: readonly Program[] = [
     route: 'responses',
     hasTools: true,
     goesOn: true,
+    why: {
+      'over its limit':
+        'it sleeps for as long as `Retry-After` says, and knows no `x-should-retry`.',
+    },
     command: async ({ baseUrl, apiKey, model, home, work, bin, goesOn }, prompt) => {
       const folder = join(home, '.codex');
       await mkdir(folder, { recursive: true });
@@ -171,6 +175,10 @@ enabled = false
     route: 'chat',
     hasTools: true,
     goesOn: true,
+    why: {
+      'over its limit':
+        'it sleeps for as long as `Retry-After` says, whatever `x-should-retry` says.',
+    },
     command: async ({ baseUrl, apiKey, model, work, home, bin, goesOn }, prompt) => {
       const options = { baseURL: baseUrl, apiKey };
       const docket = {
@@ -198,6 +206,10 @@ enabled = false
     route: 'chat',
     hasTools: true,
     goesOn: true,
+    why: {
+      'over its limit':
+        'it sleeps for as long as `Retry-After` says, whatever `x-should-retry` says.',
+    },
     command: async ({ baseUrl, apiKey, model, home, bin, goesOn }, prompt) => {
       const file = join(home, 'config.yaml');
       const config = `name: Docket
