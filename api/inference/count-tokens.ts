@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { findModel } from '#shared/catalogue/routing.ts';
 import { enterReader, type ReadingDeps } from './enter-reader.ts';
 import type { RouteDeps } from './route.ts';
-import { bodyOf, letGo } from './request-body.ts';
+import { bodyOf, withBody } from './request-body.ts';
 
 export interface CountDeps extends ReadingDeps, Pick<RouteDeps, 'index'> {
   now: () => number;
@@ -20,7 +20,7 @@ export function countTokens(
   request: FastifyRequest,
   hasLeft: () => boolean,
 ): Promise<{ input_tokens: number } | null> {
-  return counted(deps, request, hasLeft).finally(() => letGo(request));
+  return withBody(request, () => counted(deps, request, hasLeft));
 }
 
 async function counted(

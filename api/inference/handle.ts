@@ -8,7 +8,7 @@ import { admit, type AdmitDeps } from './admit/admit.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { recall, type RecallDeps } from './admit/recall.ts';
 import type { KeptResponses } from './kept/kept-responses.ts';
-import { bodyOf, letGo } from './request-body.ts';
+import { bodyOf, withBody } from './request-body.ts';
 import { type Routed, routed, type RouteDeps } from './route.ts';
 import { screened, type ScreenDeps } from './screen.ts';
 import type { Read } from './read-prompt.ts';
@@ -38,7 +38,7 @@ export async function handle(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const admitted = await run(deps, route, request, reply).finally(() => letGo(request));
+  const admitted = await withBody(request, () => run(deps, route, request, reply));
   if (admitted === null) return reply.hijack();
   const { run: own, names, exchange } = admitted;
   const replayOf = own === null ? names.requestId : undefined;

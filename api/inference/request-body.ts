@@ -1,14 +1,22 @@
 import type { FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 
-/** The request is in the pipeline, answered or refused: its answer may take minutes, and nothing needs its body. */
-export function letGo(request: FastifyRequest): void {
-  request.body = undefined;
-  request.intake.release();
+/**
+ * Does what needs a body, and lets go of it: its answer may take minutes. Of a request that is refused the body stays, since
+ * its length is what the refusal costs its caller.
+ */
+export async function withBody<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
+  try {
+    const done = await work();
+    request.body = undefined;
+    return done;
+  } finally {
+    request.intake.release();
+  }
 }
 
 /**
- * The body of a request, which stays counted until `letGo`, also when its client leaves: it may wait for a thread.
+ * The body of a request, which stays counted until `withBody` ends, also when its client leaves: it may wait for a thread.
  * Without a content type and without a body there was nothing to be parsed.
  */
 export function bodyOf(request: FastifyRequest): Buffer {

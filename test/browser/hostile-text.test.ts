@@ -111,6 +111,7 @@ let applying = '';
 let inviting = '';
 let reviewed = '';
 let receipts: string[] = [];
+let requests: string[] = [];
 
 /** Everything that a page may show and no visitor typed into it. */
 beforeAll(async () => {
@@ -191,7 +192,7 @@ beforeAll(async () => {
     [receipts[1], orgId, outside('stage'), outside('code')],
   );
   const keyId = newId('key');
-  await writeRequests(pool, [
+  const rows = [
     requestRow({ ...record, route: outside('route').slice(0, 128) }),
     refusedRow({
       orgId,
@@ -200,7 +201,9 @@ beforeAll(async () => {
       model: null,
       requestedModel: outside('model that was asked for').slice(0, 128),
     }),
-  ]);
+  ];
+  await writeRequests(pool, rows);
+  requests = rows.map(({ id }) => id);
   await pool.query(
     `insert into ledger_quarantine (entry_id, org_id, kind, leaf_hash, submitted_at, reason)
      values ($1, $2, 'receipt', 'x', now(), $3)`,
@@ -515,6 +518,7 @@ it(
     const owners = [
       `${org}/overview?by=model`,
       ...receipts.map((id) => `${org}/receipts/${id}`),
+      ...requests.map((id) => `${org}/requests/${id}`),
       `/dashboard/${applying}/onboarding`,
       '/dashboard/account',
       '/dashboard/apply',
