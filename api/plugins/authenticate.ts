@@ -196,8 +196,9 @@ export function actorOf({ credential, ip }: FastifyRequest): Actor {
  * Anything else, one space too many included, is refused.
  */
 function tokenOf({ headers, routeOptions: { config } }: FastifyRequest): string {
-  const { authorization } = headers;
-  const other = config.takesApiKeyHeader === true ? headers['x-api-key'] : undefined;
+  // Programs send a header empty whose variable is not set.
+  const authorization = headers.authorization || undefined;
+  const other = config.takesApiKeyHeader === true ? headers['x-api-key'] || undefined : undefined;
   const token = authorization === undefined ? keyIn(other) : bearerOf(authorization);
   if (token === undefined || (other !== undefined && other !== token)) throw invalidApiKey();
   return token;

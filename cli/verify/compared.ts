@@ -117,7 +117,7 @@ export async function compareContents(
     }
     // Of a whole answer it is not told how it goes on.
     const isStream = isContinued !== undefined;
-    const pieces = isStream && route === 'responses' ? receiptedEvents(given) : given;
+    const pieces = isStream ? receiptedEvents(route, given) : given;
     if (relayedPayloads === 0) return NO_PAYLOADS;
     if (pieces.length < (relayedPayloads ?? 0)) {
       const words = `another: it has ${pieces.length} of the ${relayedPayloads} payloads that the receipt is of`;

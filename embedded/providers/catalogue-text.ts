@@ -48,6 +48,7 @@ export function catalogueText(offers: readonly Offer[], options: CatalogueTextOp
       regions: flow([row.name]),
       // Of its own address only: what stands elsewhere may not have it.
       ...(row.responses === true && ownAddress ? { responses: true } : {}),
+      ...(row.messages === true && ownAddress ? { messages: true } : {}),
     };
     document.addIn(['regions'], document.createNode(region));
     document.addIn(['endpoints'], document.createNode(endpoint));

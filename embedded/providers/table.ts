@@ -21,6 +21,8 @@ export interface ProviderRow {
   readonly localUrl?: string;
   /** Whether its documented address has `POST /responses`. */
   readonly responses?: boolean;
+  /** The same of `POST /messages`. */
+  readonly messages?: boolean;
   /** What its models that generate text are for. */
   readonly kinds: readonly ModelKind[];
   readonly maxN: number;
@@ -62,6 +64,7 @@ export const PROVIDERS: readonly ProviderRow[] = [
     keyVariable: 'ANTHROPIC_API_KEY',
     baseUrl: 'https://api.anthropic.com/v1',
     basePath: '/v1',
+    messages: true,
     operator: 'anthropic',
   },
   {

@@ -23,12 +23,24 @@ export function receiptedEvent(payload: string): string | null {
   return dropMembers(payload, ['sequence_number']);
 }
 
-/** The same of a payload that may have been cut or forged since: what is no event is compared as it is. */
-function receiptedPayload(payload: string): string | null {
-  return isJsonObject(payload) ? receiptedEvent(payload) : payload;
+/** The same of an event of a message: all of it; null of a sign of life, which the gateway adds while nothing comes. */
+export function receiptedMessageEvent(payload: string): string | null {
+  if (!payload.includes('"ping"')) return payload;
+  const type = memberText(payload, 'type');
+  return type !== undefined && JSON.parse(type) === 'ping' ? null : payload;
 }
 
-/** What a receipt is over of the payloads of a saved stream of a response. */
-export function receiptedEvents(payloads: readonly string[]): string[] {
-  return payloads.flatMap((payload) => receiptedPayload(payload) ?? []);
+/** What a receipt is over of an event of a stream, by its route; undefined where that is all of it. */
+const RECEIPTED: Readonly<Record<string, ((payload: string) => string | null) | undefined>> = {
+  responses: receiptedEvent,
+  messages: receiptedMessageEvent,
+};
+
+/** What a receipt is over of the payloads of a saved stream. What was cut or forged since, and is no event, is compared as it is. */
+export function receiptedEvents(route: string, payloads: readonly string[]): readonly string[] {
+  const receipted = RECEIPTED[route];
+  if (receipted === undefined) return payloads;
+  return payloads.flatMap((payload) =>
+    isJsonObject(payload) ? (receipted(payload) ?? []) : payload,
+  );
 }

@@ -406,12 +406,16 @@ describe('a key', () => {
         { 'x-api-key': key, authorization: `Basic ${key}` },
         { 'x-api-key': other },
         {},
+        // A variable that is not set leaves its header empty.
+        { 'x-api-key': '', authorization: `Bearer ${key}` },
+        { 'x-api-key': key, authorization: '' },
+        { 'x-api-key': '', authorization: '' },
       ] as Record<string, string>[]) {
         const response = await asked(headers, path);
         statuses.push(response.status);
         await response.text();
       }
-      expect(statuses, path).toEqual([200, 200, 200, 401, 401, 401, 401, 401]);
+      expect(statuses, path).toEqual([200, 200, 200, 401, 401, 401, 401, 401, 200, 200, 401]);
     }
   });
 

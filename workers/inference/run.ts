@@ -8,7 +8,7 @@ import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
-import { receiptedEvent } from '#shared/receipts/response-events.ts';
+import { receiptedEvent, receiptedMessageEvent } from '#shared/receipts/response-events.ts';
 import { setMember } from '#shared/kernel/json-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
@@ -235,7 +235,7 @@ export class Run {
     const relay: Relay = hasNamedEvents(route)
       ? new EventRelay(
           (endpoint, emit) => this.#events(endpoint, emit),
-          route === 'responses' ? receiptedEvent : (payload) => payload,
+          route === 'responses' ? receiptedEvent : receiptedMessageEvent,
           send,
         )
       : new StreamRelay({ answerId: answerIdOf(route, id)!, includeUsage, model, object, send });

@@ -29,13 +29,18 @@ function answeredIn(response: string): string {
     .join(',');
 }
 
+/** Reasoning that was written here: a server's own would be looked up there by its id, and is not kept there. */
+const OUR_REASONING = /^rs_[0-9A-HJKMNP-TV-Z]{26}_\d+$/;
+
 /** What of an output may be an input again. Reasoning that says nothing is a name of something kept elsewhere. */
 function outputOf(output: unknown): JsonObject[] {
   return listOf(output)
     .filter(isObject)
-    .filter(({ type, encrypted_content: sealed, content }) =>
+    .filter(({ type, id, encrypted_content: sealed, content, summary }) =>
       type === 'reasoning'
-        ? typeof sealed === 'string' || listOf(content).length > 0
+        ? typeof sealed === 'string' ||
+          listOf(content).length > 0 ||
+          (OUR_REASONING.test(String(id)) && listOf(summary).length > 0)
         : Object.hasOwn(ITEMS, String(type)),
     );
 }

@@ -52,7 +52,7 @@ function receiptOf({
   answer: string;
   request: string;
   relayedPayloads?: number;
-  route?: 'responses';
+  route?: 'responses' | 'messages';
 }): string {
   const { salt } = full.record;
   const responseDigest = requestDigest(salt, Buffer.from(answer));
@@ -425,6 +425,33 @@ describe('the answer and the request beside a receipt', () => {
       expect(await code(saved)).toMatchObject({ exit: 0, answer: 'same' });
       expect(await code(saved.replace('Blau', 'Grün'))).toMatchObject({ reason: 'answer_differs' });
       expect(await code(`data: {"choices":[]}${end}${end}${saved}`)).toMatchObject({ exit: 1 });
+    }
+  });
+
+  it('a saved stream of a message is compared without signs of life, whoever sent them', async () => {
+    const event = (payload: { type: string }) =>
+      `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
+    const [start, said] = [
+      { type: 'message_start', message: { id: 'msg_1' } },
+      { type: 'content_block_delta', delta: { type: 'text_delta', text: 'a "ping"' } },
+    ];
+    const end = { type: 'message_stop' };
+    const answer = [start, said, end].map((payload) => JSON.stringify(payload)).join('');
+    const receipt = JSON.parse(receiptOf({ answer, request: asked, route: 'messages' })) as object;
+    const ping = event({ type: 'ping' });
+    const saved = (...alive: string[]) =>
+      [
+        event(start),
+        ...alive,
+        event(said),
+        ...alive,
+        event({ ...end, receipt } as typeof end),
+      ].join('');
+    for (const stream of [saved(), saved(ping), saved(ping, ping)]) {
+      expect(await code(stream)).toMatchObject({ answer: 'same' });
+      expect(await code(stream.replace('a \\"ping', 'b \\"ping'))).toMatchObject({
+        answer: 'differs',
+      });
     }
   });
 

@@ -58,6 +58,13 @@ describe('a body that goes on from a conversation', { tags: ['responses.chain'] 
             summary: [],
             content: [{ type: 'reasoning_text', text: 'x' }],
           },
+          { type: 'reasoning', id: 'rs_4', summary: [{ type: 'summary_text', text: 'theirs' }] },
+          {
+            type: 'reasoning',
+            id: 'rs_01M7W53ZF4Z6X0T8WB5N2K9MVC_0',
+            summary: [{ type: 'summary_text', text: 'ours' }],
+            content: [],
+          },
           { type: 'web_search_call', id: 'ws_1' },
           call,
         ]),
@@ -67,6 +74,7 @@ describe('a body that goes on from a conversation', { tags: ['responses.chain'] 
       undefined,
       'rs_2',
       'rs_3',
+      'rs_01M7W53ZF4Z6X0T8WB5N2K9MVC_0',
       'fc',
       'function_call_output',
     ]);
