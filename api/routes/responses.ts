@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { RECEIPT } from '#api/docs/examples/receipts.ts';
 import { exact, json } from '#api/docs/operation.ts';
 import { enterReader, type ReadingDeps } from '#api/inference/enter-reader.ts';
+import { inputItems, type ItemsPage } from '#api/inference/kept/conversation.ts';
 import type { KeptResponses } from '#api/inference/kept/kept-responses.ts';
 import { ResponseObject } from '#api/openai/responses.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
@@ -75,6 +76,7 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
   app,
   { kept, reading },
 ) => {
+  const longLists = new LongLists();
   app.get(
     '/responses/:id',
     {
@@ -161,17 +163,62 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
     async ({ params: { id }, query, credential }, reply) => {
       const { orgId, keepResponses } = credential;
       if (!keepResponses) throw new Fault('response_not_found');
-      const page = await kept.conversation({ orgId, id, use: 'list' }, async (turns) => {
+      // A short list is made where it is read; a long one waits for a thread, and keeps no one else from reading meanwhile.
+      const found = await kept.conversation({ orgId, id, use: 'list' }, (turns) => {
         if (turns === null) throw new Fault('response_not_found');
-        const bytes = turns.reduce((sum, { length }) => sum + length, 0);
-        const reader = await enterReader(reading, { bytes, orgId });
-        try {
-          return await reader.inputItems(turns, query);
-        } finally {
-          reader.leave();
-        }
+        return isLong(turns) ? turns : inputItems(turns, query);
       });
+      const page =
+        typeof found === 'string'
+          ? found
+          : await longLists.make(orgId, () => listOnThread(reading, orgId, found, query));
       return reply.type('application/json; charset=utf-8').send(page);
     },
   );
 };
+
+/** Conversations above this are listed on a thread. */
+const LONG_CHARS = 64 * 1024;
+/** Long lists that wait for threads at once, one of an organisation: each holds a conversation in memory. */
+const LONG_LISTS_MAX = 4;
+const RETRY_MS = 1_000;
+
+function isLong(turns: readonly string[]): boolean {
+  return turns.reduce((sum, { length }) => sum + length, 0) > LONG_CHARS;
+}
+
+async function listOnThread(
+  reading: ReadingDeps,
+  orgId: string,
+  turns: readonly string[],
+  page: ItemsPage,
+): Promise<string> {
+  const bytes = turns.reduce((sum, { length }) => sum + length, 0);
+  const reader = await enterReader(reading, { bytes, orgId });
+  try {
+    return await reader.inputItems(turns, page);
+  } finally {
+    reader.leave();
+  }
+}
+
+/** Bounds how many long lists are being made. */
+class LongLists {
+  readonly #organisations = new Set<string>();
+
+  /** @throws Fault for one too many, which may be asked for again */
+  async make<T>(orgId: string, work: () => Promise<T>): Promise<T> {
+    if (this.#organisations.has(orgId) || this.#organisations.size >= LONG_LISTS_MAX) {
+      throw new Fault('dispatch_unavailable', {
+        message: 'Too many long lists are being made. Wait and try again.',
+        retryAfterMs: RETRY_MS,
+      });
+    }
+    this.#organisations.add(orgId);
+    try {
+      return await work();
+    } finally {
+      this.#organisations.delete(orgId);
+    }
+  }
+}

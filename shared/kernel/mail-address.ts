@@ -13,8 +13,11 @@ export function mailAddress(typed: string): string | undefined {
   const at = text.lastIndexOf('@');
   const [local, domain] = [text.slice(0, at), lookedUp(text.slice(at + 1))];
   const address = `${local}@${domain.replace(/\.$/, '')}`;
+  // A comment, an escape or a route in it would be read away by mail servers; a number is no domain.
   const isAddress =
-    at > 0 && /^[^\s@<>",;]+@[a-z0-9._-]*[a-z0-9_-]$/.test(address) && !address.includes('..');
+    at > 0 &&
+    /^[^\s@<>"(),:;\\]+@[a-z0-9._-]*[a-z0-9_-]$/.test(address) &&
+    !/\.\.|[.@]\d+$/.test(address);
   return isAddress && isPrintable(address, LENGTH_MAX) ? address : undefined;
 }
 

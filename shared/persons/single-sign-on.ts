@@ -1,4 +1,5 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { emailTyped } from './checks.ts';
 import type { OrganisationRole } from './roles.ts';
 
 /** The part of a person who comes by single sign-on for the first time. More is given on the page of the team. */
@@ -66,7 +67,7 @@ export function checkClientText(param: string, typed: string): string {
 
 /** A domain in the form that it is kept in. Throws `invalid_domain`. */
 export function checkDomain(typed: string): string {
-  const domain = typed.trim().replace(/^@/, '').toLowerCase();
+  const domain = domainOf(emailTyped(`x@${typed.trim().replace(/^@/, '')}`));
   if (!DOMAIN.test(domain)) {
     throw invalidParam('domain', 'Enter what stands behind the @ of your addresses: example.org');
   }

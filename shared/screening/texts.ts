@@ -1,7 +1,7 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
-import { textsOfData } from './data-texts.ts';
+import { namesText, textsOfData } from './data-texts.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
 export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
@@ -413,11 +413,11 @@ function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: 
       if (value !== '') pieces.push({ kind: name === 'text' ? kind : name, text: value });
     } else if (name !== medium) {
       if (name !== 'type' || medium === undefined) into.deep(value);
-    } else if (inside === undefined) readData(value, pieces, into);
+    } else if (inside === undefined) readData(value, pieces, into, part);
     else if (!isObject(value)) into.deep(value);
     else {
       for (const member in value) {
-        if (member === inside) readData(value[member], pieces, into);
+        if (member === inside) readData(value[member], pieces, into, value);
         else into.deep(value[member]);
       }
     }
@@ -425,9 +425,9 @@ function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: 
 }
 
 /** Images and sounds have no text. Some servers write files that are texts into the prompt. */
-function readData(data: unknown, pieces: Piece[], into: Reading): void {
+function readData(data: unknown, pieces: Piece[], into: Reading, beside: JsonObject = {}): void {
   if (typeof data !== 'string') return into.deep(data);
-  const texts = textsOfData(data);
+  const texts = textsOfData(data, Object.values(beside).some(namesText));
   if (texts.length === 0) pieces.push({ kind: 'medium', text: '' });
   for (const text of texts) pieces.push({ kind: 'text', text });
 }

@@ -125,6 +125,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
         const { id, name, email } = person;
         const role = await takeInvitation(client, orgId, email, new Date(surroundings.now()));
         if (isTaken) {
+          await refuseClosed(client, orgId);
           await queriesOn(client)
             .insertInto('persons.membership')
             .values({
@@ -265,6 +266,17 @@ async function lockMember(
   return { ...person, role: member.role, owners: ownersAmong(locked) };
 }
 
+/** An organisation that has closed since takes no one in: its owners could not take that back. */
+async function refuseClosed(client: PoolClient, orgId: string): Promise<void> {
+  const open = await queriesOn(client)
+    .selectFrom('account')
+    .select('id')
+    .where('id', '=', orgId)
+    .where('state', '<>', 'closed')
+    .executeTakeFirst();
+  if (open === undefined) throw new Fault('invitation_not_found');
+}
+
 /** Removes an invitation and gives its role, once. With `now` it must not be over. */
 async function takeInvitation(
   client: PoolClient,
@@ -277,16 +289,6 @@ async function takeInvitation(
     .where('org_id', '=', orgId)
     .where('email', '=', email)
     .where('expires_at', '>', now)
-    // One that has closed since takes no one in: its owners could not take that back.
-    .where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom('account as a')
-          .select('a.id')
-          .where('a.id', '=', orgId)
-          .where('a.state', '<>', 'closed'),
-      ),
-    )
     .returning('role')
     .executeTakeFirst();
   if (taken === undefined) throw new Fault('invitation_not_found');

@@ -428,7 +428,7 @@ describe('the answer and the request beside a receipt', () => {
     }
   });
 
-  it('a saved stream of a message is compared without signs of life, whoever sent them', async () => {
+  it('a saved stream of a message is compared without signs of life, those of the upstream too', async () => {
     const event = (payload: { type: string }) =>
       `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
     const [start, said] = [

@@ -87,15 +87,17 @@ describe('the texts of a request for a message that goes on as it came', () => {
   });
 
   it('hold documents that are texts by their data, and no data of media', () => {
-    const source = (mediaType: string) => ({
+    const source = (mediaType: string, data: string | Uint8Array = 'a hidden text') => ({
       type: 'base64',
       media_type: mediaType,
-      data: Buffer.from('a hidden text').toString('base64'),
+      data: Buffer.from(data as string).toString('base64'),
     });
     expect(textsIn(user({ type: 'document', source: source('text/plain') }))).toContain(
       'a hidden text',
     );
-    const image = textsIn(user({ type: 'image', source: source('image/png') }));
+    const image = textsIn(
+      user({ type: 'image', source: source('image/png', Uint8Array.of(0x89, 0x50, 0)) }),
+    );
     expect(image.filter((text) => text !== 'image/png')).toEqual([]);
   });
 });
