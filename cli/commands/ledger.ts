@@ -1,27 +1,35 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Pool } from 'pg';
 import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
-import { witnessOf } from '#shared/ledger/http/witness.ts';
+import { createWitness, witnessOf } from '#shared/ledger/http/witness.ts';
 import type { AttestationCheck } from '#cli/fsck/anchor-attestations.ts';
-import { examineLedger } from '#cli/fsck/ledger.ts';
+import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
+import { examinePublished, examineWitnesses } from '#cli/fsck/published.ts';
 import { contradictionWithPublished } from '#shared/ledger/postgres/checkpoints.ts';
-import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
+import { allRemembered, createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
+import type { PublishedHead } from '#shared/ledger/checkpoints.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import type { Finding, Severity } from '#cli/fsck/findings.ts';
+import { type Finding, finding, type Severity } from '#cli/fsck/findings.ts';
 import { actorFrom, asOperator, databaseUrl } from '#cli/operator.ts';
 import { printJson } from '#cli/print.ts';
-import { plain } from '#shared/kernel/plain-text.ts';
+import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { signatureCheck } from '#cli/signature-check.ts';
 
-/** 0: sound, 1 (set by program.ts): could not be examined. */
-const EXIT_DAMAGE = 2;
-const EXIT_ATTENTION = 3;
+type Verdict = 'sound' | 'attention' | 'damaged' | 'behind';
+/** 1 (set by program.ts): could not be examined. */
+const EXIT_CODES: Readonly<Record<Verdict, number>> = {
+  sound: 0,
+  damaged: 2,
+  attention: 3,
+  behind: 4,
+};
 /** A ledger that is wrong from one end to the other need not be printed from one end to the other. */
 const FINDINGS_MAX = 10_000;
 
@@ -35,14 +43,22 @@ export function register(program: Command): void {
   const ledger = program.command('ledger').description('the append-only log of every organisation');
   ledger
     .command('fsck')
-    .description('rebuild logs from the receipts’ bytes and name everything that differs')
+    .description(
+      'compare logs with what was published, rebuild them from the receipts’ bytes, and name everything that differs',
+    )
     .option('--org <id>', 'one organisation, or `anchor`; all when absent')
     .option('--json', 'for programs')
     .addHelpText(
       'after',
-      '\nExit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something waits for a person.',
+      `
+What was published is what Redis (REDIS_URL) remembers, what the anchor log has, and what each witness of WITNESSES says.
+
+Exit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something waits for a person,
+4 less, or other, than what was published: an older database was put back.`,
     )
-    .action(fsck);
+    .action(async (options: FsckCommandOptions) => {
+      await fsck(options);
+    });
   const repair = (command: Command): Command =>
     command
       .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
@@ -84,13 +100,14 @@ const repairOf = ({ actor, reason }: RepairOptions): Repair => ({
  */
 async function resume(options: RepairOptions & { org: string }): Promise<void> {
   const repair = repairOf(options);
-  await fsck({ org: options.org });
-  if (process.exitCode === EXIT_DAMAGE) return;
+  const findings = await fsck({ org: options.org });
+  if (process.exitCode === EXIT_CODES.damaged) return;
   process.exitCode = 0;
   await asOperator(async ({ pool, surroundings }) => {
-    const contradiction = await withRedis((client) =>
-      contradictionWithPublished(pool, createCheckpointMemory(client), options.org),
-    );
+    const contradiction =
+      (await withRedis((client) =>
+        contradictionWithPublished(pool, createCheckpointMemory(client), options.org),
+      )) ?? lossOf(findings, options.org);
     if (contradiction !== null) {
       throw new Error(
         `The log of ${options.org} must not go on: ${contradiction}. Bring the newer database back.`,
@@ -101,7 +118,13 @@ async function resume(options: RepairOptions & { org: string }): Promise<void> {
   process.stdout.write(`The log of ${options.org} goes on.\n`);
 }
 
-async function fsck(options: FsckCommandOptions): Promise<void> {
+/** What a witness or the anchor log says of it; Redis is asked again. Its audit log may have lost entries of its own. */
+function lossOf(findings: readonly Finding[], orgId: string): string | null {
+  const lost = findings.find((each) => each.severity === 'loss' && each.orgId === orgId);
+  return lost?.detail.replace(/\.$/, '') ?? null;
+}
+
+async function fsck(options: FsckCommandOptions): Promise<Finding[]> {
   await requireLog(options.org);
   // No time limit: a log of a hundred million entries takes the time it takes.
   const pool = createPool({
@@ -115,7 +138,7 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
   const findings: Finding[] = [];
   let entries = 0;
   try {
-    const examination = examineLedger(pool, {
+    const examination = examineAll(pool, {
       ...(options.org === undefined ? {} : { orgId: options.org }),
       signatures: signatureCheck('checkpoints'),
       anchorSignatures: signatureCheck('anchor'),
@@ -141,11 +164,37 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
   if (options.json === true) printJson({ verdict, entries, findings });
   else {
     process.stdout.write(`${summaryOf(verdict, entries, findings.length)}\n`);
+    if (verdict === 'behind') process.stdout.write(LOSS_REMEDY);
     // Those of another deployment fit nothing here, which is no damage of this ledger.
     if (verdict === 'damaged') process.stdout.write(keysUsed());
   }
-  if (verdict === 'damaged') process.exitCode = EXIT_DAMAGE;
-  if (verdict === 'attention') process.exitCode = EXIT_ATTENTION;
+  process.exitCode = EXIT_CODES[verdict];
+  return findings;
+}
+
+/** What was published comes first: it is known at once, and rebuilding may take an hour. */
+async function* examineAll(pool: Pool, options: FsckOptions): AsyncGenerator<Finding> {
+  const { orgId } = options;
+  yield* await comparedWithRedis(pool, orgId);
+  if (orgId === undefined || orgId === ANCHOR_LOG) {
+    const witnesses = loadToolConfig().witnesses.map((each) => createWitness(each, verifyEd25519));
+    yield* await examineWitnesses(pool, witnesses);
+  }
+  yield* examineLedger(pool, options);
+}
+
+/** Without Redis nothing here tells an older database from the newest, so a ledger is not called sound. */
+async function comparedWithRedis(pool: Pool, orgId: string | undefined): Promise<Finding[]> {
+  let remembered: ReadonlyMap<string, PublishedHead>;
+  try {
+    remembered = await withRedis(allRemembered);
+  } catch (error) {
+    const detail = `The logs were not compared with what Redis remembers as published. ${reasonOf(error)}`;
+    return [finding('not_compared', orgId ?? '-', 'what was published', detail)];
+  }
+  const recall = (logs: readonly string[]): Promise<Map<string, PublishedHead>> =>
+    withRedis((client) => createCheckpointMemory(client).recall(logs));
+  return examinePublished(pool, { remembered, recall }, orgId);
 }
 
 function keysUsed(): string {
@@ -162,11 +211,10 @@ async function requireLog(orgId: string | undefined): Promise<void> {
   });
 }
 
-type Verdict = 'sound' | 'attention' | 'damaged';
-
 function verdictOf(findings: readonly Finding[]): Verdict {
   const has = (severity: Severity): boolean => findings.some((each) => each.severity === severity);
   if (has('damage')) return 'damaged';
+  if (has('loss')) return 'behind';
   return has('attention') ? 'attention' : 'sound';
 }
 
@@ -178,9 +226,16 @@ function summaryOf(verdict: Verdict, entries: number, found: number): string {
   const rebuilt = `${entries} entries rebuilt from their receipts`;
   if (verdict === 'sound') return `The ledger is sound: ${rebuilt}.`;
   const count = found >= FINDINGS_MAX ? `the first ${found}` : String(found);
-  const what = verdict === 'damaged' ? 'DAMAGED' : 'sound, but something waits for a person';
-  return `The ledger is ${what}: ${rebuilt}, findings above: ${count}.`;
+  return `The ledger is ${VERDICTS[verdict]}: ${rebuilt}, findings above: ${count}.`;
 }
+
+const VERDICTS: Readonly<Record<Exclude<Verdict, 'sound'>, string>> = {
+  damaged: 'DAMAGED',
+  behind: 'BEHIND what was published',
+  attention: 'sound, but something waits for a person',
+};
+const LOSS_REMEDY =
+  'Let no traffic in: bring the newer database back (docs/operations.md, A halted log).\n';
 
 /** Timestamps by the certificates in them, cosignatures by the keys that WITNESSES names. */
 function attestationCheck(): AttestationCheck {

@@ -13,6 +13,7 @@ import { examineProcesses } from './instance.ts';
 import { examineDirectory, examineNode, examinePort, examineSigningKeys } from './machine.ts';
 import { examineCatalogue } from './catalogue.ts';
 import { examinePostgres } from './postgres.ts';
+import { examinePublishedLogs } from './published.ts';
 import { examineRedis } from './redis.ts';
 
 export interface Report {
@@ -51,6 +52,7 @@ async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Find
     examineCatalogue({ upstreams, sandboxUrl }),
     examineDatabase(databaseUrl ?? instance?.database_url, config),
     examineQueues(redisUrl ?? instance?.redis_url, config),
+    examinePublication(instance, config),
     embedded ? examineDirectory('data directory', config.dataDir) : [],
     examineDirectory('export store', config.exportStore),
     examinePort(host, config.port, isAt(instance, config.port)),
@@ -81,6 +83,16 @@ async function examineDatabase(url: string | undefined, config: ToolConfig): Pro
     });
   }
   return [skipped('PostgreSQL', 'DATABASE_URL is not set: docket up starts one of its own')];
+}
+
+/** What was published is known to both stores together. */
+async function examinePublication(
+  instance: DevFile | undefined,
+  { databasePooler, secrets }: ToolConfig,
+): Promise<Finding[]> {
+  const url = secrets.databaseUrl ?? instance?.database_url;
+  const isRedis = (secrets.redisUrl ?? instance?.redis_url) !== undefined;
+  return url === undefined || !isRedis ? [] : [await examinePublishedLogs(url, databasePooler)];
 }
 
 async function examineQueues(url: string | undefined, config: ToolConfig): Promise<Finding[]> {

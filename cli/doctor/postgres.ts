@@ -68,7 +68,8 @@ export async function examinePostgres(databases: Databases): Promise<Finding[]> 
   }
 }
 
-function openPool(url: string, pooler: PoolOptions['pooler']) {
+/** One connection, for what the doctor looks at. */
+export function openPool(url: string, pooler: PoolOptions['pooler']) {
   const applicationName = 'docket doctor';
   return createPool({
     url,

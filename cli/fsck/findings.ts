@@ -1,5 +1,10 @@
 /** Everything that an examination of the ledger can find. */
 export type FindingKind =
+  | 'behind'
+  | 'grown_otherwise'
+  | 'not_compared'
+  | 'memory_behind'
+  | 'witness_unasked'
   | 'body_altered'
   | 'body_missing'
   | 'bodies_expired'
@@ -23,10 +28,20 @@ export type FindingKind =
   | 'pending_late'
   | 'quarantined';
 
-/** damage: the stored ledger is not what it was · attention: something waits for a person · note: as it should be, but worth knowing. */
-export type Severity = 'damage' | 'attention' | 'note';
+/**
+ * damage: the stored ledger is not what it was · loss: it is less, or other, than what was published · attention: something waits for a person ·
+ * note: as it should be, but worth knowing.
+ */
+export type Severity = 'damage' | 'loss' | 'attention' | 'note';
 
 const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
+  behind: 'loss',
+  grown_otherwise: 'loss',
+  not_compared: 'attention',
+  // A log that does not grow is not remembered again, so a person could do nothing about it.
+  memory_behind: 'note',
+  // A witness is another party's, and may be away.
+  witness_unasked: 'note',
   body_altered: 'damage',
   body_missing: 'damage',
   bodies_expired: 'note',

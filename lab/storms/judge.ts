@@ -48,9 +48,15 @@ interface KeptReceipt {
   responseDigest: string | undefined;
 }
 
+/** The stores of the instance that a storm came over. */
+interface Stores {
+  databaseUrl: string;
+  redisUrl: string;
+}
+
 /** Compares everything that clients saw with every receipt there is, once no more are owed. */
 export async function judge(
-  databaseUrl: string,
+  { databaseUrl, redisUrl }: Stores,
   attempts: readonly Attempt[],
   excuses: readonly Excuse[],
 ): Promise<Verdict> {
@@ -65,7 +71,7 @@ export async function judge(
   };
   const broken = attempts.filter(({ ending }) => ending === 'broken');
   const bare = broken.filter((attempt) => !isExcused(attempt, excuses));
-  const { code, text } = await fsck(databaseUrl);
+  const { code, text } = await fsck({ databaseUrl, redisUrl });
   if (code !== 0) examples.push(`fsck: ${text.slice(0, 400)}`);
   return {
     attempts: attempts.length,
@@ -215,9 +221,10 @@ function read(kind: string, body: Buffer, integrated: boolean): KeptReceipt {
   };
 }
 
-function fsck(databaseUrl: string): Promise<{ code: number; text: string }> {
+function fsck({ databaseUrl, redisUrl }: Stores): Promise<{ code: number; text: string }> {
   const docket = join(import.meta.dirname, '../../cli/docket.ts');
-  const env = { PATH: readEnvironment()['PATH'], DATABASE_URL: databaseUrl };
+  const path = readEnvironment()['PATH'];
+  const env = { PATH: path, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
   return new Promise((resolve) => {
     // Elsewhere than in a checkout, where the keys of another system may lie.
     const options = { env, cwd: tmpdir() };

@@ -84,7 +84,8 @@ async function rage(
   }
   await load.stop();
   say('load has ended; judging');
-  const verdict = await judge(instance.info.database_url, load.attempts, list);
+  const { database_url: databaseUrl, redis_url: redisUrl } = instance.info;
+  const verdict = await judge({ databaseUrl, redisUrl }, load.attempts, list);
   if (storm.gentle === true) {
     const failed = load.attempts.filter(({ ending }) => ending !== 'whole');
     for (const { status, reason, stream } of failed.slice(0, 5)) {

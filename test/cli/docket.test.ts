@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '#cli/doctor/examine.ts';
 import { ensureDatabaseLogins } from '#embedded/stores/database-logins.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runDocket, spawnDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -199,6 +201,29 @@ describe('docket doctor', () => {
     const detail = (name: string) => report.findings.find((one) => one.name === name)?.detail;
     expect(detail('halted logs')).toBe('org_halted');
     expect(detail('quarantine')).toBe('org_kept (1)');
+  });
+
+  it('finds a database that has less than what was published', async () => {
+    const { url, pool } = await createTestDatabase();
+    const redis = await startTestRedis({ durable: true });
+    const client = connectRedis({ url: redis.url, name: 'test', use: 'patient' });
+    const size = `insert into ledger_head (org_id, size, root, frontier, integrated_at)
+      values ('org_a', 1200, sha256(''), '', now())`;
+    await pool.query(size);
+    const root = Buffer.alloc(32);
+    const memory = createCheckpointMemory(client);
+    await memory.remember(new Map([['org_a', { size: 1_200, root }]]));
+    const stores = { ...healthy, DATABASE_URL: url, REDIS_URL: redis.url };
+    const before = await examined(stores);
+    await memory.remember(new Map([['org_a', { size: 1_234, root }]]));
+    client.disconnect();
+    const after = await examined(stores);
+    expect([before, after].map(({ verdicts }) => verdicts['published logs'])).toEqual([
+      'ok',
+      'problem',
+    ]);
+    const detail = after.report.findings.find(({ name }) => name === 'published logs')?.detail;
+    expect(detail).toBe('org_a: 1,234 entries published, 1,200 here');
   });
 
   it('shows every setting with its source, and no secret', async () => {

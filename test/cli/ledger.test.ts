@@ -12,7 +12,6 @@ import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import {
   integrateAll,
-  makeCheckpointMemory,
   makeReceipt,
   makeReceipts,
   originOf,
@@ -44,8 +43,8 @@ beforeAll(async () => {
   await submitReceipts(receipts, [...makeReceipts('org_a', 260), ...makeReceipts('org_b', 3)]);
   await integrateAll(ledger);
   const signer = createCheckpointSigner(ensureSigningKeys(keysDir), 'checkpoints');
-  const memory = makeCheckpointMemory();
-  await publishCheckpoints(ledger, { signer, memory, originOf, limit: 10, intervalMs: 0 });
+  const options = { signer, memory: published, originOf, limit: 10, intervalMs: 0 };
+  await publishCheckpoints(ledger, options);
 });
 
 it('says that a sound ledger is sound and exits with 0', async () => {
@@ -110,6 +109,27 @@ it('lets a halted log go on when fsck finds it undamaged, and only then', async 
   expect((await runDocket(resume, env)).code).toBe(1);
 });
 
+it('exits with 4 when more was published than is here, and with 3 when it cannot be compared', async () => {
+  const before = (await published.recall(['org_b'])).get('org_b')!;
+  await published.remember(new Map([['org_b', { size: 1_234, root: before.root }]]));
+  const behind = await fsck('--org', 'org_b');
+  expect(behind.stdout).toMatch(
+    /^loss {2}org_b {2}log {2}behind: 1,234 entries published, 4 here, .*\n.*BEHIND .*\nLet no traffic in: /,
+  );
+  expect(behind.code).toBe(4);
+  const programs = JSON.parse((await fsck('--json')).stdout) as { verdict: string };
+  expect(programs.verdict).toBe('behind');
+  await client.hset('ledger:published', 'org_b', 'unreadable');
+  const unread = await fsck('--org', 'org_b');
+  await client.hdel('ledger:published', 'org_b');
+  await published.remember(new Map([['org_b', before]]));
+  const apart = await runDocket(['ledger', 'fsck', '--org', 'org_b'], { ...env, REDIS_URL: '' });
+  for (const { code, stdout } of [unread, apart]) {
+    expect(stdout).toMatch(/^attention {2}org_b {2}what was published {2}not_compared: /);
+    expect(code).toBe(3);
+  }
+});
+
 it('does not let a log go on whose database is older than what was published, and says so', async () => {
   const halt = `update ledger_head set halted_at = now(), halt_reason = 'for a test' where org_id = 'org_b'`;
   const resume = ['ledger', 'resume', '--org', 'org_b', '--actor', 'support:4711'];
@@ -139,7 +159,7 @@ it('does not let a log go on whose database is older than what was published, an
   expect(older.stderr).toContain(`has ${head.size + 7} entries, the log only ${head.size}`);
   expect([older.code, await stillHalted()]).toEqual([1, true]);
 
-  await client.del('ledger:published');
+  await client.hdel('ledger:published', 'org_b');
   await published.remember(new Map([['org_b', head]]));
   expect((await runDocket(resume, env)).code).toBe(0);
 });

@@ -66,6 +66,7 @@ describe('SIGKILL of one of two processes', () => {
       expect(Number(rows[0]!.missing)).toBe(0);
       const fsck = await runDocket(['ledger', 'fsck', '--json'], {
         DATABASE_URL: system.database.url,
+        REDIS_URL: system.redis.url,
       });
       expect(fsck, fsck.stdout).toMatchObject({ code: 0 });
     },

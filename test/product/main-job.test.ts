@@ -204,6 +204,7 @@ describe('a receipt', () => {
       await integrated(system);
       const fsck = await runDocket(['ledger', 'fsck', '--json'], {
         DATABASE_URL: system.database.url,
+        REDIS_URL: system.redis.url,
       });
       expect(fsck.code).toBe(0);
     },

@@ -185,6 +185,8 @@ function addCheckpoint(
   if (oldSize > tree.size) return [400, ''];
   const size = witness.seen?.size ?? 0;
   if (oldSize !== size) return [409, `${size}\n`];
+  const isOther = witness.seen?.size === tree.size && !sameHash(witness.seen.root, tree.root);
+  if (isOther) return [409, ''];
   const proof = lines!
     .split('\n')
     .slice(0, -1)

@@ -30,6 +30,21 @@ export function createWitness(setting: string, verify: CosignatureCheck) {
   return {
     name: witness.name,
     /**
+     * Asks how many entries the witness has seen, by handing it a checkpoint that it may have seen already: it signs that
+     * one again, or says what it has seen instead. What it remembers does not change.
+     * @returns `isOther` when it has seen as many entries with another root
+     * @throws Error for people when it cannot be reached, refuses, or answers nonsense
+     */
+    async look(checkpoint: AttestableCheckpoint): Promise<{ size: number; isOther: boolean }> {
+      const request = formatAddCheckpoint(checkpoint.size, [], checkpoint.note);
+      const answer = await post(url, 'text/plain', request);
+      // A witness that has seen another size says which; without one it is the root that differs.
+      const size = sizeOf(answer) ?? checkpoint.size;
+      if (answer.status === 409) return { size, isOther: size === checkpoint.size };
+      read(answer, checkpoint, witness, verify);
+      return { size: checkpoint.size, isOther: false };
+    },
+    /**
      * Asks for a cosignature.
      * @param oldSize what the witness has seen, as far as is known
      * @param prove the consistency proof from a size that it has seen
@@ -58,14 +73,19 @@ function sizeSeen(
   oldSize: number,
   checkpoint: AttestableCheckpoint,
 ): number | null {
-  if (answer.status !== 409 || answer.contentType !== 'text/x.tlog.size') return null;
-  const size = parseTreeSize(Buffer.from(answer.body).toString());
+  const size = sizeOf(answer);
   if (size === null || size === oldSize) return null;
   if (size > checkpoint.size) {
     // It remembers more than we have: we were put back to an older state, or another has our key.
     throw new Error(`the witness has seen ${size} entries, we have ${checkpoint.size}`);
   }
   return size;
+}
+
+/** The size that a witness names with 409; null when its answer is another. */
+function sizeOf({ status, contentType, body }: Answer): number | null {
+  if (status !== 409 || contentType !== 'text/x.tlog.size') return null;
+  return parseTreeSize(Buffer.from(body).toString());
 }
 
 function read(

@@ -161,6 +161,16 @@ export async function contradictionWithPublished(
   return contradictionOf(head, past, await loadTiles(db, edgesOf(head, past)));
 }
 
+/** The root of the first `size` entries of a log by what is stored; null when there are fewer, or a part is missing. */
+export async function storedRootAt(
+  db: Queryable,
+  orgId: string,
+  size: number,
+): Promise<Hash | null> {
+  const edge = partialTiles(size).map((tile) => ({ ...tile, orgId }));
+  return storedRoot(size, orgId, await loadTiles(db, edge));
+}
+
 /** The partial tiles at the right edge of each tree whose root is to be computed. */
 function edgesOf({ orgId, size }: DueHead, past: Past): WantedTile[] {
   const sizes = [size, past.published.get(orgId)?.size, past.remembered.get(orgId)?.size];

@@ -42,6 +42,23 @@ export function createCheckpointMemory(redis: RedisClient): CheckpointMemory {
   };
 }
 
+/** Logs of one answer of Redis: with each it does nothing else for well under a millisecond. */
+const SCAN_COUNT = 500;
+
+/** Size and root of every log's last checkpoint, by the log's name among those that are stored. */
+export async function allRemembered(redis: RedisClient): Promise<Map<string, PublishedHead>> {
+  const heads = new Map<string, PublishedHead>();
+  let cursor = '0';
+  do {
+    const [next, pairs] = await redis.hscan(KEY, cursor, 'COUNT', SCAN_COUNT);
+    for (let i = 0; i + 1 < pairs.length; i += 2) {
+      heads.set(pairs[i]!, headOf(pairs[i]!, pairs[i + 1]!));
+    }
+    cursor = next;
+  } while (cursor !== '0');
+  return heads;
+}
+
 function headOf(orgId: string, value: string): PublishedHead {
   const [, size, root] = /^(\d{1,16}) ([A-Za-z0-9+/]{43}=)$/.exec(value) ?? [];
   // Taking what cannot be read for "never published" would switch the protection off.

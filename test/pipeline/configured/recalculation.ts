@@ -119,7 +119,7 @@ export function recalculation(system: () => System): void {
         for (const receipt of chain) {
           await until(async () => (await get(`/receipts/${idOf(receipt)}/proof`)).status === 200);
         }
-        const env = { DATABASE_URL: system().database.url };
+        const env = { DATABASE_URL: system().database.url, REDIS_URL: system().redis.url };
         expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
         const { derivation } = chain[1]!.measurement!;
         const published = await fetch(system().root + new URL(derivation!).pathname);
