@@ -161,6 +161,12 @@ it('does not let a log go on whose database is older than what was published, an
 
   await client.hdel('ledger:published', 'org_b');
   await published.remember(new Map([['org_b', head]]));
+  await tamper(database.pool, `insert into anchor_head values ('org_b', 0, 99)`);
+  const anchored = await runDocket(resume, env);
+  expect(anchored.stderr).toContain('99 entries published, 4 here, as the anchor log has it');
+  expect([anchored.code, await stillHalted()]).toEqual([1, true]);
+  await tamper(database.pool, 'delete from anchor_head');
+
   expect((await runDocket(resume, env)).code).toBe(0);
 });
 
