@@ -265,6 +265,11 @@ create table ledger_checkpoint (
   -- The signed note, as it is handed out.
   note      text not null,
   signed_at timestamptz(3) not null,
+  -- The same root as COSE receipts of inclusion sign it (RFC 9942): their protected header and their signature.
+  -- The anchor log has none.
+  cose_protected bytea,
+  cose_signature bytea check (length(cose_signature) = 64),
+  check ((cose_protected is null) = (cose_signature is null)),
   primary key (org_id, size)
 );
 create function ledger_checkpoint_check() returns trigger language plpgsql as $$

@@ -345,6 +345,10 @@ create table ledger_checkpoint (
   root bytea not null,
   note text not null,
   signed_at timestamp(3) with time zone not null,
+  cose_protected bytea,
+  cose_signature bytea,
+  constraint ledger_checkpoint_check CHECK (((cose_protected IS NULL) = (cose_signature IS NULL))),
+  constraint ledger_checkpoint_cose_signature_check CHECK ((length(cose_signature) = 64)),
   constraint ledger_checkpoint_pkey PRIMARY KEY (org_id, size),
   constraint ledger_checkpoint_root_check CHECK ((length(root) = 32)),
   constraint ledger_checkpoint_size_check CHECK ((size >= 0))

@@ -13,6 +13,7 @@ import { PLANS } from '#shared/kernel/plan.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
+import { COSE_RECEIPT_TYPE } from '#shared/ledger/cose-receipts.ts';
 import { LEDGER_KINDS } from '#shared/ledger/entries.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { pathId, Span, spanOf } from './fields.ts';
@@ -157,6 +158,9 @@ interface Options extends ReceiptRoutesOptions {
   read: Reader;
 }
 
+const COSE_NOT_READY =
+  'The receipt is not in a signed checkpoint of two entries or more yet. Ask again in a few seconds, or once your log has a second entry.';
+
 const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, options) => {
   const { ledger, read } = options;
   app.get(
@@ -200,6 +204,32 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, options) 
       if (proof !== null) return reply.type('text/plain; charset=utf-8').send(proof);
       await read(orgId, id);
       throw new Fault('proof_not_ready');
+    },
+  );
+  app.get(
+    '/receipts/:id/cose',
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'retrieveCoseReceipt',
+        tag: 'Receipts',
+        summary: 'Prove the same as a COSE receipt',
+        description:
+          'A COSE receipt of inclusion (RFC 9942): the path from the receipt, whose exact bytes are the leaf, to the root of your log, which is the detached payload and signed by the key of the log’s checkpoints. It is not ready before your log has two entries, because its form has no path for a tree of one.',
+        params: Params,
+        response: {
+          200: exact('application/cose', 'A tagged COSE_Sign1.', Type.Unsafe({}), {}),
+        },
+        errors: ['receipt_not_found', 'proof_not_ready'],
+      },
+    },
+    async (request, reply) => {
+      const { orgId } = request.credential;
+      const { id } = request.params;
+      const receipt = await ledger.coseReceipt(orgId, id);
+      if (receipt !== null) return reply.type(COSE_RECEIPT_TYPE).send(Buffer.from(receipt));
+      await read(orgId, id);
+      throw new Fault('proof_not_ready', { message: COSE_NOT_READY });
     },
   );
 };

@@ -6,6 +6,7 @@ import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/fil
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { isCoseSign1 } from '#shared/ledger/cose-receipts.ts';
 import { POLICY_BYTES_MAX } from '#shared/ledger/witness-policy.ts';
 import { printJson } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
@@ -20,6 +21,7 @@ import { checkpointJudgement, isNote } from '#cli/verify/checkpoint-judgement.ts
 import { judgeEntriesAlone } from '#cli/audit/fetched-log.ts';
 import { auditPagesIn } from '#cli/verify/chosen-files.ts';
 import { contentsIn } from '#cli/verify/compared.ts';
+import { coseJudgement } from '#cli/verify/cose-judgement.ts';
 import {
   checkIsAnswer,
   heldAgainstAll,
@@ -54,6 +56,7 @@ interface VerifyOptions {
   derivation?: string;
   answer?: string;
   request?: string;
+  receipt?: string;
   details?: boolean;
   json?: boolean;
 }
@@ -68,7 +71,7 @@ export function register(program: Command): void {
     .description('check a receipt, an evidence pack or a checkpoint offline: nothing is fetched')
     .argument(
       '<file>',
-      'a receipt, an API answer or stream that carries one, a checkpoint, - for standard input, or a pack (.zip)',
+      'a receipt, an API answer or stream that carries one, a checkpoint, a COSE receipt of inclusion, - for standard input, or a pack (.zip)',
     )
     .option('--trust <did.json>', 'the issuer’s did.json, fetched by you from its host')
     .option(
@@ -77,6 +80,7 @@ export function register(program: Command): void {
     )
     .option('--request <file>', 'the body of the request as it was sent, to be compared')
     .option('--answer <file>', 'the answer or the saved stream, for a receipt that came without it')
+    .option('--receipt <file>', 'the receipt that a COSE receipt of inclusion is of')
     .option(
       '--pin <sha256>',
       'SHA-256 of the did.json beside it or in the pack, as the issuer told you',
@@ -113,6 +117,8 @@ async function judge(file: string, options: VerifyOptions): Promise<Judgement> {
 }
 
 const OF_RECEIPTS = ['answer', 'request', 'derivation'] as const;
+const OF_COSE = ['receipt'] as const;
+const NOT_COSE = 'for a COSE receipt of inclusion, and this is none';
 const OF_PACKS = [
   'requireAnchor',
   'requireTimestamp',
@@ -124,7 +130,7 @@ const OF_PACKS = [
 
 /** What is asked for and not looked at is not passed over: a verdict would seem to be about it. @throws CannotJudge */
 function demandNone(
-  names: typeof OF_RECEIPTS | typeof OF_PACKS,
+  names: typeof OF_RECEIPTS | typeof OF_COSE | typeof OF_PACKS,
   options: VerifyOptions,
   why: string,
 ): void {
@@ -136,6 +142,7 @@ function demandNone(
 
 async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgement> {
   demandNone(OF_RECEIPTS, options, 'for one receipt, and this is a pack');
+  demandNone(OF_COSE, options, NOT_COSE);
   const { trust, pin, tsaTrust, requireAnchor, requireTimestamp, witnessPolicy, requireWitness } =
     options;
   if (requireTimestamp === true && tsaTrust === undefined) {
@@ -172,6 +179,10 @@ function wholeNumber(text: string): number {
 async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Judgement> {
   const named = await findTrustFile(file, options);
   const source = await readAnswer(file);
+  const trustFor = (issuer: () => string): Trust =>
+    named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
+  if (isCoseSign1(source)) return judgeCose(source, { file, options, trustFor });
+  demandNone(OF_COSE, options, NOT_COSE);
   const text = source.toString();
   const pages = auditPagesIn(text);
   if (pages !== undefined) judgeEntriesAlone(pages.join('\n'));
@@ -183,8 +194,6 @@ async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Jud
   }
   checkIsAnswer(source, file === '-' ? 'standard input' : file);
   demandNone(OF_PACKS, options, 'for packs, and this is none');
-  const trustFor = (issuer: () => string): Trust =>
-    named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
   const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());
   const bar = createProgressBar('Comparing');
   const whole = await heldAgainstAll(
@@ -201,6 +210,31 @@ async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Jud
     throw new CannotJudge('--derivation names a record, and the receipt names none.');
   }
   return judgementOf(receiptSaid(whole, file), receiptReport(whole));
+}
+
+interface CoseAsked {
+  file: string;
+  options: VerifyOptions;
+  trustFor: (issuer: () => string) => Trust;
+}
+
+/** @throws CannotJudge when the receipt that it is of was not named */
+async function judgeCose(
+  source: Uint8Array,
+  { file, options, trustFor }: CoseAsked,
+): Promise<Judgement> {
+  demandNone(OF_RECEIPTS, options, 'for one receipt, and this is a COSE receipt of inclusion');
+  demandNone(OF_PACKS, options, 'for packs, and this is none');
+  const receiptFile = options.receipt;
+  if (receiptFile === undefined) {
+    throw new CannotJudge(
+      'A COSE receipt says nothing without the receipt that it is of: --receipt.',
+    );
+  }
+  const saved = await readAnswer(receiptFile);
+  checkIsAnswer(saved, receiptFile);
+  const receipt = judgeReceipt(() => utf8(saved), trustFor, Date.now());
+  return coseJudgement(source, { receipt, trust: receipt.trust, file, receiptFile });
 }
 
 /** What is to be compared with the digests of a receipt. */

@@ -134,8 +134,14 @@ export async function readFullTile(
 }
 
 const CHECKPOINTS = statement(
-  { size: 'int8', root: 'bytea', note: 'text' },
-  `select size, root, note from ledger_checkpoint
+  {
+    size: 'int8',
+    root: 'bytea',
+    note: 'text',
+    cose_protected: 'bytea?',
+    cose_signature: 'bytea?',
+  },
+  `select size, root, note, cose_protected, cose_signature from ledger_checkpoint
    where org_id = $1 and size > $2 and size <= $3 order by size limit $4`,
 );
 
@@ -147,7 +153,12 @@ export async function readCheckpoints(
   to: number,
 ): Promise<StoredCheckpoint[]> {
   const rows = await queryRows(db, CHECKPOINTS, [orgId, from, to, to - from]);
-  return rows.map(({ size, root, note }) => ({ size: Number(size), root, note }));
+  return rows.map(({ size, root, note, cose_protected: header, cose_signature: signature }) => ({
+    size: Number(size),
+    root,
+    note,
+    cose: header === null || signature === null ? null : { protectedHeader: header, signature },
+  }));
 }
 
 const outsiders = (search: string) => statement({ subject: 'text' }, search);

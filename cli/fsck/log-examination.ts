@@ -1,4 +1,5 @@
-import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { type CoseSignature, signsCoseRoot } from '#shared/ledger/cose-receipts.ts';
 import { finding, type Finding } from './findings.ts';
 import {
   append,
@@ -50,6 +51,8 @@ export interface StoredCheckpoint {
   size: number;
   root: Hash;
   note: string;
+  /** Of its root, for COSE receipts; null where it was not signed for them. */
+  cose: CoseSignature | null;
 }
 
 /** A tile that must be stored, with what it must hold. */
@@ -208,9 +211,11 @@ function checkpointProblem(
   signatures: SignatureCheck | null,
 ): string | null {
   let note: SignedNote;
+  let head: Checkpoint;
   try {
     const parsed = parseCheckpoint(stored.note);
     note = parsed.note;
+    head = parsed.checkpoint;
     const name = orgId === ANCHOR_LOG ? '/anchor' : `/log/${orgId}`;
     if (!parsed.checkpoint.origin.endsWith(name)) return 'The note is about another log.';
     if (parsed.checkpoint.size !== stored.size) return 'The note has another size.';
@@ -221,7 +226,24 @@ function checkpointProblem(
     throw error;
   }
   if (!sameHash(stored.root, root)) return 'The stored root is not that of the entries.';
-  if (signatures !== null && signerOf(note, signatures) === null)
-    return 'No known key has signed the note.';
-  return null;
+  const signer = signatures === null ? null : signerOf(note, signatures);
+  if (signatures !== null && signer === null) return 'No known key has signed the note.';
+  return coseProblem(stored.cose, head, (data, signature) => {
+    return signatures === null || signatures.verify(signer!, data, signature);
+  });
+}
+
+/** The key that has signed the note must have signed its head for COSE receipts too. */
+function coseProblem(
+  cose: CoseSignature | null,
+  head: Checkpoint,
+  verify: Parameters<typeof signsCoseRoot>[2],
+): string | null {
+  try {
+    if (cose === null || signsCoseRoot(cose, head, verify)) return null;
+    return 'What was signed for COSE receipts is not this checkpoint.';
+  } catch (error) {
+    if (!(error instanceof MalformedLedgerText)) throw error;
+    return `What was signed for COSE receipts cannot be read: ${error.message}`;
+  }
 }

@@ -189,7 +189,7 @@ const STABLE = {
     param: 'id',
   }),
   proof_not_ready: row('validation_error', 404, false, {
-    when: 'The receipt is not in a signed checkpoint yet: at most ten seconds.',
+    when: 'The receipt is not in a signed checkpoint yet: at most ten seconds; for a COSE receipt not before the log has a second entry.',
     advice: 'Ask again after `retry-after`.',
     message: 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.',
     param: 'id',

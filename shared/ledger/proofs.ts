@@ -56,13 +56,24 @@ export interface InclusionClaim {
 }
 
 /** True when the proof shows that `leaf` is entry `index` of the tree with this size and root (RFC 9162, 2.1.3.2). Any input is safe. */
-export function verifyInclusion({ index, size, leaf, proof, root }: InclusionClaim): boolean {
-  if (!isSize(index) || !isSize(size) || index >= size) return false;
-  if (leaf.length !== HASH_BYTES || !areHashes(proof)) return false;
+export function verifyInclusion({ root, ...path }: InclusionClaim): boolean {
+  const computed = inclusionRoot(path);
+  return computed !== null && sameHash(computed, root);
+}
+
+/** The root to which the path leads from `leaf` as entry `index` of a tree of this size; null where it is no such path. Any input is safe. */
+export function inclusionRoot({
+  index,
+  size,
+  leaf,
+  proof,
+}: Omit<InclusionClaim, 'root'>): Hash | null {
+  if (!isSize(index) || !isSize(size) || index >= size) return null;
+  if (leaf.length !== HASH_BYTES || !areHashes(proof)) return null;
   let [node, last] = [index, size - 1];
   let computed = leaf;
   for (const sibling of proof) {
-    if (last === 0) return false;
+    if (last === 0) return null;
     if (node % 2 === 1 || node === last) {
       computed = nodeHash(sibling, computed);
       // A node without a sibling on its right climbs until it is a right child.
@@ -72,7 +83,7 @@ export function verifyInclusion({ index, size, leaf, proof, root }: InclusionCla
     }
     [node, last] = [half(node), half(last)];
   }
-  return last === 0 && sameHash(computed, root);
+  return last === 0 ? computed : null;
 }
 
 export interface ConsistencyClaim {

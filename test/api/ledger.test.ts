@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { ed25519Verifier } from '#primitives';
+import { coseReceiptHolds, parseCoseReceipt } from '#shared/ledger/cose-receipts.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -27,12 +29,17 @@ const SIZE = 515;
 const own: SubmittedReceipt[] = [];
 let older: Checkpoint;
 
+/** Of the signer that came last. */
+let lastKey: Uint8Array;
+
 /** Signs what has grown. */
 async function publish(): Promise<void> {
   await integrateAll(worker);
   const signer = makeCheckpointSigner();
   const memory = makeCheckpointMemory();
-  await publishCheckpoints(worker, { signer, memory, originOf, limit: 10, intervalMs: 0 });
+  const cose = { issuer: 'did:web:gateway.example', kid: 'did:web:gateway.example#heads' };
+  lastKey = signer.publicKey;
+  await publishCheckpoints(worker, { signer, memory, originOf, cose, limit: 10, intervalMs: 0 });
 }
 
 beforeAll(async () => {
@@ -159,6 +166,67 @@ describe('GET /ledger/checkpoint', () => {
     expect(checkpoint).toMatchObject({ origin: originOf('org_a'), size: SIZE });
     const other = parseCheckpoint((await get('/ledger/checkpoint', stranger)).text).checkpoint;
     expect(other).toMatchObject({ origin: originOf('org_b'), size: 2 });
+  });
+});
+
+describe('GET /receipts/{id}/cose', () => {
+  const path = (receipt: SubmittedReceipt): string => `/receipts/${receipt.id}/cose`;
+
+  it(
+    'GET /receipts/{id}/cose 200: a COSE receipt by which the receipt’s bytes are in the log',
+    { tags: ['evidence.cose'] },
+    async () => {
+      for (const index of [0, 300, SIZE - 1]) {
+        const answer = await get(path(own[index]!));
+        expect(answer.headers['content-type']).toBe('application/cose; cose-type="cose-sign1"');
+        const cose = parseCoseReceipt(answer.bytes);
+        expect(cose).toMatchObject({ index, size: SIZE, log: originOf('org_a') });
+        const holds = (of: SubmittedReceipt): boolean =>
+          coseReceiptHolds(cose, of.body, ed25519Verifier(lastKey));
+        expect(holds(own[index]!)).toBe(true);
+        expect(holds(own[1]!)).toBe(false);
+      }
+    },
+  );
+
+  it(
+    'GET /receipts/{id}/cose 404: not ready before a checkpoint of two entries that was signed for it',
+    { tags: ['codes.proof_not_ready'] },
+    async () => {
+      const late = makeReceipts('org_late', 3).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      const asking = edge.keyFor('org_late');
+      const code = async (): Promise<unknown> =>
+        (await get(path(late[0]!), asking)).json().error.code;
+      await submitReceipts(receipts, late.slice(0, 1));
+      expect(await code()).toBe('proof_not_ready');
+      await publish();
+      expect(await code()).toBe('proof_not_ready');
+      expect((await get(`/receipts/${late[0]!.id}/proof`, asking)).status).toBe(200);
+      await submitReceipts(receipts, late.slice(1, 2));
+      await publish();
+      expect((await get(path(late[0]!), asking)).status).toBe(200);
+      await submitReceipts(receipts, late.slice(2));
+      await integrateAll(worker);
+      const unnamed = { signer: makeCheckpointSigner(), memory: makeCheckpointMemory(), originOf };
+      await publishCheckpoints(worker, { ...unnamed, limit: 10, intervalMs: 0 });
+      expect(await code()).toBe('proof_not_ready');
+    },
+  );
+
+  it('GET /receipts/{id}/cose 404: of another organisation’s receipt, or of none', async () => {
+    for (const [id, asking] of [
+      [own[0]!.id, stranger],
+      [makeReceipts('org_a', 1)[0]!.id, key],
+    ] as const) {
+      const answer = await get(`/receipts/${id}/cose`, asking);
+      expect([answer.status, answer.json().error.code]).toEqual([404, 'receipt_not_found']);
+    }
+  });
+
+  it('GET /receipts/{id}/cose 401 without a key, 403 without the scope', async () => {
+    expect((await get(path(own[0]!), null)).status).toBe(401);
+    const other = edge.keyFor('org_a', ['inference:write', 'admin:keys']);
+    expect((await get(path(own[0]!), other)).json().error.code).toBe('insufficient_scope');
   });
 });
 

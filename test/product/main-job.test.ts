@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { verifyReceipt } from '#cli/verify/library.ts';
@@ -187,7 +190,7 @@ describe('a receipt', () => {
 
   it(
     'a receipt can be read again as its exact bytes, gets into the ledger, and fsck finds nothing',
-    { tags: ['operations.receipts', 'codes.proof_not_ready'] },
+    { tags: ['operations.receipts', 'codes.proof_not_ready', 'evidence.cose'] },
     async () => {
       const response = await post(
         system,
@@ -207,6 +210,28 @@ describe('a receipt', () => {
         REDIS_URL: system.redis.url,
       });
       expect(fsck.code).toBe(0);
+      // A log of one entry has no COSE receipt.
+      await post(
+        system,
+        '/embeddings',
+        JSON.stringify({ model: 'qwen3-embedding-8b', input: 'a' }),
+      );
+      const cose = (): Promise<Response> => get(`/receipts/${id}/cose`);
+      await until(async () => (await cose()).status === 200);
+      const didJson = await (await fetch(`${system.root}/.well-known/did.json`)).text();
+      const directory = mkdtempSync(join(tmpdir(), 'docket-cose-'));
+      const [file, receipt, trust] = ['x.cose', 'receipt.json', 'did.json'].map((name) =>
+        join(directory, name),
+      ) as [string, string, string];
+      try {
+        writeFileSync(file, await (await cose()).bytes());
+        writeFileSync(receipt, stored);
+        writeFileSync(trust, didJson);
+        const args = ['verify', file, '--receipt', receipt, '--trust', trust];
+        expect(await runDocket(args, {})).toMatchObject({ code: 0 });
+      } finally {
+        rmSync(directory, { recursive: true });
+      }
     },
   );
 

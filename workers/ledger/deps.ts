@@ -20,8 +20,10 @@ import {
   createCheckpointSigner,
   knownKeys,
 } from '#shared/receipts/signing/files/checkpoint-signer.ts';
+import { activeKey } from '#shared/receipts/signing/files/key-files.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { keyId } from '#shared/receipts/signing/publication.ts';
 import type { Config } from '#shared/config/config.ts';
 import { ANCHOR_LOG, logOrigins } from '#shared/ledger/origins.ts';
 import { didWeb } from '#shared/receipts/issuer.ts';
@@ -109,12 +111,14 @@ function stepsOf(
   memory: CheckpointMemory,
   events: LedgerEvents,
 ): LedgerSteps {
+  const did = didWeb(config.publicUrl);
   const signing = currentKeys(
     config.signingKeysDir,
     (keys) => ({
       checkpoints: createCheckpointSigner(keys, 'checkpoints'),
+      cose: { issuer: did, kid: keyId(did, activeKey(keys, 'checkpoints')) },
       anchor: createCheckpointSigner(keys, 'anchor'),
-      known: knownKeys(keys, didWeb(config.publicUrl)),
+      known: knownKeys(keys, did),
     }),
     (error) => events.signingKeysUnreadable(error),
   );
@@ -128,14 +132,18 @@ function stepsOf(
       return result;
     },
     sumUp: () => sumUpAnew(pool, ANEW_ENTRIES),
-    publish: () =>
-      publishCheckpoints(pool, {
+    publish: () => {
+      // The name of a key goes with the key: a rotation lies between two looks.
+      const { checkpoints: signer, cose } = signing();
+      return publishCheckpoints(pool, {
         memory,
-        signer: signing().checkpoints,
+        signer,
+        cose,
         originOf: origins.organisation,
         limit: LOGS_PER_PUBLICATION,
         intervalMs: CHECKPOINT_MS,
-      }),
+      });
+    },
     publishAudit: () =>
       publishAuditHeads(pool, {
         memory,

@@ -267,6 +267,8 @@ interface LedgerCheckpointTable {
   root: Buffer;
   note: string;
   signed_at: Date;
+  cose_protected: Buffer | null;
+  cose_signature: Buffer | null;
 }
 
 interface LedgerEntryTable {

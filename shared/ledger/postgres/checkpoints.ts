@@ -8,6 +8,7 @@ import {
   formatCheckpoint,
   type PublishedHead,
 } from '../checkpoints.ts';
+import { type CoseIssuer, type CoseSignature, signCoseRoot } from '../cose-receipts.ts';
 import { EMPTY_ROOT, sameHash, type Hash } from '../hashing.ts';
 import { formatNote, noteKeyHash } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
@@ -22,6 +23,8 @@ export interface PublisherOptions {
   originOf: (orgId: string) => string;
   /** `anchor` for the anchor log alone, which has a key of its own; the organisations' logs when absent. */
   only?: typeof ANCHOR_LOG;
+  /** Under which names roots are signed for COSE receipts too; they are not when absent. */
+  cose?: CoseIssuer;
   /** Logs per call: a few hundred signatures take some ten milliseconds. */
   limit: number;
   /** A log is signed at most once in this time, by all workers together. */
@@ -217,8 +220,8 @@ function storedRoot(size: number, orgId: string, tiles: LoadedTiles): Hash | nul
 
 const STORE_CHECKPOINTS = statement(
   {},
-  `insert into ledger_checkpoint (org_id, size, root, note, signed_at)
-   select *, now() from unnest($1::text[], $2::bigint[], $3::bytea[], $4::text[])`,
+  `insert into ledger_checkpoint (org_id, size, root, note, cose_protected, cose_signature, signed_at)
+   select *, now() from unnest($1::text[], $2::bigint[], $3::bytea[], $4::text[], $5::bytea[], $6::bytea[])`,
 );
 
 const NOTE_CHECKPOINTS = statement(
@@ -242,12 +245,23 @@ async function sign(
     heads.map(({ root }) => root),
     heads.map((head) => noteOf(head, options)),
   ];
-  await execute(client, STORE_CHECKPOINTS, [orgIds, sizes, roots, notes]);
+  const cose = heads.map((head) => coseOf(head, options));
+  const headers = cose.map((signed) => signed?.protectedHeader ?? null);
+  const signatures = cose.map((signed) => signed?.signature ?? null);
+  const values = [orgIds, sizes, roots, notes, headers, signatures];
+  await execute(client, STORE_CHECKPOINTS, values);
   await execute(client, NOTE_CHECKPOINTS, [orgIds, sizes]);
 }
 
 function noteOf({ orgId, size, root }: DueHead, { signer, originOf }: PublisherOptions): string {
   return signedNote({ origin: originOf(orgId), size, root, extensions: [] }, signer);
+}
+
+function coseOf(
+  { orgId, size, root }: DueHead,
+  { signer, originOf, cose }: PublisherOptions,
+): CoseSignature | undefined {
+  return cose && signCoseRoot({ origin: originOf(orgId), size, root }, cose, signer);
 }
 
 /** A checkpoint as it is handed out, signed under the name of its log. */

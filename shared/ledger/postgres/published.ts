@@ -1,5 +1,6 @@
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { COSE_TREE_MIN, formatCoseReceipt } from '../cose-receipts.ts';
 import { type Hash, HASH_BYTES } from '../hashing.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import { formatProof } from '../proof-text.ts';
@@ -103,10 +104,18 @@ async function readBundle(
 
 /** An entry with the newest checkpoint of its log. */
 const PROVABLE = statement(
-  { index: 'int8', leaf_hash: 'bytea', size: 'int8', root: 'bytea', note: 'text' },
-  `select e.index, e.leaf_hash, c.size, c.root, c.note
+  {
+    index: 'int8',
+    leaf_hash: 'bytea',
+    size: 'int8',
+    root: 'bytea',
+    note: 'text',
+    cose_protected: 'bytea?',
+    cose_signature: 'bytea?',
+  },
+  `select e.index, e.leaf_hash, c.size, c.root, c.note, c.cose_protected, c.cose_signature
    from ledger_entry e cross join lateral (
-     select c.size, c.root, c.note from ledger_checkpoint c
+     select c.size, c.root, c.note, c.cose_protected, c.cose_signature from ledger_checkpoint c
      where c.org_id = e.org_id order by c.size desc limit 1) c
    where e.entry_id = $2 and e.org_id = $1 and e.index < c.size`,
 );
@@ -119,14 +128,38 @@ export async function proveInclusion(
 ): Promise<string | null> {
   const row = await queryRow(db, PROVABLE, [orgId, receiptId]);
   if (row === undefined) return null;
-  const index = Number(row.index);
-  const size = Number(row.size);
+  const { index, hashes } = await pathOf(db, orgId, row);
+  return formatProof({ index, hashes, checkpoint: row.note });
+}
+
+/**
+ * The same as a COSE receipt (RFC 9942). Null also while the newest checkpoint is of one entry, or was signed by a release
+ * that did not sign for COSE.
+ */
+export async function proveInCose(
+  db: Queryable,
+  orgId: string,
+  receiptId: string,
+): Promise<Uint8Array | null> {
+  const row = await queryRow(db, PROVABLE, [orgId, receiptId]);
+  if (row === undefined || Number(row.size) < COSE_TREE_MIN) return null;
+  const { cose_protected: protectedHeader, cose_signature: signature } = row;
+  if (protectedHeader === null || signature === null) return null;
+  return formatCoseReceipt({ protectedHeader, signature, ...(await pathOf(db, orgId, row)) });
+}
+
+/** The path from an entry to the root of its checkpoint. A path that does not hold would say that we removed the receipt: it is never handed out. */
+async function pathOf(
+  db: Queryable,
+  orgId: string,
+  row: { index: string; leaf_hash: Uint8Array; size: string; root: Uint8Array },
+): Promise<{ index: number; size: number; hashes: Hash[] }> {
+  const [index, size] = [Number(row.index), Number(row.size)];
   const hashes = await hashesOfRanges(db, orgId, size, inclusionRanges(index, size));
-  // A proof that does not hold would say that we removed the receipt; it must never be handed out.
   if (!verifyInclusion({ index, size, leaf: row.leaf_hash, proof: hashes, root: row.root })) {
     throw new Error(`the log of ${orgId} is damaged at entry ${index}; run docket ledger fsck`);
   }
-  return formatProof({ index, hashes, checkpoint: row.note });
+  return { index, size, hashes };
 }
 
 /** Hashes that prove one published tree a prefix of another; null when the newest checkpoint is smaller. */

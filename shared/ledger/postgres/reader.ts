@@ -19,6 +19,7 @@ import {
   latestCheckpoint,
   proveConsistency,
   proveInclusion,
+  proveInCose,
   publishedSize,
   readTile,
 } from './published.ts';
@@ -67,6 +68,9 @@ export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)
     /** C2SP tlog-proof with the newest checkpoint; null until one covers the receipt. */
     proof: (orgId: string, receiptId: string): Promise<string | null> =>
       proveInclusion(pool, orgId, receiptId),
+    /** COSE receipt of inclusion with the newest checkpoint; null until one that was signed for it covers the receipt. */
+    coseReceipt: (orgId: string, receiptId: string): Promise<Uint8Array | null> =>
+      proveInCose(pool, orgId, receiptId),
     /** Hashes that prove one published tree a prefix of another; null when the newest checkpoint is smaller. */
     consistency: (orgId: string, oldSize: number, newSize: number): Promise<Hash[] | null> =>
       proveConsistency(pool, orgId, oldSize, newSize),

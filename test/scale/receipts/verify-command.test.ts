@@ -16,7 +16,8 @@ import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
 import { publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
 import { makeCheckpointSigner } from '#test/support/ledger.ts';
-import { leafHash } from '#shared/ledger/hashing.ts';
+import { formatCoseReceipt, signCoseRoot } from '#shared/ledger/cose-receipts.ts';
+import { leafHash, nodeHash } from '#shared/ledger/hashing.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { CATALOGUE_NAMES } from '#shared/receipts/agreement.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
@@ -337,6 +338,112 @@ describe('a signed head', () => {
     const other = save('other/did.json', JSON.stringify(both));
     expect((await run(file, '--trust', other)).code).toBe(1);
     expect((await run(save('alone/checkpoint.txt', note))).code).toBe(2);
+  });
+});
+
+describe('a COSE receipt of inclusion', () => {
+  const headSigner = makeCheckpointSigner();
+  const { publicKey } = headSigner;
+  const kid = `${issuer.did}#heads`;
+  const origin = issuer.logs + full.record.orgId;
+  const published = {
+    ...did,
+    verificationMethod: [
+      ...did.verificationMethod,
+      {
+        id: kid,
+        type: 'Multikey',
+        controller: issuer.did,
+        publicKeyMultibase: publicKeyMultibase(publicKey),
+      },
+    ],
+  };
+  const sibling = leafHash(Buffer.from('another'));
+  const coseOf = (more: { kid?: string; origin?: string; issuer?: string } = {}): Buffer => {
+    const root = nodeHash(sibling, leafHash(Buffer.from(text)));
+    const head = { origin: more.origin ?? origin, size: 2, root };
+    const names = { issuer: more.issuer ?? issuer.did, kid: more.kid ?? kid };
+    const signed = signCoseRoot(head, names, headSigner);
+    return Buffer.from(formatCoseReceipt({ ...signed, size: 2, index: 1, hashes: [sibling] }));
+  };
+  const judged = async (cose: Buffer, receipt = text, trusted: object = published) => {
+    const trust = ['--trust', save('trusted/did.json', JSON.stringify(trusted))];
+    const files = [save('receipt.cose', cose), '--receipt', save('receipt.json', receipt)];
+    const { out, code } = await run(...files, ...trust, '--json');
+    return { exit: code, ...(JSON.parse(out) as object) };
+  };
+
+  it('is GOOD for its receipt, in any form that it was saved in, and says which log has it where', async () => {
+    const trust = save('trusted/did.json', JSON.stringify(published));
+    const cose = save('receipt.cose', coseOf());
+    const indented = JSON.stringify(JSON.parse(text), null, 2);
+    for (const saved of [text, indented, `{"id":"1","receipt":${text}}`]) {
+      const receipt = ['--receipt', save('receipt.json', saved)];
+      const { out, code } = await run(cose, ...receipt, '--trust', trust);
+      expect([code, out]).toEqual([
+        0,
+        expect.stringMatching(/^GOOD {2}The receipt is what its issuer signed, and the log/),
+      ]);
+      expect(out).toContain(origin);
+      expect(out).toMatch(/^entry +index 1 of 2 entries$/m);
+    }
+    save('did.json', JSON.stringify(published));
+    expect((await run(cose, '--receipt', save('receipt.json', text))).code).toBe(3);
+  });
+
+  it.each<[string, () => Promise<object>, string]>([
+    [
+      'of another receipt',
+      () => judged(coseOf(), receiptOf({ answer: '{}', request: '{}' })),
+      'inclusion_invalid',
+    ],
+    [
+      'of a receipt that was altered',
+      () => judged(coseOf(), text.replace('"outputTokens":', '"outputTokens":1')),
+      'signature_invalid',
+    ],
+    [
+      'with bytes behind it',
+      () => judged(Buffer.concat([coseOf(), Buffer.of(0)])),
+      'cose_malformed',
+    ],
+    ['of another log', () => judged(coseOf({ origin: `${origin}0` })), 'log_mismatch'],
+    [
+      'of another issuer',
+      () => judged(coseOf({ issuer: 'did:web:other.example' })),
+      'issuer_mismatch',
+    ],
+    [
+      'by a key that no trusted one is',
+      () => judged(coseOf({ kid: `${issuer.did}#x` })),
+      'unknown_key',
+    ],
+    [
+      'by a key that signs receipts',
+      () => judged(coseOf({ kid: signer.kid })),
+      'key_not_authorised',
+    ],
+    [
+      'by a key that was revoked',
+      () => {
+        const methods = published.verificationMethod.map((method) =>
+          method.id === kid ? { ...method, revoked: '2026-01-01T00:00:00Z' } : method,
+        );
+        return judged(coseOf(), text, { ...published, verificationMethod: methods });
+      },
+      'key_revoked',
+    ],
+  ])('%s it is BAD, by %s', async (_what, judge, reason) => {
+    expect(await judge()).toMatchObject({ exit: 1, verdict: 'bad', code: reason });
+  });
+
+  it('without its receipt, or without keys, it cannot be judged, and no other file takes --receipt', async () => {
+    const trust = ['--trust', save('trusted/did.json', JSON.stringify(published))];
+    const [cose, receipt] = [save('receipt.cose', coseOf()), save('receipt.json', text)];
+    expect((await run(cose, ...trust)).out).toContain('--receipt');
+    expect((await run(cose, '--receipt', receipt)).code).toBe(2);
+    expect((await run(receipt, '--receipt', receipt, ...trust)).code).toBe(2);
+    expect((await run(cose, '--receipt', receipt, ...trust, '--require-anchor')).code).toBe(2);
   });
 });
 

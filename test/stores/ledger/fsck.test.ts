@@ -35,7 +35,8 @@ async function makeLog(orgId: string): Promise<void> {
   for (let i = 0; i < 2; i += 1) {
     await submitReceipts(receipts, makeReceipts(orgId, 300));
     await integrateAll(ledger);
-    await publishCheckpoints(ledger, { signer, memory, originOf, limit: 100, intervalMs: 0 });
+    const cose = { issuer: 'did:web:gateway.example', kid: 'did:web:gateway.example#heads' };
+    await publishCheckpoints(ledger, { signer, memory, originOf, cose, limit: 100, intervalMs: 0 });
   }
 }
 
@@ -161,6 +162,23 @@ describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }
     [
       'a checkpoint’s text',
       `update ledger_checkpoint set note = replace(note, E'\n300\n', E'\n301\n') where org_id = $1 and size = 300`,
+      [['checkpoint_wrong', 'checkpoint of 300']],
+    ],
+    [
+      'one bit of a checkpoint’s signature for COSE',
+      `update ledger_checkpoint set ${flip('cose_signature', 8)} where org_id = $1 and size = 300`,
+      [['checkpoint_wrong', 'checkpoint of 300']],
+    ],
+    [
+      'what a checkpoint signs for COSE',
+      `update ledger_checkpoint set cose_protected = c.cose_protected, cose_signature = c.cose_signature
+       from ledger_checkpoint c where c.org_id = $1 and c.size = 600
+         and ledger_checkpoint.org_id = $1 and ledger_checkpoint.size = 300`,
+      [['checkpoint_wrong', 'checkpoint of 300']],
+    ],
+    [
+      'a header for COSE into rubbish',
+      `update ledger_checkpoint set cose_protected = '\\x00' where org_id = $1 and size = 300`,
       [['checkpoint_wrong', 'checkpoint of 300']],
     ],
     [
