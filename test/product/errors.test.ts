@@ -143,8 +143,9 @@ describe('every operation that needs a key', () => {
         Object.values(operation.security[0]!).flat().includes(scope);
       await expectOfAll(keyed().filter(demands), bearer(plaintext), 'insufficient_scope');
       for (const listed of keyed().filter((one) => !demands(one))) {
-        const { text } = await call(listed, bearer(plaintext));
-        expect(text).not.toContain('insufficient_scope');
+        const { status, text } = await call(listed, bearer(plaintext));
+        // The list of requests has those that were refused before.
+        expect(status === 403 ? text : '').not.toContain('insufficient_scope');
       }
     },
   );
