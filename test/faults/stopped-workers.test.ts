@@ -104,8 +104,9 @@ describe('streams in flight', () => {
           expect(receipt.credentialSubject.outcome).toBe('truncated');
           const payloads = payloadsBefore(text);
           const count = coveredBy(receipt, payloads);
-          // At most the payloads of the second between two notes are missing, and what was on its way.
-          expect(payloads.length - count!).toBeLessThan(1_000 / PACE_MS + ON_THE_WAY);
+          // At most the payloads of the second between two notes are missing, and what was on its way: as many again where
+          // a machine that is late brings them at once.
+          expect(payloads.length - count!).toBeLessThan((2 * 1_000) / PACE_MS + ON_THE_WAY);
           return count;
         }),
       );
