@@ -6,17 +6,16 @@ import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
 import { isBrowser } from '#api/plugins/reply-with-error.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
-import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { OUTCOMES } from '#shared/kernel/inference.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
-import { isOpenTo } from '#shared/catalogue/routing.ts';
-import type { Credential } from '#shared/keys/credential.ts';
 import { COSE_RECEIPT_TYPE } from '#shared/ledger/cose-receipts.ts';
 import { LEDGER_KINDS } from '#shared/ledger/entries.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { pathId, Span, spanOf } from './fields.ts';
+import { refuseUnknownNames } from './known-names.ts';
 import { Listing, listSchema } from './lists.ts';
 
 /** Ids of answers and addresses of receipts are longer than ids of receipts. */
@@ -267,7 +266,7 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
       // Receipts have the model's own name.
       if (filters.model !== undefined)
         filters.model = options.index().byName.get(filters.model)?.model.id ?? filters.model;
-      await refuseUnknown(options, request.credential, filters);
+      await refuseUnknownNames(options, request.credential, filters);
       const page = await ledger.listReceipts({
         orgId: request.credential.orgId,
         ...filters,
@@ -306,28 +305,6 @@ const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = as
     },
   );
 };
-
-/**
- * A name that neither the catalogue nor any receipt of the organisation has would otherwise be taken for one that nothing was
- * asked of, after all that is summed up had been looked through for it.
- * @throws Fault `invalid_model`, `invalid_region`, `invalid_key`
- */
-async function refuseUnknown(
-  { ledger, index }: ReceiptListOptions,
-  credential: Credential,
-  { model, region, key }: Pick<Static<typeof Query>, 'model' | 'region' | 'key'>,
-): Promise<void> {
-  const { orgId } = credential;
-  const { models, regions } = index();
-  const isOffered = (resource: Parameters<typeof isOpenTo>[0] | undefined): boolean =>
-    resource !== undefined && isOpenTo(resource, credential);
-  if (model !== undefined && !isOffered(models.get(model)?.model))
-    if (!(await ledger.hasSeen(orgId, 'model', model))) throw new Fault('invalid_model');
-  if (region !== undefined && !isOffered(regions.get(region)))
-    if (!(await ledger.hasSeen(orgId, 'region', region))) throw new Fault('invalid_region');
-  if (key !== undefined && !(await ledger.hasSeen(orgId, 'key', key)))
-    throw invalidParam('key', 'There is no such key.');
-}
 
 /** A receipt's own `id` is its address; SDKs that page by the last row's id send that. */
 function cursorOf(after: string): string {

@@ -2,20 +2,19 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import { json } from '#api/docs/operation.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
-import { isOpenTo } from '#shared/catalogue/routing.ts';
 import { CODES } from '#shared/kernel/error-codes.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
-import { timeOfId } from '#shared/kernel/ids.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import type { RequestReader } from '#shared/requests/postgres/requests.ts';
 import {
-  receiptOf,
+  requestFacts,
   type RequestRow,
   type StatusFilter,
   statusFilterOf,
 } from '#shared/requests/row.ts';
 import { Nullable, pathId, Span, spanOf, Time } from './fields.ts';
+import { refuseUnknownNames } from './known-names.ts';
 import { Listing, listOf, listSchema } from './lists.ts';
 
 const REQUEST_ID = 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC';
@@ -234,29 +233,11 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
 };
 
 function describe(row: RequestRow): Static<typeof RequestRecord> {
-  const at = timeOfId(row.id);
   return {
     id: row.id,
     object: 'request',
-    created_at: new Date(at).toISOString(),
-    key_id: row.keyId,
-    route: row.route,
-    status: row.status,
-    code: row.code,
-    model: row.model,
-    requested_model: row.requestedModel,
-    region: row.region,
-    stream: row.streamed,
-    input_tokens: row.inputTokens,
-    output_tokens: row.outputTokens,
-    queued_ms: row.queuedMs,
-    first_ms: row.firstMs,
-    total_ms: row.totalMs,
-    upstream_calls: row.upstreamCalls,
-    receipt_id: receiptOf(row),
+    ...requestFacts(row),
     replayed: row.replayOf !== null,
-    requests: row.requests,
-    last_at: row.lastMs === null ? null : new Date(at + row.lastMs).toISOString(),
   };
 }
 
@@ -277,20 +258,11 @@ function statusOf(text: string | undefined): StatusFilter | undefined {
 async function refuseUnknown(
   { requests, ledger, index }: RequestRoutesOptions,
   credential: Credential,
-  { code, model, region, key }: Pick<Static<typeof Query>, 'code' | 'model' | 'region' | 'key'>,
+  { code, ...names }: Pick<Static<typeof Query>, 'code' | 'model' | 'region' | 'key'>,
 ): Promise<void> {
-  const { orgId } = credential;
-  const { models, regions } = index();
-  const isOffered = (resource: Parameters<typeof isOpenTo>[0] | undefined): boolean =>
-    resource !== undefined && isOpenTo(resource, credential);
   // Codes that name a parameter are as many as callers make up: those are looked for.
   if (code !== undefined && !Object.hasOwn(CODES, code))
-    if (!(await requests.hasFailedWith(orgId, code)))
+    if (!(await requests.hasFailedWith(credential.orgId, code)))
       throw invalidParam('code', 'There is no such code, and no request has failed with it.');
-  if (model !== undefined && !isOffered(models.get(model)?.model))
-    if (!(await ledger.hasSeen(orgId, 'model', model))) throw new Fault('invalid_model');
-  if (region !== undefined && !isOffered(regions.get(region)))
-    if (!(await ledger.hasSeen(orgId, 'region', region))) throw new Fault('invalid_region');
-  if (key !== undefined && !(await ledger.hasSeen(orgId, 'key', key)))
-    throw invalidParam('key', 'There is no such key.');
+  await refuseUnknownNames({ ledger, index }, credential, names);
 }

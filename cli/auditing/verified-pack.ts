@@ -3,18 +3,14 @@ import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import { packScriptDigest } from '#shared/packs/files/verification-files.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
-import { readInput } from '#cli/input.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { openPack, type PackFile } from '#cli/verify/pack-file.ts';
 import { packSaid, sourceOfKeys } from '#cli/verify/pack-words.ts';
 import { written } from '#cli/verify/said.ts';
+import { DID_BYTES_MAX, readText } from '#cli/verify/text-file.ts';
 import { EXIT_CODES, WORDS } from '#cli/verify/verdicts.ts';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
-import { utf8 } from '#cli/utf8.ts';
-
-/** A did.json of thousands of keys. */
-const DID_BYTES_MAX = 4 * 1_048_576;
 
 /** Whose keys packs are judged by, as `docket verify` has it. */
 export interface TrustOptions {
@@ -53,7 +49,7 @@ export async function withVerifiedPack<T>(
   { trust, pin }: TrustOptions,
   use: (pack: VerifiedPack) => T | Promise<T>,
 ): Promise<T | undefined> {
-  const didJson = trust === undefined ? undefined : utf8(await readInput(trust, DID_BYTES_MAX));
+  const didJson = trust === undefined ? undefined : await readText(trust, DID_BYTES_MAX);
   const bar = createProgressBar('Verifying');
   const found = await verifyPack(path, {
     ...(didJson === undefined ? {} : { didJson }),

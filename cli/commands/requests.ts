@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
-import { timeOfId } from '#shared/kernel/ids.ts';
 import { findRequestRow } from '#shared/requests/postgres/requests.ts';
-import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import { requestFacts, type RequestRow } from '#shared/requests/row.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, type Row } from '#cli/print.ts';
 
@@ -36,28 +35,5 @@ async function show({ pool }: OperatorDeps, id: string, json: boolean | undefine
 }
 
 function fieldsOf(row: RequestRow): Row {
-  const at = timeOfId(row.id);
-  return {
-    request_id: row.id,
-    created_at: new Date(at).toISOString(),
-    org_id: row.orgId,
-    key_id: row.keyId,
-    route: row.route,
-    status: row.status,
-    code: row.code,
-    model: row.model,
-    requested_model: row.requestedModel,
-    region: row.region,
-    stream: row.streamed,
-    input_tokens: row.inputTokens,
-    output_tokens: row.outputTokens,
-    queued_ms: row.queuedMs,
-    first_ms: row.firstMs,
-    total_ms: row.totalMs,
-    upstream_calls: row.upstreamCalls,
-    receipt_id: receiptOf(row),
-    replay_of: row.replayOf,
-    requests: row.requests,
-    last_at: row.lastMs === null ? null : new Date(at + row.lastMs).toISOString(),
-  };
+  return { request_id: row.id, org_id: row.orgId, ...requestFacts(row), replay_of: row.replayOf };
 }

@@ -12,7 +12,7 @@ import { printJson } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
 import { readAnswer, readInput } from '#cli/input.ts';
-import { foreignForm } from '#cli/foreign-form.ts';
+import { DID_BYTES_MAX, readText } from '#cli/verify/text-file.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
@@ -37,9 +37,6 @@ import { judgePackFile } from '#cli/verify/pack-command.ts';
 import { isArchive } from '#cli/verify/pack-file.ts';
 import { receiptReport, receiptSaid } from '#cli/verify/receipt-words.ts';
 import { written } from '#cli/verify/said.ts';
-
-/** A did.json of thousands of keys. */
-const DID_BYTES_MAX = 4 * 1_048_576;
 
 /** Certificates of every authority there is. */
 const PEM_BYTES_MAX = 4 * 1_048_576;
@@ -246,16 +243,6 @@ async function contents({
     answer: answer === undefined ? undefined : await readAnswer(answer),
     request: request === undefined ? undefined : await readAnswer(request),
   };
-}
-
-/** @throws CannotJudge with its name when it is no text */
-async function readText(path: string, bytesMax: number): Promise<string> {
-  const bytes = await readInput(path, bytesMax);
-  try {
-    return utf8(bytes);
-  } catch (error) {
-    throw new CannotJudge(`${path} ${foreignForm(bytes) ?? 'is not UTF-8'}.`, error);
-  }
 }
 
 /** The did.json that was named, or that lies beside what is to be verified. */

@@ -1,8 +1,8 @@
 import { multihashOf, multihashOfContent } from '#shared/kernel/multihash.ts';
-import { canonicalJson, digestOf, type Json } from '#shared/kernel/canonical-json.ts';
-import { checkJson } from '#shared/receipts/bounds.ts';
+import { digestOf, type Json } from '#shared/kernel/canonical-json.ts';
 import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { InputDocument, ReceiptDocument } from '#shared/receipts/document.ts';
+import { canonicalValue } from './canonical-text.ts';
 
 /** JSON from anyone: a member that is not there is undefined, as is one of what has no members. */
 type Loose = Json | undefined;
@@ -26,7 +26,7 @@ export function readStatements(
   receipt: { bytes: Uint8Array; document: ReceiptDocument },
   measurement: WholeMeasurement,
 ): LineageStatements | null {
-  const lineage = parse(text);
+  const lineage = canonicalValue(text);
   const context = member(lineage, '@context');
   if (typeof context !== 'string' || !LINEAGE_CONTEXT.test(context)) return null;
   const about = { id: receipt.document.id, digest: multihashOfContent(receipt.bytes) };
@@ -77,17 +77,6 @@ function unlike(
 ): string | undefined {
   const same = Object.entries(wanted).every(([name, value]) => member(node, name) === value);
   return same ? undefined : path;
-}
-
-function parse(text: string): Loose {
-  try {
-    checkJson(text);
-    const value = JSON.parse(text) as Json;
-    // The text then holds nothing else: no member twice, no white space.
-    return canonicalJson(value) === text ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function member(value: Loose, name: string | number): Loose {

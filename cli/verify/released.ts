@@ -2,7 +2,7 @@ import { canonicalJson, digestOf, type Json } from '#shared/kernel/canonical-jso
 import { digestIn } from '#shared/kernel/multihash.ts';
 import { FROZEN_FACTOR_SETS, FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
 import type { Methodologies } from '#shared/methodology/releases.ts';
-import { checkJson } from '#shared/receipts/bounds.ts';
+import { canonicalValue } from './canonical-text.ts';
 
 /** Where the documents of what was released are looked up. */
 export type ReleasedDocuments = Pick<Methodologies, 'methodologyDocument'>;
@@ -50,7 +50,7 @@ export function compareWithRelease(
   text: string,
   { methodologyDocument }: ReleasedDocuments,
 ): UnreleasedMethodology {
-  const own = parsed(text);
+  const own = canonicalValue(text);
   const found = FROZEN_METHODOLOGIES.filter(({ id }) => id === name)
     .flatMap((each) => {
       const document = methodologyDocument(each.id, each.version);
@@ -58,7 +58,7 @@ export function compareWithRelease(
     })
     .map((document) => {
       const comparison = new Comparison(own);
-      comparison.compare(own, parsed(document.text));
+      comparison.compare(own, canonicalValue(document.text));
       return { nearest: `${document.id} ${document.version}`, comparison };
     })
     .toSorted((one, other) => one.comparison.count - other.comparison.count)[0];
@@ -79,7 +79,7 @@ export function compareWithRelease(
  * `malformed` for what is no such document.
  */
 export function recordsIn(text: string): ReadonlyMap<string, unknown> | undefined | 'malformed' {
-  const document = parsed(text);
+  const document = canonicalValue(text);
   if (document === undefined) return 'malformed';
   const content = member(member(document, 'factor_set'), 'content');
   if (content === undefined) return undefined;
@@ -202,17 +202,6 @@ function short(text: string): string {
   const characters = Array.from(text.slice(0, 2 * VALUE_CHARS_MAX));
   const isCut = characters.length > VALUE_CHARS_MAX;
   return isCut ? `${characters.slice(0, VALUE_CHARS_MAX - 1).join('')}…` : text;
-}
-
-/** Undefined for what is not canonical JSON, which every methodology is, or more of it than can be looked at. */
-function parsed(text: string): Json | undefined {
-  try {
-    checkJson(text);
-    const value = JSON.parse(text) as Json;
-    return canonicalJson(value) === text ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function member(value: Json | undefined, name: string): Json | undefined {

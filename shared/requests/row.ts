@@ -1,4 +1,4 @@
-import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { receiptIdOf, timeOfId } from '#shared/kernel/ids.ts';
 
 /** What became of one request that had a valid key, or of several that were refused alike: figures and names, never texts. */
 export interface RequestRow {
@@ -47,6 +47,31 @@ export function receiptOf({
   hasReceipt,
 }: Pick<RequestRow, 'id' | 'replayOf' | 'hasReceipt'>): string | null {
   return hasReceipt ? receiptIdOf(replayOf ?? id) : null;
+}
+
+/** What callers and operators are told of a row, by the names of the interface, but for whose it is. */
+export function requestFacts(row: RequestRow) {
+  const at = timeOfId(row.id);
+  return {
+    key_id: row.keyId,
+    route: row.route,
+    status: row.status,
+    code: row.code,
+    model: row.model,
+    requested_model: row.requestedModel,
+    region: row.region,
+    stream: row.streamed,
+    input_tokens: row.inputTokens,
+    output_tokens: row.outputTokens,
+    queued_ms: row.queuedMs,
+    first_ms: row.firstMs,
+    total_ms: row.totalMs,
+    upstream_calls: row.upstreamCalls,
+    receipt_id: receiptOf(row),
+    requests: row.requests,
+    created_at: new Date(at).toISOString(),
+    last_at: row.lastMs === null ? null : new Date(at + row.lastMs).toISOString(),
+  };
 }
 
 /** Classes of HTTP status by which lists are filtered. */

@@ -60,6 +60,55 @@ export function told({ problem, done }: Told): Html {
   ${done === undefined ? undefined : note('good', done)}`;
 }
 
+/** Facts under a heading, by their names; those that are not there are left out. */
+export function factsSection(
+  title: string,
+  facts: readonly (readonly [name: string, value: Html | string | undefined])[],
+): Html {
+  return html`<section class="stack tight">
+    <h2>${title}</h2>
+    <dl class="facts">
+      ${facts
+        .filter(([, value]) => value !== undefined)
+        .map(
+          ([name, value]) =>
+            html`<dt>${name}</dt>
+              <dd>${value}</dd>`,
+        )}
+    </dl>
+  </section>`;
+}
+
+/** The form by which one of a list is found by an id; `notFound` says why there is none of that id. */
+export function findForm(
+  address: string,
+  {
+    find,
+    placeholder,
+    notFound,
+  }: { find: string; placeholder: string; notFound?: Html | undefined },
+): Html {
+  return html`<form class="row end" method="get" action="${address}" role="search">
+      <div class="field grow">
+        <label for="find">Id</label>
+        <input
+          id="find"
+          name="find"
+          value="${find}"
+          maxlength="512"
+          placeholder="${placeholder}"
+          ${notFound === undefined ? undefined : html`aria-invalid="true" aria-describedby="find-error"`}
+        />
+      </div>
+      <button type="submit">Find</button>
+    </form>
+    ${
+      notFound === undefined
+        ? undefined
+        : html`<p class="error" id="find-error" role="alert">${notFound}</p>`
+    }`;
+}
+
 /** The steps of something that takes several, and which of them is under way; all are done when it is past the last. */
 export function progress(steps: readonly string[], current: number): Html {
   return html`<ol class="steps" aria-label="Steps">

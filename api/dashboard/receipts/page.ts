@@ -6,7 +6,7 @@ import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { inScale } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
-import { badge, field, pager, shortId, shortMoment, table } from '../parts/elements.ts';
+import { badge, field, findForm, pager, shortId, shortMoment, table } from '../parts/elements.ts';
 
 /** A receipt of the list. */
 export interface ListedReceipt {
@@ -53,27 +53,14 @@ export function receiptsPage(frame: Frame, { page, search, after, notFound }: Re
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
   const isFiltered = Object.values(filters).some((text) => text !== '');
   return html`<div class="head"><h1>Receipts</h1></div>
-    <form class="row end" method="get" action="${address}" role="search">
-      <div class="field grow">
-        <label for="find">Id</label>
-        <input
-          id="find"
-          name="find"
-          value="${search.find}"
-          placeholder="rcpt_…, req_… or chatcmpl-…"
-          ${notFound ? html`aria-invalid="true" aria-describedby="find-error"` : undefined}
-        />
-      </div>
-      <button type="submit">Find</button>
-    </form>
-    ${
-      notFound
-        ? html`<p class="error" id="find-error" role="alert">
-            No receipt of this organisation has the id <code>${search.find}</code>. A receipt is
-            there a moment after its answer; one that was deleted after its retention is not.
-          </p>`
-        : undefined
-    }
+    ${findForm(address, {
+      find: search.find,
+      placeholder: 'rcpt_…, req_… or chatcmpl-…',
+      notFound: notFound
+        ? html`No receipt of this organisation has the id <code>${search.find}</code>. A receipt is
+            there a moment after its answer; one that was deleted after its retention is not.`
+        : undefined,
+    })}
     <form class="row end" method="get" action="${address}">
       ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
       ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}

@@ -13,7 +13,17 @@ import type { ReceiptVerdict } from '#shared/receipts/verify.ts';
 import { derivationSections } from './derivation.ts';
 import { estimateCards } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
-import { badge, copyable, field, moment, note, shortId, table, told } from '../parts/elements.ts';
+import {
+  badge,
+  copyable,
+  factsSection,
+  field,
+  moment,
+  note,
+  shortId,
+  table,
+  told,
+} from '../parts/elements.ts';
 import { stateBadge } from './page.ts';
 
 /** How the numbers came about; or why the page does not say it. */
@@ -170,18 +180,7 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
     ],
     ['Blocked by', ruleOf(more['policy'])],
   ];
-  return html`<section class="stack tight">
-    <h2>The request</h2>
-    <dl class="facts">
-      ${rows
-        .filter(([, value]) => value !== undefined)
-        .map(
-          ([name, value]) =>
-            html`<dt>${name}</dt>
-              <dd>${value}</dd>`,
-        )}
-    </dl>
-  </section>`;
+  return factsSection('The request', rows);
 }
 
 function cached(number: number | undefined): string {

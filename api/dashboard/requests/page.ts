@@ -4,7 +4,16 @@ import type { Page } from '#shared/kernel/page.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { CodeCount } from '#shared/requests/postgres/requests.ts';
 import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
-import { badge, dayFields, field, pager, shortId, shortMoment, table } from '../parts/elements.ts';
+import {
+  badge,
+  dayFields,
+  field,
+  findForm,
+  pager,
+  shortId,
+  shortMoment,
+  table,
+} from '../parts/elements.ts';
 import type { Frame } from '../parts/layout.ts';
 
 /** What the list was asked for, as it was typed; what is empty asks for nothing. */
@@ -60,29 +69,15 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
       killed, its last second is missing here: tokens and footprint are counted from receipts, under
       <a href="/dashboard/${frame.membership!.orgId}/usage">Usage</a>.
     </p>
-    <form class="row end" method="get" action="${address}" role="search">
-      <div class="field grow">
-        <label for="find">Id</label>
-        <input
-          id="find"
-          name="find"
-          value="${search.find}"
-          maxlength="512"
-          placeholder="req_…, rcpt_… or chatcmpl-…"
-          ${notFound ? html`aria-invalid="true" aria-describedby="find-error"` : undefined}
-        />
-      </div>
-      <button type="submit">Find</button>
-    </form>
-    ${
-      notFound
-        ? html`<p class="error" id="find-error" role="alert">
-            No request of this organisation has the id <code>${search.find}</code>. One is here
+    ${findForm(address, {
+      find: search.find,
+      placeholder: 'req_…, rcpt_… or chatcmpl-…',
+      notFound: notFound
+        ? html`No request of this organisation has the id <code>${search.find}</code>. One is here
             about a second after its answer; refusals that a row counts together have no page of
-            their own, and what is over its time is gone.
-          </p>`
-        : undefined
-    }
+            their own, and what is over its time is gone.`
+        : undefined,
+    })}
     ${filterForm(address, parts, isFiltered)} ${failureCounts(address, parts)}
     ${
       page.items.length === 0

@@ -6,7 +6,7 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
-import { copyable, moment, shortId, table } from '../parts/elements.ts';
+import { copyable, factsSection, moment, shortId, table } from '../parts/elements.ts';
 import { limitWords } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
 import { outcome } from './page.ts';
@@ -98,18 +98,7 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
     ],
     ['Request', copyable('request-id', row.id)],
   ];
-  return html`<section class="stack tight">
-    <h2>What was asked</h2>
-    <dl class="facts">
-      ${rows
-        .filter(([, value]) => value !== undefined)
-        .map(
-          ([name, value]) =>
-            html`<dt>${name}</dt>
-              <dd>${value}</dd>`,
-        )}
-    </dl>
-  </section>`;
+  return factsSection('What was asked', rows);
 }
 
 /** A stretch of a request's time. */
