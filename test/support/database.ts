@@ -64,3 +64,11 @@ async function cloneTemplate(server: string, template: string) {
     createPool({ url, max, applicationName: name, ...(role ? { role } : {}) });
   return { name, url, open };
 }
+
+/** Whether a statement waits for a row of this database that another holds. */
+export async function waitsForLock(pool: Pool): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rowCount! > 0;
+}

@@ -10,7 +10,7 @@ import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { buildTestApp } from '#test/support/app.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { formTokenOf, newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
 
@@ -464,7 +464,7 @@ describe('passwords', () => {
         const answer = browser({ address: '192.0.2.26' }).signIn(person);
         let isAnswered = false;
         void answer.then(() => (isAnswered = true));
-        await until(async () => isAnswered || (await waitsForLock()));
+        await until(async () => isAnswered || (await waitsForLock(database.pool)));
         return () => answer;
       }).then(async (answer) => expect((await answer()).statusCode).toBe(401));
       expect((await database.pool.query(`select from ${kept}`, [person.id])).rowCount).toBe(0);
@@ -487,7 +487,7 @@ describe('passwords', () => {
         const page = '/dashboard/account';
         const fields = { current: PASSWORD, password: 'the phrase of another' };
         const changing = visitor.send(page, `${page}/password`, fields);
-        await until(waitsForLock);
+        await until(() => waitsForLock(database.pool));
         return () => changing;
       });
       expect((await answer()).statusCode).not.toBe(303);
@@ -507,7 +507,7 @@ describe('passwords', () => {
       const set = await inTransaction(database.pool, async (client) => {
         await client.query('select from persons.login where person_id = $1 for share', [person.id]);
         const setting = persons.setPassword(person, password);
-        await until(waitsForLock);
+        await until(() => waitsForLock(database.pool));
         await client.query(
           `insert into persons.session (id, person_id, token, expires_at, created_at)
            values ('opened', $1, 'opened', now() + interval '1 hour', now())`,
@@ -617,14 +617,6 @@ describe('forms', () => {
     expect(reply.headers['content-type']).toContain('text/html');
   });
 });
-
-/** Whether a statement waits for a row of this database that another holds. */
-async function waitsForLock(): Promise<boolean> {
-  const { rowCount } = await database.pool.query(
-    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  );
-  return rowCount! > 0;
-}
 
 /** The address that the newest letter to a person leads to. */
 async function newestLink({ email }: Person): Promise<string> {

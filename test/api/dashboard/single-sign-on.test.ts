@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 import {
   newPerson,
@@ -602,12 +602,6 @@ describe('what is not let in', () => {
     'who comes in while the issuer, or the domain, is taken away is out when that is done',
     { tags: ['dashboard.single-sign-on-reach'] },
     async () => {
-      const isAnyWaiting = async (): Promise<boolean> => {
-        const { rowCount } = await database.pool.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        return rowCount! > 0;
-      };
       for (const path of ['domains/remove', 'remove']) {
         const { id } = await activeAccount(registries);
         const by = await newPerson(database.pool, partIn(id, 'owner'));
@@ -621,7 +615,7 @@ describe('what is not let in', () => {
           enter(entering, async (person, client) => {
             const opened = await letIn(person, client);
             removing = visitor.send(page, `${page}/${path}`, { domain });
-            await until(isAnyWaiting, 'the act waits for who comes in');
+            await until(() => waitsForLock(database.pool), 'the act waits for who comes in');
             return opened;
           });
         const stranger = newBrowser();

@@ -6,7 +6,7 @@ import {
   OPERATOR,
   referApplicant,
 } from '#test/support/accounts.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import {
   formTokenOf,
   newPerson,
@@ -242,13 +242,6 @@ describe('what a person signs in with', () => {
 });
 
 describe('a part that is taken away while an act of it is under way', () => {
-  const isAnyWaiting = async (): Promise<boolean> => {
-    const { rows } = await database.pool.query(
-      `select 1 from pg_stat_activity
-       where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    return rows.length > 0;
-  };
   /** Has a form wait where its act is to be written down, until this is done. */
   const whileItWaits = async <T>(
     orgId: string,
@@ -260,7 +253,7 @@ describe('a part that is taken away while an act of it is under way', () => {
       await client.query('begin');
       await client.query('select 1 from audit_head where org_id = $1 for update', [orgId]);
       const sent = send();
-      await until(isAnyWaiting, 'the act waits');
+      await until(() => waitsForLock(database.pool), 'the act waits');
       await client.query(meanwhile);
       await client.query('commit');
       return await sent;
@@ -363,7 +356,7 @@ describe('a part that is taken away while an act of it is under way', () => {
           role: 'owner',
           'confirming-password': PASSWORD,
         });
-        await until(isAnyWaiting, 'the act waits');
+        await until(() => waitsForLock(database.pool), 'the act waits');
         await client.query('commit');
         expect((await sent).statusCode).toBe(400);
       } finally {

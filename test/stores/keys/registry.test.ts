@@ -12,7 +12,7 @@ import {
   newAccount,
   OPERATOR,
 } from '#test/support/accounts.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
@@ -181,13 +181,6 @@ describe('acts that race', () => {
 });
 
 describe('an act of a key that waits while the key is revoked as leaked', () => {
-  const isAnyWaiting = async (): Promise<boolean> => {
-    const { rowCount } = await database.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    return rowCount! > 0;
-  };
-
   it.each(['issues none', 'restores none'])('%s', { tags: ['keys.revoked'] }, async (what) => {
     const { id } = await activeAccount(operator);
     const issued = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
@@ -205,7 +198,7 @@ describe('an act of a key that waits while the key is revoked as leaked', () => 
       () => 'done',
       (error: unknown) => (error as Fault).code,
     );
-    await until(isAnyWaiting, 'the act waits');
+    await until(() => waitsForLock(database.pool), 'the act waits');
     await operator.keys.revoke(id, issued.key.id, OPERATOR, { leaked: true, reason: 'in a log' });
     await client.query('commit');
     client.release();
