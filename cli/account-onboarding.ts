@@ -7,8 +7,8 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
-import { ACTOR, planFrom, printAccount, run, type Common } from './account-output.ts';
-import { asOperator, REASON, vetterOf, type OperatorDeps } from './operator.ts';
+import { planFrom, printAccount, run, type Common } from './account-output.ts';
+import { asOperator, REASON, vetterOf, type OperatorDeps, TICKET } from './operator.ts';
 
 interface CreateOptions extends Common {
   name: string;
@@ -48,7 +48,7 @@ export function registerOnboarding(accounts: Command): void {
     .requiredOption('--billing-email <address>', 'billing contact')
     .requiredOption('--technical-name <name>', 'technical contact')
     .requiredOption('--technical-email <address>', 'technical contact')
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((options: CreateOptions) =>
@@ -66,7 +66,7 @@ export function registerOnboarding(accounts: Command): void {
     .option('--owner <name,code>', 'an owner and its country (repeatable)', collect, [])
     .option('--director <name,code>', 'a director and their country (repeatable)', collect, [])
     .option('--answer <id=yes|no>', 'answer to a statement (repeatable)', collect, [])
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: DeclareOptions) =>
@@ -89,7 +89,7 @@ export function registerOnboarding(accounts: Command): void {
     .requiredOption('--document <file>', 'the signed document; only its SHA-256 is kept')
     .requiredOption('--signatory <name>', 'who signed for the organisation')
     .option('--signed-at <time>', 'ISO 8601; now when absent')
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: SignOptions) =>
@@ -98,7 +98,7 @@ export function registerOnboarding(accounts: Command): void {
   accounts
     .command('activate <org-id>')
     .description('make an account active, so that keys can be issued')
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: Common) =>

@@ -3,17 +3,11 @@ import { describeAccount } from '#shared/accounts/describe.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS, type Plan } from '#shared/kernel/plan.ts';
-import { actorFrom, asOperator, type OperatorDeps } from './operator.ts';
+import { type ActOptions, actorFrom, asOperator, type OperatorDeps } from './operator.ts';
 import { printFields, printJson, time, type Row } from './print.ts';
 
 /** Options that every act on an account takes. */
-export interface Common {
-  actor: string;
-  reason?: string;
-  json?: boolean;
-}
-
-export const ACTOR = ['--actor <who>', 'operator:<name> or support:<ticket>'] as const;
+export type Common = ActOptions;
 
 /** A decision names what it was made on: another screening may have come meanwhile. */
 export const SEEN = [
@@ -21,12 +15,12 @@ export const SEEN = [
   'the screening you decide on, as docket review show names it',
 ] as const;
 
-/** Runs an act in the name of `--actor` and prints the account as it then is. */
+/** Runs an act in the name of who acts here and prints the account as it then is. */
 export async function run(
   options: Common,
   act: (deps: OperatorDeps, actor: Actor) => Promise<Account>,
 ): Promise<void> {
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   await asOperator(async (deps) => printAccount(await act(deps, actor), options.json));
 }
 

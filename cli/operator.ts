@@ -12,14 +12,22 @@ import { loadToolConfig } from '#shared/config/config.ts';
 import {
   type Actor,
   type AuditEvent,
-  parseActor,
   REASON_LENGTH_MAX,
   SERVICE_CHAIN,
+  TICKET_LENGTH_MAX,
 } from '#shared/accounts/audit/entry.ts';
-import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
+import { isStoreAway } from '#shared/kernel/store-away.ts';
+import {
+  type CommandLines,
+  createCommandLines,
+  type SignedInOperator,
+} from '#shared/persons/postgres/command-lines.ts';
+import type { StaffRole } from '#shared/persons/roles.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { readLogin } from './login-file.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 /** The stores and registries that an operator's command works with. */
@@ -31,6 +39,7 @@ export interface OperatorDeps {
   keys: KeyRegistry;
   audit: AuditLog;
   sanctions: SanctionsStore;
+  commandLines: CommandLines;
 }
 
 /** A command works on one connection at a time; the second is for reading while it writes. */
@@ -58,6 +67,7 @@ export async function asOperator<T>(work: (deps: OperatorDeps) => Promise<T>): P
       keys: createKeyRegistry(pool, surroundings),
       audit: createAuditLog(pool, surroundings),
       sanctions: createSanctionsStore(pool, surroundings),
+      commandLines: createCommandLines(pool, surroundings),
     });
   } finally {
     await pool.end();
@@ -77,16 +87,20 @@ export async function databaseUrl(): Promise<string> {
   throw new Error('DATABASE_URL is not set, and no embedded instance is running here.');
 }
 
-/** Options of an act: in whose name, and why. */
+/** Options of an act: why, and what it answers. In whose name is said by `docket login`. */
 export interface ActOptions {
-  actor?: string;
   reason?: string;
+  ticket?: string;
   json?: boolean;
 }
 
 export const REASON = ['--reason <text>', 'why, for the audit log'] as const;
+export const TICKET = ['--ticket <id>', 'the request to support that it answers'] as const;
 
-/** The user that a command runs as. Containers run as a number that has no name. */
+/** The user and the machine that a command runs as: all that is known of who acts where no person has signed in. */
+export const thisPlace = (): string => `os:${userName()}@${hostname()}`;
+
+/** Containers run as a number that has no name. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -96,31 +110,68 @@ function userName(): string {
 }
 
 /**
- * Who acts, from where and why, for the audit log: `--actor` and `--reason`, and the user and host that the command runs
- * as, which are all that is known of who has typed the name of another.
+ * Who acts, from where and why, for the audit log: the person that `docket login` has signed in, else the user of this machine,
+ * which no option overrides. While PostgreSQL is away it is the user too: what is urgent does not wait.
+ * @param roles of which the person has to have one
+ * @throws Error when the sign-in is over, or the person has none of the roles
  */
-export function actorFrom({ actor: text, reason }: ActOptions): Actor {
-  const place = `os:${userName()}@${hostname()}`;
-  const actor = parseActor(text ?? `operator:${place}`);
-  if (actor === null) {
-    throw new Fault('invalid_actor', {
-      message: 'Name who acts: --actor operator:<name> or support:<ticket>.',
-    });
+export async function actorFrom(
+  options: ActOptions,
+  roles: readonly StaffRole[] = ['operator'],
+): Promise<Actor> {
+  const place = thisPlace();
+  const rest = { address: place, ...wordsOf(options) };
+  const signedIn = await signedInHere();
+  if (signedIn === null) return { kind: 'operator', id: place, ...rest };
+  const { person, staff } = signedIn;
+  if (!staff.some((role) => roles.includes(role))) {
+    throw new Error(
+      `${person.email} is no ${roles.join(' or ')}. Sign in as someone else: docket login.`,
+    );
   }
-  // It stands in the audit log, and may stand on a page.
-  if (reason !== undefined && !isPrintable(reason, REASON_LENGTH_MAX)) {
-    const message = `--reason must be one line of 1 to ${REASON_LENGTH_MAX} printable characters.`;
-    throw invalidParam('reason', message);
+  const { id, name } = person;
+  return { kind: 'operator', id, name, ...rest, allowedBy: { staff: roles } };
+}
+
+/** What an operator says of an act: it stands in the audit log, and may stand on a page. */
+export function wordsOf({ reason, ticket }: ActOptions): Pick<Actor, 'reason' | 'ticket'> {
+  demandLine('reason', reason, REASON_LENGTH_MAX);
+  demandLine('ticket', ticket, TICKET_LENGTH_MAX);
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(ticket === undefined ? {} : { ticket }),
+  };
+}
+
+function demandLine(name: string, text: string | undefined, max: number): void {
+  if (text === undefined || isPrintable(text, max)) return;
+  throw invalidParam(name, `--${name} must be one line of 1 to ${max} printable characters.`);
+}
+
+/** The person in whose name this user acts on this database; null for none. */
+async function signedInHere(): Promise<SignedInOperator | null> {
+  // Where no database is known, the command says so when it needs one.
+  const url = await databaseUrl().catch(() => undefined);
+  const token = url === undefined ? undefined : readLogin(url)?.token;
+  if (token === undefined) return null;
+  try {
+    const found = await asOperator(({ commandLines }) => commandLines.by(token));
+    if (found !== null && found !== 'waiting') return found;
+  } catch (error) {
+    if (!isStoreAway(error)) throw error;
+    process.stderr.write(`PostgreSQL is away: this is done in the name of ${thisPlace()}.\n`);
+    return null;
   }
-  return { ...actor, address: place, ...(reason === undefined ? {} : { reason }) };
+  throw new Error(
+    `Your sign-in at the command line is over. Sign in again (docket login), or act as ${thisPlace()} (docket logout).`,
+  );
 }
 
 /** @param asksReason for what lets a person in: that it was done without a word would be all that the audit log has */
 export function withActOptions(command: Command, { asksReason = false } = {}): Command {
-  command.option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent');
   if (asksReason) command.requiredOption(...REASON);
   else command.option(...REASON);
-  return command.option('--json', 'for programs');
+  return command.option(...TICKET).option('--json', 'for programs');
 }
 
 /**

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { Command, CommanderError, Help } from 'commander';
-import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { plain, plainJson, reasonOf } from '#shared/kernel/plain-text.ts';
 import { readBuild } from '#shared/process/build.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
@@ -12,14 +13,19 @@ interface CommandFile {
 
 /** Runs `docket …` with these arguments; what it comes to is the exit code of the process. */
 export async function runProgram(args: readonly string[]): Promise<void> {
-  const program = makeProgram();
+  const asJson = args.includes('--json');
+  const program = makeProgram(asJson);
   await load(program, args[0]);
   try {
     await program.parseAsync(thumbprintsLast(args), { from: 'user' });
   } catch (error) {
     // What is wrong with arguments is said by then.
     const isSaid = error instanceof CommanderError;
-    if (!isSaid) process.stderr.write(`docket: ${reasonOf(error)}\n`);
+    if (!isSaid) {
+      const code = error instanceof Fault ? error.code : 'failed';
+      const reason = reasonOf(error);
+      process.stderr.write(asJson ? jsonError(code, reason) : `docket: ${reason}\n`);
+    }
     process.exitCode = isSaid ? error.exitCode : 1;
   }
 }
@@ -34,14 +40,20 @@ function thumbprintsLast(args: readonly string[]): readonly string[] {
   return [...args.filter((arg) => !likeOptions.includes(arg)), '--', ...likeOptions];
 }
 
-function makeProgram(): Command {
+/** A failure as a program reads it: one line, in the form of the API's errors. */
+function jsonError(code: string, message: string): string {
+  return `${plainJson(JSON.stringify({ error: { code, message } }))}\n`;
+}
+
+/** @param asJson whether arguments that are wrong are said to a program */
+function makeProgram(asJson: boolean): Command {
   return (
     new Command('docket')
       .description(
         'OpenAI-compatible inference gateway that returns a signed, verifiable receipt with every answer',
       )
       .version(versionLine(), '-V, --version')
-      .showHelpAfterError('(add --help for what is possible)')
+      .showHelpAfterError(asJson ? false : '(add --help for what is possible)')
       .configureHelp({
         sortSubcommands: true,
         // An option that is missing is named one at a time, and the usage says "[options]" of all of them.
@@ -50,7 +62,12 @@ function makeProgram(): Command {
       })
       // Arguments are often text of others: a script passes on what it was sent.
       .configureOutput({
-        outputError: (text, write) => write(text.split('\n').map(plain).join('\n')),
+        outputError: (text, write) =>
+          write(
+            asJson
+              ? jsonError('invalid_arguments', text.trim().replace(/^error: /, ''))
+              : text.split('\n').map(plain).join('\n'),
+          ),
       })
       .enablePositionalOptions()
       // Thrown instead of ending the process.

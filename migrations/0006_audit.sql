@@ -14,7 +14,7 @@ create table audit_log (
   id            text not null unique check (id like 'aud\_%'),
   at            timestamptz(3) not null,
   action        text not null,
-  actor_kind    text not null check (actor_kind in ('user', 'key', 'operator', 'support', 'system')),
+  actor_kind    text not null check (actor_kind in ('user', 'key', 'operator', 'system')),
   actor_id      text not null,
   address       text,
   subject       text,

@@ -93,6 +93,24 @@ create table persons.two_factor (
   last_step      integer
 );
 
+-- Command lines that act in the name of a person who works for the service. A command line asks for it, with a code that the
+-- person types on a page: by its rights in the database it cannot name the person itself.
+create table persons.command_line (
+  -- The SHA-256 of what the command line keeps.
+  token      text primary key check (length(token) = 64),
+  code       text not null unique check (code ~ '^[B-Z]{8}$'),
+  -- The user and the machine that it runs as: os:<user>@<host>.
+  place      text not null check (length(place) between 1 and 400),
+  asked_at   timestamptz(3) not null,
+  expires_at timestamptz(3) not null,
+  -- Who has allowed it; null while it waits.
+  person_id  text references persons.person (id) on delete cascade,
+  allowed_at timestamptz(3),
+  check ((person_id is null) = (allowed_at is null))
+);
+create index command_line_by_person on persons.command_line (person_id) where person_id is not null;
+create index command_line_by_expiry on persons.command_line (expires_at);
+
 -- Passkeys of persons: a key that their device keeps signs for this site alone, after it has made sure who they are.
 create table persons.passkey (
   -- As the device calls it.
@@ -163,6 +181,8 @@ grant select, insert, delete on persons.verification to docket_api;
 grant select, insert, update on persons.login to docket_api;
 grant select, insert, delete on persons.person, persons.membership, persons.passkey, persons.issuer_login to docket_api;
 grant select on persons.staff to docket_api;
+grant select, delete, update (person_id, allowed_at, expires_at) on persons.command_line to docket_api;
+grant select, delete, insert (token, code, place, asked_at, expires_at) on persons.command_line to docket_operator;
 grant update (email_verified, updated_at, two_factor_enabled) on persons.person to docket_api, docket_operator;
 grant update (role) on persons.membership to docket_api;
 grant update (counter, last_used_at) on persons.passkey to docket_api;
@@ -179,8 +199,10 @@ grant delete, select (person_id) on persons.two_factor, persons.passkey to docke
 grant delete, select (org_id, person_id) on persons.issuer_login to docket_operator;
 -- Housekeeping removes what is over of persons: sessions, links, invitations, and persons who never followed the first
 -- letter. It reads when something ends and who has a part, and nothing that opens anything.
-grant delete on persons.session, persons.verification, persons.invitation, persons.person to docket_housekeeping;
-grant select (expires_at) on persons.session, persons.verification, persons.invitation to docket_housekeeping;
+grant delete on persons.session, persons.command_line, persons.verification, persons.invitation, persons.person
+  to docket_housekeeping;
+grant select (expires_at) on persons.session, persons.command_line, persons.verification, persons.invitation
+  to docket_housekeeping;
 grant select (person_id, role) on persons.staff to docket_housekeeping;
 -- Screening, which tells most outcomes, runs there too, and owners hear of their account beside its contacts: who has
 -- applied need not be one.

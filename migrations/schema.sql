@@ -181,7 +181,7 @@ create table audit_log (
   details text not null,
   previous_hash bytea not null,
   hash bytea not null,
-  constraint audit_log_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['user'::text, 'key'::text, 'operator'::text, 'support'::text, 'system'::text]))),
+  constraint audit_log_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['user'::text, 'key'::text, 'operator'::text, 'system'::text]))),
   constraint audit_log_hash_check CHECK ((length(hash) = 32)),
   constraint audit_log_id_check CHECK ((id ~~ 'aud\_%'::text)),
   constraint audit_log_id_key UNIQUE (id),
@@ -1572,6 +1572,23 @@ grant execute on function ensure_request_partitions(days_ahead integer) to docke
 
 -- In the schema persons
 
+create table command_line (
+  token text not null,
+  code text not null,
+  place text not null,
+  asked_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone not null,
+  person_id text,
+  allowed_at timestamp(3) with time zone,
+  constraint command_line_check CHECK (((person_id IS NULL) = (allowed_at IS NULL))),
+  constraint command_line_code_check CHECK ((code ~ '^[B-Z]{8}$'::text)),
+  constraint command_line_code_key UNIQUE (code),
+  constraint command_line_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint command_line_pkey PRIMARY KEY (token),
+  constraint command_line_place_check CHECK (((length(place) >= 1) AND (length(place) <= 400))),
+  constraint command_line_token_check CHECK ((length(token) = 64))
+);
+
 create table invitation (
   org_id text not null,
   email text not null,
@@ -1719,6 +1736,8 @@ create table verification (
   constraint verification_pkey PRIMARY KEY (identifier)
 );
 
+CREATE INDEX command_line_by_expiry ON persons.command_line USING btree (expires_at);
+CREATE INDEX command_line_by_person ON persons.command_line USING btree (person_id) WHERE (person_id IS NOT NULL);
 CREATE INDEX invitation_by_email ON persons.invitation USING btree (email);
 CREATE INDEX invitation_by_expiry ON persons.invitation USING btree (expires_at);
 CREATE INDEX issuer_login_by_person ON persons.issuer_login USING btree (person_id);
@@ -1735,6 +1754,9 @@ grant usage on schema persons to docket_api;
 grant usage on schema persons to docket_housekeeping;
 grant usage on schema persons to docket_operator;
 
+grant delete, select on command_line to docket_api;
+grant delete on command_line to docket_housekeeping;
+grant delete, select on command_line to docket_operator;
 grant delete, insert, select, update on invitation to docket_api;
 grant delete on invitation to docket_housekeeping;
 grant delete, insert, select on issuer_login to docket_api;
@@ -1762,6 +1784,9 @@ grant delete, insert, select on verification to docket_api;
 grant delete on verification to docket_housekeeping;
 grant delete on verification to docket_operator;
 
+grant update (expires_at, person_id, allowed_at) on command_line to docket_api;
+grant select (expires_at) on command_line to docket_housekeeping;
+grant insert (token, code, place, asked_at, expires_at) on command_line to docket_operator;
 grant select (expires_at) on invitation to docket_housekeeping;
 grant select (org_id, person_id) on issuer_login to docket_operator;
 grant select (person_id) on login to docket_operator;

@@ -21,6 +21,7 @@ import {
   createPersonRegistry,
   takeAttempt,
 } from '#shared/persons/postgres/persons.ts';
+import { createCommandLines } from '#shared/persons/postgres/command-lines.ts';
 import { createPasskeys } from '#shared/persons/postgres/passkeys.ts';
 import { createErrands } from '#shared/persons/postgres/errands.ts';
 import { createLogins } from '#shared/persons/postgres/logins.ts';
@@ -130,6 +131,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     singleSignOn: createSingleSignOns(pool, surroundings),
     errands,
     passkeys,
+    commandLines: createCommandLines(pool, surroundings),
     ceremony,
     insideIssuers,
     /** Loaded by the first sign-in that needs one. */

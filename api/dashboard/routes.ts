@@ -13,6 +13,7 @@ import {
 import { notFound } from './page-error.ts';
 import { homeOf, staffHome } from './parts/layout.ts';
 import { accountPageRoutes, credentialRoutes } from './account/routes.ts';
+import { commandLineRoutes } from './command-line/routes.ts';
 import { accountsRoutes } from './accounts/routes.ts';
 import { signInRoutes } from './sign-in/routes.ts';
 import { keyPageRoutes } from './keys/routes.ts';
@@ -81,6 +82,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
           async (service) => {
             demandStaff(service, ['reviewer', 'operator']);
             reviewRoutes(service, deps);
+            commandLineRoutes(service, deps);
             await service.register(async (operations) => {
               demandStaff(operations, ['operator']);
               accountsRoutes(operations, deps);

@@ -10,7 +10,6 @@ import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS, type Limits } from '#shared/kernel/plan.ts';
 import { registerOnboarding } from '#cli/account-onboarding.ts';
 import {
-  ACTOR,
   SEEN,
   countFrom,
   planFrom,
@@ -19,7 +18,7 @@ import {
   run,
   type Common,
 } from '#cli/account-output.ts';
-import { asOperator, type OperatorDeps, REASON } from '#cli/operator.ts';
+import { asOperator, type OperatorDeps, REASON, TICKET } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
 
 /** `docket accounts …`: the way of an organisation from application to closure. */
@@ -71,7 +70,7 @@ function registerStates(accounts: Command): void {
       .description(description)
       .requiredOption(...REASON)
       .requiredOption(...SEEN)
-      .requiredOption(...ACTOR)
+      .option(...TICKET)
       .option('--json', 'for programs')
       .action((id: string, options: Common & { reason: string; screening: string }) =>
         run(options, ({ vettings }, actor) => {
@@ -90,7 +89,7 @@ function registerStates(accounts: Command): void {
       .command(`${name} <org-id>`)
       .description(description)
       .requiredOption(...REASON)
-      .requiredOption(...ACTOR)
+      .option(...TICKET)
       .option('--json', 'for programs')
       .action((id: string, options: Common & { reason: string }) =>
         run(options, ({ accounts: registry }, actor) =>
@@ -104,7 +103,7 @@ function registerTerms(accounts: Command): void {
   accounts
     .command('set-plan <org-id> <plan>')
     .description(`set the plan: ${PLANS.join(', ')}`)
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, plan: string, options: Common) =>
@@ -115,7 +114,7 @@ function registerTerms(accounts: Command): void {
     .description('set how reports name an organisation beside its name')
     .option('--identifier <text>', 'a LEI, a number in a register, with what it is: LEI 5299…')
     .option('--none', 'none any more')
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: Common & { identifier?: string; none?: boolean }) =>
@@ -130,7 +129,7 @@ function registerTerms(accounts: Command): void {
   accounts
     .command('keep-responses <org-id> <on|off>')
     .description('set whether responses are kept for 24 hours; off deletes what is kept')
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, choice: string, options: Common) =>
@@ -147,7 +146,7 @@ function registerTerms(accounts: Command): void {
     .option('--day <n>', 'requests per day')
     .option('--streams <n>', 'concurrent streams')
     .option('--none', 'back to the numbers of the plan')
-    .requiredOption(...ACTOR)
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: Common & LimitOptions) =>

@@ -10,7 +10,7 @@ import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { readKeyFile } from '#cli/ask-api.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
-import { actorFrom, asOperator, REASON } from '#cli/operator.ts';
+import { actorFrom, asOperator, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
@@ -38,7 +38,7 @@ export function register(program: Command): void {
   const withAccess = (command: Command): Command =>
     command
       .option('--org <id>', 'as an operator, in the database: the organisation')
-      .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
+      .option(...TICKET)
       .option(...REASON)
       .option('--url <base url>', 'as a caller, through the API: its address, ending in /v1')
       .option('--key-file <path>', 'file with the API key, - for standard input')
@@ -95,7 +95,7 @@ async function wait(access: ExportAccess, id: string): Promise<ExportDescription
   }
 }
 
-function withExports(
+async function withExports(
   options: AccessOptions,
   work: (access: ExportAccess) => Promise<void>,
 ): Promise<void> {
@@ -104,7 +104,7 @@ function withExports(
   if (org === undefined) {
     throw new Error('Name --org (as an operator), or --url and --key-file (through the API).');
   }
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   return asOperator(({ pool, surroundings }) =>
     work(
       operatorExports({

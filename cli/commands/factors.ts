@@ -34,7 +34,7 @@ async function importFile(path: string, options: ActOptions & HourlySource): Pro
   const bytes = readFileSync(path);
   const factors = read(path, bytes, options);
   const version = multihashOfContent(bytes);
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   const { reason } = options;
   const added = await asOperator(({ pool, surroundings }) =>
     addGridHours(pool, surroundings, {

@@ -79,7 +79,7 @@ async function compromised(key: string, options: CompromiseOptions): Promise<voi
   if (since !== undefined && moment === undefined) {
     throw new Error('--since must be a date, or a time as in RFC 3339.');
   }
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   const from = await asOperator(async ({ pool, surroundings }) => {
     const first = moment === undefined ? index : await anchorIndexAt(pool, moment);
     await reportCompromise(pool, surroundings, {
@@ -120,7 +120,7 @@ function listVerifierKeys({ org, json }: { org?: string; json?: boolean }): void
 }
 
 async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   const rotation = rotateSigningKey(directory(), purpose, Date.now());
   const { step, thumbprint, retired } = rotation;
   const details = { thumbprint, ...(retired === undefined ? {} : { retired }) };
@@ -139,7 +139,7 @@ async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
 }
 
 async function revoke(purpose: KeyPurpose, thumbprint: string, options: ActOptions): Promise<void> {
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   revokeSigningKey(directory(), purpose, thumbprint, Date.now());
   await recordServiceAct(
     { action: 'signing_key.revoked', subject: purpose, details: { thumbprint } },

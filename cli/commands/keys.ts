@@ -6,7 +6,14 @@ import { hashOfReport } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import type { KeyRequest } from '#shared/keys/rules.ts';
 import type { IssuedKey, KeyRegistry } from '#shared/keys/postgres/keys.ts';
-import { actorFrom, asOperator, type OperatorDeps, REASON } from '#cli/operator.ts';
+import {
+  type ActOptions,
+  actorFrom,
+  asOperator,
+  type OperatorDeps,
+  REASON,
+  TICKET,
+} from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** The longest line that can hold a key or its hash; more is a file sent by mistake. */
@@ -14,12 +21,9 @@ const SECRET_LINE_MAX = 1_024;
 const PAGE = 100;
 const ORG_WORDS = 'organisation of the key; not needed, and checked where it is given';
 
-interface Common {
+interface Common extends ActOptions {
   /** Of a key that is named it is not needed, and has to be right where it is given. */
   org?: string;
-  actor: string;
-  reason?: string;
-  json?: boolean;
 }
 
 interface GrantOptions extends Common {
@@ -48,7 +52,7 @@ export function register(program: Command): void {
 function registerGrants(keys: Command): void {
   const grantOptions = (command: Command): Command =>
     command
-      .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
+      .option(...TICKET)
       .option(...REASON)
       .option('--name <name>', 'what the key is for')
       .option('--scopes <list>', 'scopes, separated by commas')
@@ -61,14 +65,17 @@ function registerGrants(keys: Command): void {
     .action((options: GrantOptions & { org: string }) =>
       asOperator(async ({ keys: registry }) => {
         const request = { name: options.name ?? 'Issued by support', ...requestFrom(options) };
-        printIssued(await registry.issue(options.org, request, actorFrom(options)), options.json);
+        printIssued(
+          await registry.issue(options.org, request, await actorFrom(options)),
+          options.json,
+        );
       }),
     );
   grantOptions(keys.command('rotate <key-id>').description('issue a successor of a key'))
     .option('--org <id>', ORG_WORDS)
     .action((keyId: string, options: GrantOptions) =>
       asOperator(async ({ keys: registry }) => {
-        const actor = actorFrom(options);
+        const actor = await actorFrom(options);
         const { orgId, id } = await named(registry, keyId, options);
         printIssued(await registry.rotate(orgId, id, requestFrom(options), actor), options.json);
       }),
@@ -82,7 +89,7 @@ function registerStates(keys: Command): void {
       'revoke a key; without an id, with --leaked, the key (or its SHA-256) given on standard input',
     )
     .option('--org <id>', ORG_WORDS)
-    .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
+    .option(...TICKET)
     .requiredOption(...REASON)
     .option('--leaked', 'others have it, or may have: only support or an operator can restore it')
     .option('--json', 'for programs')
@@ -93,12 +100,12 @@ function registerStates(keys: Command): void {
     .command('restore <key-id>')
     .description('undo a revocation within 90 days')
     .option('--org <id>', ORG_WORDS)
-    .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
+    .option(...TICKET)
     .requiredOption(...REASON)
     .option('--json', 'for programs')
     .action((keyId: string, options: Common) =>
       asOperator(async ({ keys: registry }) => {
-        const actor = actorFrom(options);
+        const actor = await actorFrom(options);
         const { orgId, id } = await named(registry, keyId, options);
         printKey(await registry.restore(orgId, id, actor, options.reason), options.json);
       }),
@@ -110,7 +117,7 @@ async function revoke(
   keyId: string | undefined,
   options: Common & { leaked?: boolean },
 ): Promise<void> {
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   const { reason, leaked } = options;
   if (keyId === undefined && leaked !== true) {
     throw new Fault('invalid_key', { message: 'Name the key, or use --leaked.' });

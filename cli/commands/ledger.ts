@@ -15,7 +15,14 @@ import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { type Finding, finding, type Severity } from '#cli/fsck/findings.ts';
-import { actorFrom, asOperator, databaseUrl } from '#cli/operator.ts';
+import {
+  type ActOptions,
+  actorFrom,
+  asOperator,
+  databaseUrl,
+  REASON,
+  TICKET,
+} from '#cli/operator.ts';
 import { printJson } from '#cli/print.ts';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 import { withRedis } from '#cli/redis.ts';
@@ -59,10 +66,7 @@ Exit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something 
     .action(async (options: FsckCommandOptions) => {
       await fsck(options);
     });
-  const repair = (command: Command): Command =>
-    command
-      .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
-      .option('--reason <text>', 'why');
+  const repair = (command: Command): Command => command.option(...REASON).option(...TICKET);
   repair(
     ledger
       .command('resume')
@@ -76,30 +80,25 @@ Exit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something 
     ledger
       .command('requeue <receipt-id>')
       .description('give a receipt in quarantine another try, once its cause is gone'),
-  ).action((receiptId: string, options: RepairOptions) =>
+  ).action((receiptId: string, options: ActOptions) =>
     asOperator(async ({ pool, surroundings }) => {
-      await requeueReceipt(pool, surroundings, receiptId, repairOf(options));
+      await requeueReceipt(pool, surroundings, receiptId, await repairOf(options));
       process.stdout.write(`${receiptId} waits for integration again.\n`);
     }),
   );
 }
 
-interface RepairOptions {
-  actor: string;
-  reason?: string;
-}
-
-const repairOf = ({ actor, reason }: RepairOptions): Repair => ({
-  actor: actorFrom({ actor, ...(reason === undefined ? {} : { reason }) }),
-  ...(reason === undefined ? {} : { reason }),
-});
+const repairOf = async (options: ActOptions): Promise<Repair> => {
+  const { reason } = options;
+  return { actor: await actorFrom(options), ...(reason === undefined ? {} : { reason }) };
+};
 
 /**
  * A damaged log must not go on: what is appended to it would have to be thrown away with the repair. Neither must one of
  * an older database that was restored: it is sound, and would be signed with another tree than was published.
  */
-async function resume(options: RepairOptions & { org: string }): Promise<void> {
-  const repair = repairOf(options);
+async function resume(options: ActOptions & { org: string }): Promise<void> {
+  const repair = await repairOf(options);
   const findings = await fsck({ org: options.org });
   if (process.exitCode === EXIT_CODES.damaged) return;
   process.exitCode = 0;

@@ -1,14 +1,12 @@
-import { forBrowsers } from '#shared/kernel/localhost.ts';
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { named } from '#shared/kernel/plain-text.ts';
 import { invitationLetter } from '#shared/persons/letters.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, STAFF_ROLES } from '#shared/persons/roles.ts';
-import { loadToolConfig } from '#shared/config/config.ts';
+import { dashboardUrl } from '#cli/dashboard-url.ts';
 import { type ActOptions, actorFrom, asOperator, withActOptions } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
-import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 interface PlaceOptions extends ActOptions {
   org?: string;
@@ -35,7 +33,7 @@ export function register(program: Command): void {
       const person = await createPersonRegistry(pool, surroundings).add(
         { name: options.name, email },
         place,
-        actorFrom(options),
+        await actorFrom(options),
         (added) => invitationLetter(added, place.kind === 'staff' ? to : named(to), link),
       );
       if (options.json === true) printJson(person);
@@ -51,7 +49,7 @@ export function register(program: Command): void {
   ).action((email: string, options: PlaceOptions) =>
     asOperator(async ({ pool, surroundings }) => {
       const place = options.org === undefined ? placeFrom(options) : orgFrom(options.org);
-      await createPersonRegistry(pool, surroundings).remove(email, place, actorFrom(options));
+      await createPersonRegistry(pool, surroundings).remove(email, place, await actorFrom(options));
       if (options.json === true) printJson({ removed: email });
       else process.stdout.write(`${email} is removed\n`);
     }),
@@ -65,7 +63,10 @@ export function register(program: Command): void {
     { asksReason: true },
   ).action((email: string, options: ActOptions) =>
     asOperator(async ({ pool, surroundings }) => {
-      await createPersonRegistry(pool, surroundings).removeSecondFactor(email, actorFrom(options));
+      await createPersonRegistry(pool, surroundings).removeSecondFactor(
+        email,
+        await actorFrom(options),
+      );
       if (options.json === true) printJson({ reset: email });
       else process.stdout.write(`${email} signs in anew, with the password alone\n`);
     }),
@@ -85,15 +86,6 @@ export function register(program: Command): void {
         }
       }),
     );
-}
-
-/** Where people sign in: to the embedded instance whose database this is, at the port that it has. */
-async function dashboardUrl(): Promise<string> {
-  const { dataDir, publicUrl, secrets } = loadToolConfig();
-  const dev = secrets.databaseUrl === undefined ? await readDevFile(dataDir) : undefined;
-  return dev === undefined
-    ? `${new URL(publicUrl).origin}/dashboard`
-    : forBrowsers(dev.dashboard_url);
 }
 
 function withPlace(command: Command): Command {

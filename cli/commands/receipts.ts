@@ -10,7 +10,7 @@ import { createMeteredRecords } from '#shared/metering/postgres/metered-records.
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { findRequest, type RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { actorFrom, asOperator, type OperatorDeps, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
 /** More than a person reads in a terminal. */
@@ -86,11 +86,8 @@ export function register(program: Command): void {
       '--methodology <id/version>',
       'refuse unless this is what they are restated with, e.g. docket-1/1.0',
     )
-    .option(
-      '--actor <who>',
-      'operator:<name> or support:<ticket>; you, as this machine knows you, when absent',
-    )
-    .option('--reason <text>', 'why')
+    .option(...REASON)
+    .option(...TICKET)
     .option('--wait', 'until every receipt was looked at')
     .option('--json', 'for programs')
     .addHelpText(
@@ -211,7 +208,7 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
   const requests = createRecalculationRequests(deps.pool, deps.surroundings);
   const since = timeOf(options.since);
   if (options.methodology !== undefined) refuseUnlessCurrent(options.methodology);
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   // Refuses an organisation that is none.
   await deps.accounts.get(options.org);
   const { reason } = options;

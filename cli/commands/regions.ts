@@ -54,7 +54,7 @@ async function set(
 ): Promise<void> {
   const region = readCatalogue().catalogue.regions.find((one) => one.code === code);
   if (region === undefined) throw new Fault('region_not_found');
-  const actor = actorFrom(options);
+  const actor = await actorFrom(options);
   const told = typeof note === 'string' ? checkRegionNote(note) : null;
   // An incident that is over takes its note along, unless there is another one to tell.
   const setsNote = note !== undefined || status === 'normal' || status === 'catalogue';

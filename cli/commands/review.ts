@@ -4,7 +4,7 @@ import type { Declaration } from '#shared/accounts/account.ts';
 import type { ListEntry } from '#shared/accounts/postgres/vetting.ts';
 import type { RecordedVetting, Review, Vetting } from '#shared/accounts/vetting.ts';
 import { SEEN } from '#cli/account-output.ts';
-import { actorFrom, asOperator, REASON } from '#cli/operator.ts';
+import { type ActOptions, actorFrom, asOperator, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 
@@ -67,14 +67,14 @@ export function register(program: Command): void {
     .description('decide a review: approve or reject')
     .requiredOption(...REASON)
     .requiredOption(...SEEN)
-    .requiredOption('--actor <who>', 'operator:<name>')
+    .option(...TICKET)
     .option('--json', 'for programs')
     .action((id: string, verdict: string, options: DecideOptions) =>
       asOperator(async ({ vettings }) => {
         const decision = verdictFrom(verdict);
         const found = await vettings.review(id);
         if (found.decision !== null) throw invalidParam('review', 'The review is decided already.');
-        const actor = actorFrom(options);
+        const actor = await actorFrom(options, ['reviewer']);
         const { reason: note, screening: vettingId } = options;
         await vettings.decide(found.orgId, { decision, vettingId, actor, note });
         const decided = await vettings.review(id);
@@ -88,11 +88,9 @@ export function register(program: Command): void {
 const SECOND_PERSON =
   'The risk is high: the review stays open until someone else approves it too.\n';
 
-interface DecideOptions {
+interface DecideOptions extends ActOptions {
   reason: string;
   screening: string;
-  actor: string;
-  json?: boolean;
 }
 
 function namesOf({ names }: ListEntry): string[] {

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
-import { type ActOptions, actorFrom, asOperator, REASON } from '#cli/operator.ts';
+import { type ActOptions, actorFrom, asOperator, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket sanctions …`: the lists that applicants are compared with. */
@@ -14,12 +14,12 @@ export function register(program: Command): void {
       'import a list: OFAC SDN (XML, CSV), EU or UN XML, OpenSanctions targets.simple.csv',
     )
     .option('--aliases <file>', 'OFAC alt.csv, beside sdn.csv')
-    .requiredOption('--actor <who>', 'operator:<name>')
+    .option(...TICKET)
     .option(...REASON)
     .option('--json', 'for programs')
     .action((path: string, options: ActOptions & { aliases?: string }) =>
       asOperator(async ({ sanctions: store }) => {
-        const actor = actorFrom(options);
+        const actor = await actorFrom(options);
         const file = await openSanctionsFile(path, options.aliases);
         const upload = { ...file, entities: file.entities(), fileName: basename(path) };
         const { list, isNew } = await store.import(upload, actor);

@@ -83,7 +83,7 @@ async function evidence(ground: Ground): Promise<string> {
 
 async function revocation(ground: Ground): Promise<string> {
   const org = ground.demo.organisations.enterprise;
-  const act = ['--actor', 'operator:lab', '--reason', 'a trial'];
+  const act = ['--reason', 'a trial'];
   const issue = ['keys', 'issue', '--org', org, '--name', 'lab', '--json'];
   const issued = await ground.docket(...issue, ...act);
   must(issued.code === 0, issued.lines);

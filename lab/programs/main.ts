@@ -304,7 +304,7 @@ async function receiptsFit(keyId: string, calls: number): Promise<Judged> {
 /** Sets how many requests the organisation may make a day, and waits until no process knows another number. */
 async function setLimit(perDay: number): Promise<void> {
   const command = ['accounts', 'set-limits', instance.info.org_id, '--day', String(perDay)];
-  const who = ['--actor', 'operator:lab', '--reason', 'a limit that is reached'];
+  const who = ['--reason', 'a limit that is reached'];
   await promisify(execFile)(process.execPath, [join(ROOT, 'cli/docket.ts'), ...command, ...who], {
     cwd: ROOT,
     env: {

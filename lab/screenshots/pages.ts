@@ -142,6 +142,7 @@ const PAGES = [
   ['queues', 'operator', '/dashboard/service/queues'],
   ['policy', 'operator', '/dashboard/service/policy'],
   ['health', 'operator', '/dashboard/service/health'],
+  ['command-line', 'operator', '/dashboard/service/command-line'],
   // What lasts comes behind the pictures that it would change.
   ['health-halted', 'operator', '/dashboard/service/health', troubleTheLedger],
   ['regions-incident', 'operator', '/dashboard/service/regions', reportIncident],

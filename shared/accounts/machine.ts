@@ -66,7 +66,7 @@ const CLOSED: Rule['arrows'] = {
 const RULES: Readonly<Record<AccountAct, Rule>> = {
   declare: {
     arrows: { onboarding: 'declared' },
-    by: ['user', 'operator', 'support'],
+    by: ['user', 'operator'],
     action: 'account.declared',
     reasoned: false,
     gate: (facts) => (facts.declared ? null : 'No declaration is on record.'),
@@ -122,7 +122,7 @@ const RULES: Readonly<Record<AccountAct, Rule>> = {
   },
   suspend: {
     arrows: { active: 'suspended' },
-    by: ['operator', 'support', 'system'],
+    by: ['operator', 'system'],
     action: 'account.suspended',
     reasoned: true,
   },

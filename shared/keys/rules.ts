@@ -137,8 +137,8 @@ export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): 
 }
 
 /**
- * A key that leaked is known to others, and one of those may hold a key that restores: only support or an operator brings
- * it back, and says why. Throws `key_state_conflict` or `invalid_reason`.
+ * A key that leaked is known to others, and one of those may hold a key that restores: only an operator brings it back, and
+ * says why. Throws `key_state_conflict` or `invalid_reason`.
  */
 export function checkLeakRestorer(
   { leaked }: Pick<KeyRecord, 'leaked'>,
@@ -146,7 +146,7 @@ export function checkLeakRestorer(
   reason: string | undefined,
 ): void {
   if (!leaked) return;
-  if (kind !== 'operator' && kind !== 'support') {
+  if (kind !== 'operator') {
     throw new Fault('key_state_conflict', {
       message: 'The key was revoked as leaked: issue a new one, or ask support to restore it.',
     });

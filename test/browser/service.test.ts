@@ -203,6 +203,7 @@ it(
       '/dashboard/service/accounts',
       '/dashboard/service/accounts?search=nothing',
       '/dashboard/service/health',
+      '/dashboard/service/command-line?code=BCDF-GHJK',
       '/dashboard/service/regions?done=set',
       '/dashboard/service/queues',
       `/dashboard/service/policy?org=${id}`,

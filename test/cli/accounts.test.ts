@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { hashKey } from '#shared/keys/format.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { runDocket } from '#test/support/docket-cli.ts';
+import { HERE, runDocket } from '#test/support/docket-cli.ts';
 
 const database = await createTestDatabase();
 const directory = await mkdtemp(join(tmpdir(), 'docket-accounts-'));
@@ -14,7 +14,6 @@ const document = join(directory, 'contract.pdf');
 await writeFile(document, 'signed');
 const FIXTURES = join(import.meta.dirname, '../fixtures/sanctions');
 const ENV = { DATABASE_URL: database.url };
-const ACTOR = ['--actor', 'operator:ada'];
 const LISTED = 'Zorvanik Heavy Industries';
 const LISTED_PERSON = 'Miroslav Zorin';
 
@@ -41,30 +40,23 @@ async function create(name: string): Promise<string> {
   const contact = ['--billing-name', 'B', '--billing-email', 'b@x.example'];
   const technical = ['--technical-name', 'T', '--technical-email', 't@x.example'];
   const args = ['accounts', 'create', '--name', name, '--plan', 'audit_plus'];
-  return (await json([...args, ...contact, ...technical, ...ACTOR])).id;
+  return (await json([...args, ...contact, ...technical])).id;
 }
 
 async function declare(id: string, industry = 'retail', more = ['--director', 'Dora Example,FR']) {
   const who = ['--country', 'FR', '--industry', industry, '--declared-by', 'T'];
-  return json(['accounts', 'declare', id, ...who, ...more, ...answers, ...ACTOR]);
+  return json(['accounts', 'declare', id, ...who, ...more, ...answers]);
 }
 
 describe('docket accounts, review, sanctions, keys, audit', () => {
   it('an organisation gets an identifier for reports, which can be taken away; each is an act of an operator', async () => {
     const id = await create('Identified');
-    const set = [
-      'accounts',
-      'identify',
-      id,
-      '--identifier',
-      ' LEI 529900T8BM49AURSDO55 ',
-      ...ACTOR,
-    ];
+    const set = ['accounts', 'identify', id, '--identifier', ' LEI 529900T8BM49AURSDO55 '];
     expect((await json(set)).identifier).toBe('LEI 529900T8BM49AURSDO55');
     expect((await json(['accounts', 'show', id])).identifier).toBe('LEI 529900T8BM49AURSDO55');
-    await refused(['accounts', 'identify', id, '--identifier', 'x'.repeat(201), ...ACTOR]);
-    await refused(['accounts', 'identify', id, ...ACTOR]);
-    expect((await json(['accounts', 'identify', id, '--none', ...ACTOR])).identifier).toBe(null);
+    await refused(['accounts', 'identify', id, '--identifier', 'x'.repeat(201)]);
+    await refused(['accounts', 'identify', id]);
+    expect((await json(['accounts', 'identify', id, '--none'])).identifier).toBe(null);
     const { rows } = await database.pool.query<{ details: string }>(
       `select details from audit_log where org_id = $1 and action = 'account.identified' order by sequence`,
       [id],
@@ -78,7 +70,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
   it('without a list an applicant goes to review; with one the harmless are approved at once', async () => {
     const early = await create('Early Bird');
     expect((await declare(early)).state).toBe('in_review');
-    const imported = ['sanctions', 'import', join(FIXTURES, 'ofac-sdn.xml'), ...ACTOR];
+    const imported = ['sanctions', 'import', join(FIXTURES, 'ofac-sdn.xml')];
     expect(await json(imported)).toMatchObject({
       source: 'ofac_sdn',
       entities: 2,
@@ -98,7 +90,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     const id = await create('Nowhere');
     const who = ['--country', 'ZZ', '--industry', 'retail', '--declared-by', 'T'];
     const director = ['--director', 'Dora Example,FR'];
-    const args = ['accounts', 'declare', id, ...answers, ...ACTOR];
+    const args = ['accounts', 'declare', id, ...answers];
     expect(await refused([...args, ...who, ...director])).toContain('There is no country "ZZ"');
     const fine = ['--country', 'FR', ...who.slice(2)];
     expect(await refused([...args, ...fine, '--owner', 'Dora Example,XX'])).toContain(
@@ -130,7 +122,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
 
     expect((await declare(id)).state).toBe('in_review');
     // The correction was screened meanwhile: what was looked at before is no ground to decide on.
-    const outdated = ['--reason', 'a typo', '--screening', shown.screening.id, ...ACTOR];
+    const outdated = ['--reason', 'a typo', '--screening', shown.screening.id];
     expect(await refused(['review', 'decide', shown.id, 'approve', ...outdated])).toContain(
       'another screening',
     );
@@ -151,12 +143,11 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       'a typo',
       '--screening',
       corrected.screening.id,
-      ...ACTOR,
     ]);
     expect(log.decision).toBe('approved');
 
     const sign = ['accounts', 'sign', id, '--kind', 'pilot', '--document', document];
-    const signed = await json([...sign, '--signatory', LISTED_PERSON, ...ACTOR]);
+    const signed = await json([...sign, '--signatory', LISTED_PERSON]);
     expect(signed.state).toBe('in_review');
     expect((await open()).reason).toContain(LISTED_PERSON);
   });
@@ -177,8 +168,8 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     { tags: ['accounts.onboarding'] },
     async () => {
       const id = await create('Sharp Tools');
-      expect(await refused(['accounts', 'activate', id, ...ACTOR])).toContain('cannot activate');
-      expect(await refused(['keys', 'issue', '--org', id, ...ACTOR])).toContain(
+      expect(await refused(['accounts', 'activate', id])).toContain('cannot activate');
+      expect(await refused(['keys', 'issue', '--org', id])).toContain(
         'Keys need an active account',
       );
       expect((await declare(id, 'defence')).state).toBe('in_review');
@@ -191,7 +182,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       expect(stdout).toContain('defence');
       expect(stdout).toMatch(new RegExp(`^screening +${shown.screening.id}$`, 'm'));
       expect(
-        await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...seen, ...ACTOR]),
+        await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...seen]),
       ).toContain('approve or reject');
       const decided = [
         'review',
@@ -201,9 +192,8 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
         '--reason',
         'kitchen knives',
         ...seen,
-        ...ACTOR,
       ];
-      expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: 'ada' });
+      expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: HERE });
       expect(await refused(decided)).toContain('decided already');
 
       const sign = [
@@ -217,8 +207,8 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
         '--signatory',
         'B',
       ];
-      expect((await json([...sign, ...ACTOR])).state).toBe('contracted');
-      expect((await json(['accounts', 'activate', id, ...ACTOR])).state).toBe('active');
+      expect((await json([...sign])).state).toBe('contracted');
+      expect((await json(['accounts', 'activate', id])).state).toBe('active');
       const issued = await json([
         'keys',
         'issue',
@@ -226,14 +216,13 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
         id,
         '--scopes',
         'inference:read,admin:keys',
-        ...ACTOR,
       ]);
       expect(issued).toMatchObject({ state: 'active', scopes: ['inference:read', 'admin:keys'] });
       expect(issued.key).toMatch(/^dkt_/);
 
-      const rotated = await json(['keys', 'rotate', issued.id, '--org', id, ...ACTOR]);
+      const rotated = await json(['keys', 'rotate', issued.id, '--org', id]);
       expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
-      const support = ['--actor', 'support:T-4711', '--reason', 'asked by telephone'];
+      const support = ['--ticket', 'T-4711', '--reason', 'asked by telephone'];
       // The id says whose it is; an organisation that is named has to be the one.
       for (const leaked of [[], ['--leaked']]) {
         expect(await json(['keys', 'revoke', issued.id, ...support, ...leaked])).toMatchObject({
@@ -248,7 +237,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       }
       expect(await refused(['keys', 'revoke', ...support])).toContain('Name the key');
       for (const act of ['revoke', 'restore']) {
-        const unexplained = ['keys', act, issued.id, '--actor', 'support:T-4711'];
+        const unexplained = ['keys', act, issued.id, '--ticket', 'T-4711'];
         const { code, stderr } = await runDocket(unexplained, ENV);
         expect([code, stderr]).toEqual([1, expect.stringContaining("option '--reason <text>'")]);
       }
@@ -264,7 +253,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     { tags: ['accounts.support'] },
     async () => {
       const id = await activeAccount();
-      const support = ['--actor', 'support:T-1'];
+      const support = ['--ticket', 'T-1'];
       const leaked = [
         'keys',
         'revoke',
@@ -274,7 +263,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
         'found in a repository',
       ];
       for (const form of ['key', 'hash'] as const) {
-        const { key, id: keyId } = await json(['keys', 'issue', '--org', id, ...ACTOR]);
+        const { key, id: keyId } = await json(['keys', 'issue', '--org', id]);
         const input = `${form === 'key' ? key : hashKey(key)}\n`;
         expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
         expect(await refused(leaked, input)).toContain('revoked');
@@ -286,7 +275,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
 
   it('marks keys that are older than the year after which rotation is recommended', async () => {
     const id = await activeAccount();
-    const issue = ['keys', 'issue', '--org', id, ...ACTOR, '--name'];
+    const issue = ['keys', 'issue', '--org', id, '--name'];
     const old = await json([...issue, 'old']);
     const young = await json([...issue, 'young']);
     const year = 365 * 24 * 60 * 60 * 1_000;
@@ -314,7 +303,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
 
   it('gives a key’s own limit four seconds of burst when none is named, and no burst without a rate', async () => {
     const id = await activeAccount();
-    const issue = (...limit: string[]) => ['keys', 'issue', '--org', id, ...limit, ...ACTOR];
+    const issue = (...limit: string[]) => ['keys', 'issue', '--org', id, ...limit];
     expect((await json(issue('--rps', '50'))).rate_limit).toEqual({
       requests_per_second: 50,
       burst: 200,
@@ -331,7 +320,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
 
   it('has responses of an organisation kept, or none', async () => {
     const id = await activeAccount();
-    const keep = (choice: string) => ['accounts', 'keep-responses', id, choice, ...ACTOR];
+    const keep = (choice: string) => ['accounts', 'keep-responses', id, choice];
     expect((await json(keep('off'))).keep_responses).toBe(false);
     expect((await json(keep('on'))).keep_responses).toBe(true);
     expect(await refused(keep('maybe'))).toContain('on or off');
@@ -339,34 +328,19 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
 
   it('suspends, reinstates, sets plan and limits, closes', async () => {
     const id = await activeAccount();
-    const because = ['--reason', 'because', ...ACTOR];
+    const because = ['--reason', 'because'];
     expect((await json(['accounts', 'suspend', id, ...because])).state).toBe('suspended');
     expect(await refused(['accounts', 'suspend', id, ...because])).toContain('cannot suspend');
     expect((await json(['accounts', 'reinstate', id, ...because])).state).toBe('active');
-    expect(await refused(['accounts', 'set-limits', id, '--rps', '5', ...ACTOR])).toContain(
-      'enterprise',
-    );
-    expect((await json(['accounts', 'set-plan', id, 'enterprise', ...ACTOR])).plan).toBe(
-      'enterprise',
-    );
-    const limited = await json([
-      'accounts',
-      'set-limits',
-      id,
-      '--rps',
-      '5',
-      '--burst',
-      '9',
-      ...ACTOR,
-    ]);
+    expect(await refused(['accounts', 'set-limits', id, '--rps', '5'])).toContain('enterprise');
+    expect((await json(['accounts', 'set-plan', id, 'enterprise'])).plan).toBe('enterprise');
+    const limited = await json(['accounts', 'set-limits', id, '--rps', '5', '--burst', '9']);
     expect(limited.limits).toMatchObject({
       requests_per_second: 5,
       burst: 9,
       concurrent_streams: 500,
     });
-    expect(await refused(['accounts', 'set-plan', id, 'gold', ...ACTOR])).toContain(
-      'plan is one of',
-    );
+    expect(await refused(['accounts', 'set-plan', id, 'gold'])).toContain('plan is one of');
     expect((await json(['accounts', 'close', id, ...because])).state).toBe('closed');
     expect((await json(['accounts', 'show', id])).state).toBe('closed');
     expect((await runDocket(['accounts', 'list', '--state', 'closed'], ENV)).stdout).toContain(id);
@@ -388,14 +362,13 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(stderr).toContain('tampered');
   });
 
-  it('refuses an organisation, an actor and a list that are not there, in one line each', async () => {
-    expect(await refused(['accounts', 'suspend', 'org_none', '--reason', 'x', ...ACTOR])).toContain(
+  it('refuses an organisation, a ticket and a list that are not there, in one line each', async () => {
+    expect(await refused(['accounts', 'suspend', 'org_none', '--reason', 'x'])).toContain(
       'No such organisation',
     );
-    expect(
-      await refused(['accounts', 'suspend', 'org_none', '--reason', 'x', '--actor', 'key:1']),
-    ).toContain('--actor');
-    expect(await refused(['sanctions', 'import', document, ...ACTOR])).toContain('Not a list');
+    const suspend = ['accounts', 'suspend', 'org_none', '--reason', 'x'];
+    expect(await refused([...suspend, '--ticket', 'x'.repeat(101)])).toContain('--ticket');
+    expect(await refused(['sanctions', 'import', document])).toContain('Not a list');
   });
 });
 
@@ -405,7 +378,7 @@ async function activeAccount(): Promise<string> {
   if (state === 'in_review') {
     const reviews: { org_id: string; screening_id: string }[] = await json(['review', 'list']);
     const { screening_id: seen } = reviews.find((one) => one.org_id === id)!;
-    await json(['accounts', 'approve', id, '--reason', 'fine', '--screening', seen, ...ACTOR]);
+    await json(['accounts', 'approve', id, '--reason', 'fine', '--screening', seen]);
   }
   await json([
     'accounts',
@@ -417,9 +390,8 @@ async function activeAccount(): Promise<string> {
     document,
     '--signatory',
     'B',
-    ...ACTOR,
   ]);
-  await json(['accounts', 'activate', id, ...ACTOR]);
+  await json(['accounts', 'activate', id]);
   return id;
 }
 

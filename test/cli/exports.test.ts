@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 
 const docket = (...args: string[]): Promise<CommandResult> => runDocket(args, env);
-const asOperator = ['--org', ORG, '--actor', 'support:4711'];
+const asOperator = ['--org', ORG, '--ticket', '4711'];
 const created = async (...more: string[]): Promise<ExportDescription> => {
   const { code, stdout, stderr } = await docket(
     'exports',

@@ -8,7 +8,7 @@ import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
-import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
+import { type CommandResult, HERE, runDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import {
   integrateAll,
@@ -75,7 +75,7 @@ it('gives a receipt in quarantine another try, as an act of a person', async () 
     database.pool,
     `update ledger_quarantine q set leaf_hash = b.leaf_hash from ledger_body b where b.entry_id = q.entry_id`,
   );
-  const requeue = ['ledger', 'requeue', id, '--actor', 'operator:ada', '--reason', 'mended'];
+  const requeue = ['ledger', 'requeue', id, '--reason', 'mended'];
   expect(await runDocket(requeue, env)).toMatchObject({
     code: 0,
     stdout: `${id} waits for integration again.\n`,
@@ -87,13 +87,13 @@ it('gives a receipt in quarantine another try, as an act of a person', async () 
     'select action, actor_id, subject, reason from audit_log',
   );
   expect(acts).toEqual([
-    { action: 'receipt.requeued', actor_id: 'ada', subject: id, reason: 'mended' },
+    { action: 'receipt.requeued', actor_id: HERE, subject: id, reason: 'mended' },
   ]);
 });
 
 it('lets a halted log go on when fsck finds it undamaged, and only then', async () => {
   const halt = `update ledger_head set halted_at = now(), halt_reason = 'for a test' where org_id = 'org_b'`;
-  const resume = ['ledger', 'resume', '--org', 'org_b', '--actor', 'support:4711'];
+  const resume = ['ledger', 'resume', '--org', 'org_b', '--ticket', '4711'];
   const { rows } = await database.pool.query(`select root from ledger_head where org_id = 'org_b'`);
   const setRoot = (root: string, ...values: unknown[]): Promise<number> =>
     tamper(database.pool, `update ledger_head set root = ${root} where org_id = 'org_b'`, values);
@@ -132,7 +132,7 @@ it('exits with 4 when more was published than is here, and with 3 when it cannot
 
 it('does not let a log go on whose database is older than what was published, and says so', async () => {
   const halt = `update ledger_head set halted_at = now(), halt_reason = 'for a test' where org_id = 'org_b'`;
-  const resume = ['ledger', 'resume', '--org', 'org_b', '--actor', 'support:4711'];
+  const resume = ['ledger', 'resume', '--org', 'org_b', '--ticket', '4711'];
   const { rows } = await database.pool.query<{ size: string; root: Buffer }>(
     `select size, root from ledger_head where org_id = 'org_b'`,
   );

@@ -12,7 +12,6 @@ const text = join(directory, 'nonsense');
 await writeFile(text, 'nonsense\n');
 const MISSING = join(directory, 'missing');
 const ENV = { DATABASE_URL: database.url, SIGNING_KEYS_DIR: join(directory, 'keys') };
-const BY = ['--actor', 'operator:ada'];
 const WHY = ['--reason', 'x'];
 const NOBODY = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
 
@@ -22,14 +21,14 @@ const WRONG: readonly string[][] = [
   ['accounts', 'list', '--limit', 'many'],
   ['accounts', 'show', 'nope'],
   ['accounts', 'screen', 'nope'],
-  ['accounts', 'activate', NOBODY, ...BY],
-  ['accounts', 'approve', NOBODY, ...WHY, '--screening', 'scr_x', ...BY],
-  ['accounts', 'suspend', NOBODY, ...WHY, '--actor', 'nobody at all:'],
-  ['accounts', 'close', NOBODY, '--reason', '', ...BY],
-  ['accounts', 'set-plan', NOBODY, 'gold', ...BY],
-  ['accounts', 'set-limits', NOBODY, '--rps', 'many', ...BY],
-  ['accounts', 'sign', NOBODY, '--kind', 'oral', '--document', text, '--signatory', 'B', ...BY],
-  ['accounts', 'sign', NOBODY, '--kind', 'pilot', '--document', MISSING, '--signatory', 'B', ...BY],
+  ['accounts', 'activate', NOBODY],
+  ['accounts', 'approve', NOBODY, ...WHY, '--screening', 'scr_x'],
+  ['accounts', 'suspend', NOBODY, ...WHY, '--ticket', ''],
+  ['accounts', 'close', NOBODY, '--reason', ''],
+  ['accounts', 'set-plan', NOBODY, 'gold'],
+  ['accounts', 'set-limits', NOBODY, '--rps', 'many'],
+  ['accounts', 'sign', NOBODY, '--kind', 'oral', '--document', text, '--signatory', 'B'],
+  ['accounts', 'sign', NOBODY, '--kind', 'pilot', '--document', MISSING, '--signatory', 'B'],
   ['audit', 'verify', '--org', 'nope'],
   ['catalogue', 'check', MISSING],
   ['estimate', '--profile', 'nope'],
@@ -40,18 +39,18 @@ const WRONG: readonly string[][] = [
   ['exports', 'wait', 'exp_x', '--url', 'not a url', '--key-file', text],
   ['exports', 'wait', 'exp_x', '--url', 'http://127.0.0.1:1/v1', '--key-file', MISSING],
   ['keys', 'list', '--org', 'nope'],
-  ['keys', 'issue', '--org', 'nope', ...BY],
-  ['keys', 'issue', '--org', NOBODY, '--expires', 'never', ...BY],
-  ['keys', 'rotate', 'nope', '--org', NOBODY, ...BY],
-  ['keys', 'revoke', 'nope', '--org', NOBODY, ...WHY, ...BY],
-  ['keys', 'revoke', ...WHY, ...BY],
-  ['keys', 'restore', 'nope', '--org', NOBODY, ...WHY, ...BY],
+  ['keys', 'issue', '--org', 'nope'],
+  ['keys', 'issue', '--org', NOBODY, '--expires', 'never'],
+  ['keys', 'rotate', 'nope', '--org', NOBODY],
+  ['keys', 'revoke', 'nope', '--org', NOBODY, ...WHY],
+  ['keys', 'revoke', ...WHY],
+  ['keys', 'restore', 'nope', '--org', NOBODY, ...WHY],
   ['keys-signing', 'rotate', 'nope'],
   ['keys-signing', 'revoke', 'receipts', 'nope'],
   ['ledger', 'fsck', '--org', 'nope'],
-  ['ledger', 'resume', '--org', 'nope', ...BY],
-  ['ledger', 'requeue', 'nope', ...BY],
-  ['ledger', 'requeue', 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC', ...BY],
+  ['ledger', 'resume', '--org', 'nope'],
+  ['ledger', 'requeue', 'nope'],
+  ['ledger', 'requeue', 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC'],
   ['policy', 'test', MISSING],
   ['policy', 'test', text, '--pack', MISSING],
   ['policy', 'test', text, '--pack', text],
@@ -70,12 +69,12 @@ const WRONG: readonly string[][] = [
   ['regions', 'set', 'eu-west', 'broken'],
   ['review', 'list', '--limit', '0'],
   ['review', 'show', 'nope'],
-  ['review', 'decide', 'nope', 'approve', ...WHY, '--screening', 'scr_x', ...BY],
+  ['review', 'decide', 'nope', 'approve', ...WHY, '--screening', 'scr_x'],
   ['sample', MISSING],
   ['sample', text, '--size', 'many'],
   ['sample', text, '--seed', 'two words'],
-  ['sanctions', 'import', MISSING, ...BY],
-  ['sanctions', 'import', text, ...BY],
+  ['sanctions', 'import', MISSING],
+  ['sanctions', 'import', text],
 ];
 
 /** Of ours, of a catalogue, or of the parser of arguments, which says where to look besides. */
@@ -90,3 +89,16 @@ it.each(WRONG.map((args) => [args.join(' ').replaceAll(directory, ''), args] as 
     expect(stderr).not.toMatch(/\bat .*\.ts|invalid input syntax|undefined|\[object/);
   },
 );
+
+it.each([
+  [['accounts', 'show', 'nope', '--json'], 'organisation_not_found'],
+  [['accounts', 'list', '--limit', 'many', '--json'], 'invalid_limit'],
+  [['accounts', 'list', '--limt', '3', '--json'], 'invalid_arguments'],
+  [['keys', 'issue', '--json'], 'invalid_arguments'],
+])('a program reads what is wrong with %j from one line of JSON', async (args, code) => {
+  const result = await runDocket(args, ENV);
+  expect([result.code, result.stdout]).toEqual([1, '']);
+  expect(result.stderr.trimEnd()).not.toContain('\n');
+  const { error } = JSON.parse(result.stderr) as { error: { code: string; message: string } };
+  expect(error).toEqual({ code, message: expect.stringMatching(/\w/) });
+});

@@ -303,15 +303,12 @@ describe('a region whose every endpoint fails', () => {
 
 describe('a region in incident mode', () => {
   const set = async (status: string): Promise<void> => {
-    const { code, stderr } = await runDocket(
-      ['regions', 'set', 'west', status, '--actor', 'operator:test'],
-      {
-        CATALOGUE: catalogue,
-        SANDBOX_URL: `${system.sandboxUrl}/v1`,
-        REDIS_URL: system.redis.url,
-        DATABASE_URL: system.database.url,
-      },
-    );
+    const { code, stderr } = await runDocket(['regions', 'set', 'west', status], {
+      CATALOGUE: catalogue,
+      SANDBOX_URL: `${system.sandboxUrl}/v1`,
+      REDIS_URL: system.redis.url,
+      DATABASE_URL: system.database.url,
+    });
     expect(stderr).toBe('');
     expect(code).toBe(0);
   };

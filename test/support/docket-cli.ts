@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { childEnvironment } from './child-environment.ts';
 import { CommandHost, type CommandResult } from './command-host.ts';
@@ -8,6 +9,9 @@ export type { CommandResult } from './command-host.ts';
 const CLI = join(import.meta.dirname, '../../cli');
 /** A command that hangs is a failure; loading one takes well under a second. */
 const TIMEOUT_MS = 80_000;
+
+/** Who acts by a command while no person has signed in. */
+export const HERE = `os:${userInfo().username}@${hostname()}`;
 
 type Command = [
   args: readonly string[],

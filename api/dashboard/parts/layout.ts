@@ -159,6 +159,7 @@ const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] 
   ['queues', 'Queues', ['operator']],
   ['policy', 'Policy hits', ['operator']],
   ['health', 'Health', ['operator']],
+  ['command-line', 'Command line', ['reviewer', 'operator']],
 ];
 
 /** The page that a person's work for the service begins with. */

@@ -1,9 +1,7 @@
-import { isPrintable } from '#shared/kernel/plain-text.ts';
-
-/** The one who acted: a dashboard user, an API key, an operator, a support request, or the service itself. */
+/** The one who acted: a dashboard user, an API key, an operator, or the service itself. */
 export interface Actor {
-  kind: 'user' | 'key' | 'operator' | 'support' | 'system';
-  /** A user's id, a key's id, an operator's name, a ticket number, or the name of a job. */
+  kind: 'user' | 'key' | 'operator' | 'system';
+  /** A person's id, `os:<user>@<host>` where no person has signed in at the command line, a key's id, or the name of a job. */
   id: string;
   /** Of a person, for letters; the log keeps the id. */
   name?: string;
@@ -11,6 +9,8 @@ export interface Actor {
   address?: string;
   /** Why, for acts that are not given a reason of their own. */
   reason?: string;
+  /** The request that reached support, where the act answers one; among the details of the entry. */
+  ticket?: string;
   /**
    * What a person on a page may act by: their role in the organisation, or one of these in the work for the service. It is
    * looked at again where the act is written down.
@@ -30,7 +30,7 @@ export class AllowanceLost extends Error {
   }
 }
 
-export const ACTOR_KINDS = ['user', 'key', 'operator', 'support', 'system'] as const;
+export const ACTOR_KINDS = ['user', 'key', 'operator', 'system'] as const;
 
 /** Every act that is written down: noun and past participle. Filters by another are a mistake. */
 export const AUDIT_ACTIONS = [
@@ -73,6 +73,8 @@ export const AUDIT_ACTIONS = [
   'invitation.withdrawn',
   'staff.added',
   'staff.removed',
+  'command_line.allowed',
+  'command_line.ended',
   'passkey.added',
   'passkey.removed',
   'second_factor.reset',
@@ -150,19 +152,7 @@ export interface AuditEntry {
   hash: string;
 }
 
-/** Longest actor, reason and detail texts that are kept; longer ones are refused at the boundary. */
+/** Longest reason that is kept; a longer one is refused at the boundary. */
 export const REASON_LENGTH_MAX = 500;
-const ACTOR_LENGTH_MAX = 200;
-
-/**
- * Reads `kind:id` as operators type it (`support:4711`, `operator:ada`); a bare name is an operator.
- * Returns null when it names no one or an unknown kind.
- */
-export function parseActor(text: string): Actor | null {
-  const colon = text.indexOf(':');
-  const kind = colon < 0 ? 'operator' : text.slice(0, colon);
-  const id = text.slice(colon + 1).trim();
-  if (!isPrintable(id, ACTOR_LENGTH_MAX)) return null;
-  if (kind !== 'operator' && kind !== 'support' && kind !== 'user') return null;
-  return { kind, id };
-}
+/** Longest name of a support request. */
+export const TICKET_LENGTH_MAX = 100;

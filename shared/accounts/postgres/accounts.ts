@@ -510,7 +510,7 @@ async function endExpiries(
   }
 }
 
-const isOfService = ({ kind }: Actor): boolean => kind === 'operator' || kind === 'support';
+const isOfService = ({ kind }: Actor): boolean => kind === 'operator';
 
 interface TermsChange {
   set: Updateable<Database['account']>;

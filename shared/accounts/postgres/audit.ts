@@ -21,6 +21,7 @@ import {
 import {
   AllowanceLost,
   type AuditAction,
+  type AuditDetails,
   type AuditEntry,
   type AuditEvent,
 } from '../audit/entry.ts';
@@ -82,7 +83,7 @@ export async function appendAudit(
     address: storable(event.actor.address),
     subject: storable(event.subject),
     reason: storable(event.reason ?? event.actor.reason),
-    details: JSON.stringify(event.details ?? {}),
+    details: JSON.stringify(detailsOf(event)),
     previousHash: head.hash,
   };
   const entry: AuditEntry = { ...unhashed, hash: hashEntry(unhashed) };
@@ -106,6 +107,9 @@ export async function appendAudit(
     .execute();
   return entry;
 }
+
+const detailsOf = ({ details, actor: { ticket } }: AuditEvent): AuditDetails =>
+  ticket === undefined ? (details ?? {}) : { ...details, ticket };
 
 /** Acts by which people change their own part; they have locked it before. */
 const ON_ONESELF: readonly AuditAction[] = ['member.removed', 'member.role_changed'];

@@ -136,7 +136,7 @@ interface AuditLogTable {
   id: string;
   at: Date;
   action: string;
-  actor_kind: 'user' | 'key' | 'operator' | 'support' | 'system';
+  actor_kind: 'user' | 'key' | 'operator' | 'system';
   actor_id: string;
   address: string | null;
   subject: string | null;
@@ -586,6 +586,16 @@ interface UsageHourTable {
   adpf_upper: string;
 }
 
+interface PersonsCommandLineTable {
+  token: string;
+  code: string;
+  place: string;
+  asked_at: Date;
+  expires_at: Date;
+  person_id: string | null;
+  allowed_at: Date | null;
+}
+
 interface PersonsInvitationTable {
   org_id: string;
   email: string;
@@ -740,6 +750,7 @@ export interface Database {
   stored_answer: StoredAnswerTable;
   usage_day: UsageDayTable;
   usage_hour: UsageHourTable;
+  'persons.command_line': PersonsCommandLineTable;
   'persons.invitation': PersonsInvitationTable;
   'persons.issuer_login': PersonsIssuerLoginTable;
   'persons.login': PersonsLoginTable;

@@ -63,7 +63,7 @@ async function lockPerson(client: PoolClient, personId: string): Promise<void> {
 }
 
 /**
- * Sets a password that was hashed before, takes the address as confirmed, and ends every session of the person and all that
+ * Sets a password that was hashed before, takes the address as confirmed, and ends every session and command line of the person and all that
  * is on its way to one: links of e-mails, and passwords that wait for a code. Those that the password before opens are
  * written under a lock on it, so that each is either ended here or not written.
  */
@@ -86,5 +86,6 @@ export async function writePassword(
     .onConflict((conflict) => conflict.column('person_id').doUpdateSet({ password, updated_at }))
     .execute();
   await on.deleteFrom('persons.session').where('person_id', '=', person_id).execute();
+  await on.deleteFrom('persons.command_line').where('person_id', '=', person_id).execute();
   await on.deleteFrom('persons.verification').where('value', '=', person_id).execute();
 }

@@ -174,10 +174,11 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         return founded;
       }),
 
-    /** Removes sessions, links and invitations whose time is over, and who never followed theirs and has no part anywhere. */
+    /** Removes sessions, command lines, links and invitations whose time is over, and who never followed theirs and has no part anywhere. */
     async removeExpired(): Promise<void> {
       const now = new Date(surroundings.now());
       await db.deleteFrom('persons.session').where('expires_at', '<', now).execute();
+      await db.deleteFrom('persons.command_line').where('expires_at', '<', now).execute();
       await db.deleteFrom('persons.verification').where('expires_at', '<', now).execute();
       await db.deleteFrom('persons.invitation').where('expires_at', '<', now).execute();
       await db
@@ -315,6 +316,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         await on.deleteFrom('persons.two_factor').where('person_id', '=', person.id).execute();
         await on.deleteFrom('persons.passkey').where('person_id', '=', person.id).execute();
         await on.deleteFrom('persons.session').where('person_id', '=', person.id).execute();
+        await on.deleteFrom('persons.command_line').where('person_id', '=', person.id).execute();
         await queueLetter(client, surroundings, factorsResetLetter(person));
         await appendAudit(client, surroundings, {
           orgId: SERVICE_CHAIN,

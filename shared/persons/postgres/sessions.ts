@@ -121,8 +121,9 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
       await db.deleteFrom('persons.session').where('id', '=', id).execute();
     },
 
-    /** Ends every session of a person, but one. */
+    /** Ends every session of a person, but one, and every command line that acts in their name. */
     async endOthers({ person, session }: SignedIn): Promise<void> {
+      await db.deleteFrom('persons.command_line').where('person_id', '=', person.id).execute();
       await db
         .deleteFrom('persons.session')
         .where('person_id', '=', person.id)

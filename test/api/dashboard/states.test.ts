@@ -96,6 +96,7 @@ const PAGES = {
   staff: [
     'service/accounts',
     'service/accounts/:id',
+    'service/command-line',
     'service/health',
     'service/keys/:id',
     'service/look-up',

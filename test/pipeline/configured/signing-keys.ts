@@ -47,7 +47,7 @@ export function signingKeys(system: () => System): void {
       'a rotation needs no restart: the next key is published, then used, and old receipts stay good',
       { tags: ['survives.key-rotation'] },
       async () => {
-        const by = ['--actor', 'operator:ada', '--reason', 'yearly'];
+        const by = ['--reason', 'yearly'];
         const before = await receipt();
         const old = (await listed('active'))!;
         expect(before.proof.verificationMethod).toContain(old);

@@ -216,7 +216,7 @@ describe('what an account may do', () => {
         code: 'invalid_plan',
       });
       await expect(
-        accounts.setLimits(id, limits, { kind: 'support', id: 'T-1' }),
+        accounts.setLimits(id, limits, { kind: 'user', id: 'usr_1' }),
       ).rejects.toBeInstanceOf(Fault);
     },
   );
@@ -228,7 +228,7 @@ describe('what an account may do', () => {
     const { vettingId } = (await vettings.openReview(id))!;
     const verdict = { decision: 'approved', vettingId, actor: OPERATOR, note: 'please' } as const;
     await expect(
-      vettings.decide(id, { ...verdict, actor: { kind: 'support', id: 'T-1' } }),
+      vettings.decide(id, { ...verdict, actor: { kind: 'user', id: 'usr_1' } }),
     ).rejects.toMatchObject({ code: 'invalid_actor' });
     await expect(vettings.decide(id, { ...verdict, note: ' ' })).rejects.toMatchObject({
       code: 'invalid_reason',

@@ -220,7 +220,7 @@ describe('the purge', () => {
       const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
       const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
       await admin.keys.revoke(id, kept.key.id, OPERATOR, { reason: 'a mistake' });
-      const support: Actor = { kind: 'support', id: 'T-4711' };
+      const support: Actor = { ...OPERATOR, ticket: 'T-4711' };
       await admin.keys.revoke(id, gone.key.id, support, {
         reason: `${gone.plaintext} stood in a log`,
         leaked: true,
@@ -251,9 +251,10 @@ describe('the purge', () => {
         ]),
       ).toEqual([
         ['key.issued', 'operator', 'ada', null],
-        ['key.revoked', 'support', 'T-4711', `${gone.plaintext.slice(0, 8)} stood in a log`],
+        ['key.revoked', 'operator', 'ada', `${gone.plaintext.slice(0, 8)} stood in a log`],
         ['key.purged', 'system', 'key-purge', null],
       ]);
+      expect(JSON.parse(ofGone[1]!.details)).toMatchObject({ ticket: 'T-4711' });
       expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));
       for await (const verdict of admin.audit.verify(id)) expect(verdict.fault).toBeNull();
     },
@@ -353,7 +354,7 @@ describe('the plan audit', () => {
 
   it('its keys with the default scopes are issued, rotated, revoked and restored by support', async () => {
     const { id } = await activeAccount(operator, 'audit');
-    const support: Actor = { kind: 'support', id: '4711' };
+    const support: Actor = { ...OPERATOR, ticket: '4711' };
     const { key } = await operator.keys.issue(id, { name: 'first' }, support);
     expect(key.scopes).toEqual(['inference:read', 'inference:write', 'service:read']);
     const successor = await operator.keys.rotate(id, key.id, {}, support);

@@ -8,7 +8,7 @@ import {
   type ChainFault,
   type ChainHead,
 } from '#shared/accounts/audit/chain.ts';
-import { parseActor, type AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { type AuditEntry } from '#shared/accounts/audit/entry.ts';
 
 const content = fc.record({
   action: fc.string(),
@@ -119,19 +119,5 @@ describe('the audit chain', () => {
     );
     const forged = build(entries.map((entry) => ({ ...entry, actorId: 'eve' })));
     expect(verify(forged, headOf(entries))?.problem).toBe('head_mismatch');
-  });
-});
-
-describe('an actor as operators type it', () => {
-  it('is a kind and an id; a bare name is an operator', () => {
-    expect(parseActor('support:T-4711')).toEqual({ kind: 'support', id: 'T-4711' });
-    expect(parseActor('operator:ada')).toEqual({ kind: 'operator', id: 'ada' });
-    expect(parseActor('ada')).toEqual({ kind: 'operator', id: 'ada' });
-  });
-
-  it('cannot pretend to be a key or the service', () => {
-    for (const text of ['key:key_1', 'system:job', ':x', 'support:', '', 'x'.repeat(300)]) {
-      expect(parseActor(text)).toBeNull();
-    }
   });
 });

@@ -56,7 +56,7 @@ describe('the consequence of a vetting', () => {
 
 describe('a review', () => {
   it('is decided by operators, who say why', () => {
-    const codeOf = (kind: 'operator' | 'support' | 'system', note: string) => {
+    const codeOf = (kind: 'operator' | 'user' | 'system', note: string) => {
       try {
         checkDecision({ kind }, note);
         return null;
@@ -66,7 +66,7 @@ describe('a review', () => {
     };
     expect(codeOf('operator', 'looked at it')).toBeNull();
     expect(codeOf('operator', ' ')).toBe('invalid_reason');
-    for (const kind of ['support', 'system'] as const) {
+    for (const kind of ['user', 'system'] as const) {
       expect(codeOf(kind, 'looked at it')).toBe('invalid_actor');
     }
   });

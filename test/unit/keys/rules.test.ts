@@ -212,7 +212,7 @@ describe('the terms of one more key', () => {
       grantor: 'key',
       now: NOW,
     });
-    for (const kind of ['user', 'operator', 'support', 'system'] as const) {
+    for (const kind of ['user', 'operator', 'system'] as const) {
       expect(grantTerms(grantee, { kind }, NOW).grantor).toBe('person');
     }
   });

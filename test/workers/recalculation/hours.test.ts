@@ -88,7 +88,7 @@ const load = async (grams: number, ...more: string[]) => {
     path,
     `Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle),Data estimated\n${hour},France,France,FR,10,${grams},false\n`,
   );
-  const act = ['--actor', 'operator:test', '--json'];
+  const act = ['--json'];
   return runDocket(['factors', 'import', path, '--zone', zone, ...act, ...more], {
     DATABASE_URL: database.url,
   });

@@ -1,0 +1,38 @@
+import { MINUTE_MS } from '#shared/kernel/time.ts';
+
+/** For so long a command line that has asked waits to be allowed: a person goes to a browser, signs in and types a code. */
+export const ASKED_MS = 10 * MINUTE_MS;
+
+/** Consonants, so that no code is a word (RFC 8628, 6.1). */
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+export const CODE_LENGTH = 8;
+const CODE = new RegExp(`^[${LETTERS}]{${CODE_LENGTH}}$`);
+
+/** A command line that asks to act in the name of a person, or does. */
+export interface CommandLine {
+  /** Eight letters, which name it on pages. */
+  code: string;
+  /** The user and the machine that it runs as: `os:<user>@<host>`. */
+  place: string;
+  /** Epoch milliseconds. */
+  askedAt: number;
+  until: number;
+  /** Null while no person has allowed it. */
+  allowedAt: number | null;
+}
+
+/** The letters of a code, made from as many random numbers below 256 · 20. */
+export function codeFrom(numbers: Iterable<number>): string {
+  return Array.from(numbers, (number) => LETTERS[number % LETTERS.length]).join('');
+}
+
+/** A code as a person reads it: `BCDF-GHJK`. */
+export function spacedCode(code: string): string {
+  return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
+}
+
+/** A code as a person has typed it, in any case, with or without its hyphen; null for what is none. */
+export function readCode(text: string): string | null {
+  const letters = text.toUpperCase().replaceAll(/[\s-]/g, '');
+  return CODE.test(letters) ? letters : null;
+}

@@ -1,0 +1,150 @@
+import { hash, randomBytes, randomInt } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import type { Pool } from 'pg';
+import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { ASKED_MS, CODE_LENGTH, codeFrom, type CommandLine } from '../command-line.ts';
+import type { Person, StaffRole } from '../roles.ts';
+import { SESSION_MS } from '../sessions.ts';
+
+/** The person in whose name a command line acts, and what they do for the service. */
+export interface SignedInOperator {
+  person: Person;
+  staff: readonly StaffRole[];
+  /** Epoch milliseconds. */
+  until: number;
+}
+
+export type CommandLines = ReturnType<typeof createCommandLines>;
+
+/**
+ * Command lines in the name of persons, in PostgreSQL: one asks with a code, a person who works for the service allows it on
+ * a page, and for half a day it acts as they do.
+ */
+export function createCommandLines(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
+  const now = () => new Date(surroundings.now());
+  return {
+    /** Asks, as a command line. The token is kept by it alone; the code is typed on the page. */
+    async ask(place: string): Promise<CommandLine & { token: string }> {
+      const token = randomBytes(32).toString('base64url');
+      const code = codeFrom(Array.from({ length: CODE_LENGTH }, () => randomInt(2 ** 32)));
+      const [askedAt, until] = [surroundings.now(), surroundings.now() + ASKED_MS];
+      const times = { asked_at: new Date(askedAt), expires_at: new Date(until) };
+      await db
+        .insertInto('persons.command_line')
+        .values({ token: hash('sha256', token), code, place, ...times })
+        .execute();
+      return { token, code, place, askedAt, until, allowedAt: null };
+    },
+
+    /** In whose name the holder of a token acts; `waiting` until it is allowed, null when it is over or never was. */
+    async by(token: string): Promise<SignedInOperator | 'waiting' | null> {
+      const row = await db
+        .selectFrom('persons.command_line as c')
+        .leftJoin('persons.person as p', 'p.id', 'c.person_id')
+        .select(['c.expires_at', 'p.id', 'p.name', 'p.email'])
+        .where('c.token', '=', hash('sha256', token))
+        .where('c.expires_at', '>', now())
+        .executeTakeFirst();
+      if (row === undefined) return null;
+      const { id, name, email } = row;
+      if (id === null || name === null || email === null) return 'waiting';
+      const roles = await db
+        .selectFrom('persons.staff')
+        .select('role')
+        .where('person_id', '=', id)
+        .execute();
+      const staff = roles.map(({ role }) => role);
+      return { person: { id, name, email }, staff, until: row.expires_at.getTime() };
+    },
+
+    /** The one that waits under a code; null when none does. */
+    async waiting(code: string): Promise<CommandLine | null> {
+      const row = await db
+        .selectFrom('persons.command_line')
+        .selectAll()
+        .where('code', '=', code)
+        .where('person_id', 'is', null)
+        .where('expires_at', '>', now())
+        .executeTakeFirst();
+      return row === undefined ? null : commandLineOf(row);
+    },
+
+    /** Those that act in a person's name, the newest first. */
+    async of(personId: string): Promise<CommandLine[]> {
+      const rows = await db
+        .selectFrom('persons.command_line')
+        .selectAll()
+        .where('person_id', '=', personId)
+        .where('expires_at', '>', now())
+        .orderBy('allowed_at', 'desc')
+        .execute();
+      return rows.map(commandLineOf);
+    },
+
+    /** Lets the one that waits under a code act in the name of a person; null when none waits any more. */
+    allow: (code: string, actor: Actor): Promise<CommandLine | null> =>
+      inTransaction(pool, async (client) => {
+        const row = await queriesOn(client)
+          .updateTable('persons.command_line')
+          .set({
+            person_id: actor.id,
+            allowed_at: now(),
+            expires_at: new Date(surroundings.now() + SESSION_MS),
+          })
+          .where('code', '=', code)
+          .where('person_id', 'is', null)
+          .where('expires_at', '>', now())
+          .returningAll()
+          .executeTakeFirst();
+        if (row === undefined) return null;
+        await appendAudit(client, surroundings, {
+          orgId: SERVICE_CHAIN,
+          action: 'command_line.allowed',
+          actor,
+          subject: row.place,
+        });
+        return commandLineOf(row);
+      }),
+
+    /** Ends one that acts in the name of the person who ends it; false when there is none. */
+    end: (code: string, actor: Actor): Promise<boolean> =>
+      inTransaction(pool, async (client) => {
+        const row = await queriesOn(client)
+          .deleteFrom('persons.command_line')
+          .where('code', '=', code)
+          .where('person_id', '=', actor.id)
+          .returning('place')
+          .executeTakeFirst();
+        if (row === undefined) return false;
+        await appendAudit(client, surroundings, {
+          orgId: SERVICE_CHAIN,
+          action: 'command_line.ended',
+          actor,
+          subject: row.place,
+        });
+        return true;
+      }),
+
+    /** Ends the one with this token, as itself. */
+    async forget(token: string): Promise<void> {
+      const kept = hash('sha256', token);
+      await db.deleteFrom('persons.command_line').where('token', '=', kept).execute();
+    },
+  };
+}
+
+function commandLineOf(row: Selectable<Database['persons.command_line']>): CommandLine {
+  return {
+    code: row.code,
+    place: row.place,
+    askedAt: row.asked_at.getTime(),
+    until: row.expires_at.getTime(),
+    allowedAt: row.allowed_at?.getTime() ?? null,
+  };
+}
