@@ -4,6 +4,7 @@ import { type Dialect, PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import { inTurns } from '#shared/kernel/turns.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
+import { DATA_RULE } from '#shared/screening/data-texts.ts';
 import { fittingBudget, promptsOf } from '#shared/screening/prompt.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import {
@@ -137,8 +138,9 @@ function screenedTexts({ route, parsed }: ParsedBody, decode: DecodeTokens | und
   return all;
 }
 
-/** @throws Fault where there are more than are read */
-function addTexts({ prompt, joined, beside, tooMany }: Texts, all: string[]): void {
+/** @throws Fault where there are more than are read, and where data are not read alike everywhere */
+function addTexts({ prompt, joined, beside, tooMany, unlike }: Texts, all: string[]): void {
+  if (unlike !== undefined) throw invalidParam(unlike, `Data in \`${unlike}\` ${DATA_RULE}.`);
   if (tooMany !== undefined) {
     throw invalidParam(
       PASSED_THROUGH.test(tooMany) ? tooMany : 'body',

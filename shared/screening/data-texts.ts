@@ -1,121 +1,121 @@
-/** `data:` and what it says of itself, with the spaces that servers overlook. */
-const DATA = /^\s*data:([^,]*),/i;
-/** Of something to be fetched, or of nothing. */
-const ADDRESS = /^\s*(?:[a-z][a-z0-9+.-]*:\/\/\S*\s*$|data:)/i;
+/**
+ * The head of a `data:` address as every server reads it: its first comma ends it, its last word says that base64 follows,
+ * and a value in quotes has nothing that would end it for some.
+ */
+const HEAD =
+  /^data:((?:[\w.+-]+\/[\w.+-]+)?(?:; ?[\w.+-]+=(?:"[\w.+%~ -]*"|[\w.+%~-]*))*);base64,$/;
+/** A media type with a few parameters is no longer. */
+const HEAD_CHARS_MAX = 512;
+/** Something to be fetched. Servers look for these letters, and decode what begins otherwise. */
+const ADDRESS = /^https?:\/\/\S+$/;
+/** Servers take no longer address, and what begins as one may be megabytes. */
+const ADDRESS_CHARS_MAX = 65_536;
+/** Lines may end in base64. What else is not of its alphabet some decoders overlook, and others take for a value or the end. */
+const BASE64 = /[A-Za-z0-9+/\r\n]/;
+const IS_BASE64 = Uint8Array.from({ length: 128 }, (_, code) =>
+  BASE64.test(String.fromCharCode(code)) ? 1 : 0,
+);
+const PADDED_END = /={0,2}[\r\n]*$/;
+const END_CHARS_MAX = 16;
 /** What says that it is a text, or names a form of texts; the rest is one where its bytes are. */
 const NAMED_TEXT =
   /^\s*text\/|[/+](?:json|xml|yaml|toml|javascript|x-[a-z]*(?:script|python|sh))\b/i;
-const BASE64 = /;\s*base64\b/i;
-/** Elsewhere it is a mark for some, and none for others. */
-const BASE64_AT_END = /;\s*base64\s*$/i;
-const MARK = 'base64,';
-const BASE64_CHARACTERS = /^[\s\w+/=-]*$/;
-/** A type beside the data is no longer. */
+/** How files are called that are texts. */
+const TEXT_FILE =
+  /\.(?:[ch](?:pp)?|cc|cfg|conf|cs[sv]?|eml|go|html?|ics|ini|java|[jt]sx?|jsonl?|kt|log|lua|md|markdown|mjs|php|pl|ps1|py|rb?|rs|rst|rtf|sh|sql|srt|svg|swift|tex|te?xt|toml|tsv|vcf|vtt|xml|ya?ml)\s*$/i;
+const CHARSET = /; ?charset="?([^;"]+)/i;
+/** A type beside the data is no longer. Of the name of a file its end says what it is. */
 const TYPE_CHARS_MAX = 128;
 /** By so much of base64 a picture or a sound is told from a text. */
 const BEGINNING_CHARS = 4_096;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** What is wrong with data that servers read differently, for those who have sent them. */
+export const DATA_RULE =
+  'must be an address that begins with `http://` or `https://`, or base64 in the standard alphabet with `=` at its end alone, as it is or behind `data:<type>;base64,`';
 
 /** Whether what stands beside the data of a part says that they are a text: some servers go by that, and not by the data. */
 export function namesText(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= TYPE_CHARS_MAX && NAMED_TEXT.test(value);
+  if (typeof value !== 'string') return false;
+  const isType = value.length <= TYPE_CHARS_MAX && NAMED_TEXT.test(value);
+  return isType || TEXT_FILE.test(value.slice(-TYPE_CHARS_MAX));
 }
 
 /**
- * What a file holds that a server may write into a prompt, as texts; none where it is a medium alone, or an address. Servers
- * differ in what they take for a text and in how they decode it, so that each way is read that one of them takes; these are
- * few, and each is one pass.
+ * What a file holds that a server may write into a prompt, as texts; none where it is a medium alone, or an address; undefined
+ * where servers differ in which bytes it holds, so that what one of them reads is not what is screened here. Servers differ in
+ * what they take for a text and in how they decode it too, but in few ways: each is read, and is one pass.
  *
  * @param data of the part: a `data:` address, base64 alone, or the address of something to be fetched
  * @param isNamed what stands beside it says that it is a text
  */
-export function textsOfData(data: string, isNamed = false): string[] {
-  const head = DATA.exec(data);
-  if (head === null) {
-    if (ADDRESS.test(data)) return [];
-    // What is no base64 may be taken as it stands.
-    return BASE64_CHARACTERS.test(data) ? decoded(data, isNamed) : [data];
-  }
-  const type = head[1] ?? '';
-  const rest = data.slice(head[0].length);
-  const isText = isNamed || NAMED_TEXT.test(type);
-  const texts = [
-    ...(BASE64.test(type) ? ofBase64(rest, isText) : []),
-    ...(BASE64_AT_END.test(type) ? [] : ofWords(rest, isText)),
-  ];
-  return [...new Set(texts)].filter((text) => text !== '');
+export function textsOfData(data: string, isNamed = false): string[] | undefined {
+  if (data.length <= ADDRESS_CHARS_MAX && ADDRESS.test(data)) return [];
+  if (!data.startsWith('data:')) return decoded(data, isNamed, undefined);
+  const head = HEAD.exec(data.slice(0, Math.min(data.indexOf(',') + 1, HEAD_CHARS_MAX)));
+  if (head === null) return undefined;
+  const type = head[1]!;
+  return decoded(
+    data.slice(head[0].length),
+    isNamed || NAMED_TEXT.test(type),
+    CHARSET.exec(type)?.[1],
+  );
 }
 
-function ofBase64(rest: string, isText: boolean): string[] {
-  // Some split at the last mark, and not at the first comma.
-  const mark = rest.lastIndexOf(MARK);
-  const ways = mark === -1 ? [rest] : [rest, rest.slice(mark + MARK.length)];
-  const texts = ways.flatMap((text) => decoded(text, isText));
-  return BASE64_CHARACTERS.test(rest) ? texts : [...texts, rest];
+function decoded(
+  base64: string,
+  isText: boolean,
+  charset: string | undefined,
+): string[] | undefined {
+  if (!isBase64(base64)) return undefined;
+  const ofCharset = charset === undefined ? UTF_8 : decoderOf(charset);
+  if (ofCharset === undefined) return undefined;
+  const beginning = Buffer.from(base64.slice(0, BEGINNING_CHARS), 'base64');
+  // Of two bytes each, or of one with some that say nothing.
+  const isWide = beginning.includes(0) || isMarked(beginning);
+  if (!isText && !isMarked(beginning) && strictly(beginning, true) === undefined) return [];
+  const bytes = Buffer.from(base64, 'base64');
+  const text = strictly(bytes);
+  const texts: string[] = [];
+  if (text !== undefined) texts.push(text);
+  // Some leave out what is none, and some take each byte for a character.
+  else if (isText) texts.push(UTF_8.decode(bytes), bytes.toString('latin1'));
+  if (isWide && (isText || isMarked(beginning) || text !== undefined))
+    texts.push(...WIDE.map((decoder) => decoder.decode(bytes)));
+  if (ofCharset !== UTF_8) texts.push(ofCharset.decode(bytes));
+  return [...new Set(texts)].filter((one) => one !== '');
 }
 
-/** Some decode what they were not told is base64. */
-function ofWords(rest: string, isText: boolean): string[] {
-  return [...new Set([rest, unescaped(rest)])].flatMap((text) => [
-    text,
-    ...(BASE64_CHARACTERS.test(text) ? decoded(text, isText) : []),
-  ]);
+/** Whether every decoder makes the same of it, those that overlook what they do not know included. */
+function isBase64(text: string): boolean {
+  const end = PADDED_END.exec(text.slice(-END_CHARS_MAX))![0];
+  // An expression takes ten times as long, and there may be 20 MiB of it.
+  for (let at = text.length - end.length - 1; at >= 0; at -= 1)
+    if (IS_BASE64[text.charCodeAt(at)] !== 1) return false;
+  return true;
 }
 
-/** Some stop where the padding is, and some go on behind it. */
-function decoded(base64: string, isText: boolean): string[] {
-  if (!isText && !beginsAsText(base64)) return [];
-  const padding = base64.indexOf('=');
-  const whole = Buffer.from(base64, 'base64');
-  const first = textOf(whole, isText);
-  if (padding === -1) return first;
-  const further = Buffer.from(base64.slice(padding).replaceAll('=', ''), 'base64');
-  if (further.length === 0) return first;
-  return [...first, ...textOf(Buffer.concat([whole, further]), isText)];
-}
+const UTF_8 = new TextDecoder();
+const WIDE = [new TextDecoder('utf-16le'), new TextDecoder('utf-16be')] as const;
 
-/** Most media are none in their first bytes. */
-function beginsAsText(base64: string): boolean {
-  const bytes = Buffer.from(base64.slice(0, BEGINNING_CHARS), 'base64');
-  // Not a character that is cut in two: it has three bytes at most.
-  for (let cut = 0; cut < 4; cut += 1)
-    if (textOf(bytes.subarray(0, Math.max(0, bytes.length - cut)), false).length > 0) return true;
-  return false;
-}
-
-function textOf(bytes: Buffer, isText: boolean): string[] {
-  if (isText) return [bytes.toString()];
-  if (bytes.includes(0)) return [];
+/** Undefined for what is not known here. */
+function decoderOf(charset: string): TextDecoder | undefined {
   try {
-    return [utf8.decode(bytes)];
+    return new TextDecoder(charset);
   } catch {
-    return [];
+    return undefined;
   }
 }
 
-const PERCENT = 0x25;
-
-/** Each `%61` is its byte; what is none stays as it is. */
-function unescaped(text: string): string {
-  if (!text.includes('%')) return text;
-  const bytes = Buffer.from(text);
-  let end = 0;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const isEscape = bytes[at] === PERCENT;
-    const [high, low] = isEscape ? [hex(bytes[at + 1]), hex(bytes[at + 2])] : [-1, -1];
-    const byte = high === -1 || low === -1 ? bytes[at]! : high * 16 + low;
-    if (high !== -1 && low !== -1) at += 2;
-    bytes[end] = byte;
-    end += 1;
+/** The text where all of the bytes are UTF-8, but for a character that is cut in two where they are a beginning. */
+function strictly(bytes: Buffer, isBeginning = false): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isBeginning });
+  } catch {
+    return undefined;
   }
-  return bytes.toString('utf8', 0, end);
 }
 
-/** The value of a hexadecimal digit; -1 of anything else. */
-function hex(code: number | undefined): number {
-  if (code === undefined) return -1;
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const letter = code | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+/** Whether a mark of UTF-16 stands before it. */
+function isMarked([first, second]: Buffer): boolean {
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
 }

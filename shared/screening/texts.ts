@@ -19,8 +19,8 @@ export interface Texts {
   prompt: string[];
   /**
    * The same in every other way in which an upstream may put it together, one behind the other, where that reads
-   * otherwise: the parts of a message without anything between them, or nothing but media; arguments without their
-   * escapes; and without refusals or reasoning, which some servers leave out.
+   * otherwise: the parts of a message without anything between them, or nothing but media; without files that are texts, which
+   * are media to some; arguments without their escapes; and without refusals or reasoning, which some servers leave out.
    */
   joined: string[];
   /**
@@ -30,6 +30,8 @@ export interface Texts {
   beside: string[];
   /** The field that has more of these than are read. */
   tooMany?: string;
+  /** The field with data of a file of which servers may read something else. */
+  unlike?: string;
 }
 
 /**
@@ -399,7 +401,7 @@ function readContent(content: unknown, into: Reading, kind: 'text' | 'thought' =
 
 /** A piece of what a message says. */
 interface Piece {
-  kind: 'text' | 'thought' | 'refusal' | 'medium' | 'written';
+  kind: 'text' | 'thought' | 'refusal' | 'medium' | 'file' | 'written';
   text: string;
 }
 
@@ -428,8 +430,9 @@ function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: 
 function readData(data: unknown, pieces: Piece[], into: Reading, beside: JsonObject = {}): void {
   if (typeof data !== 'string') return into.deep(data);
   const texts = textsOfData(data, Object.values(beside).some(namesText));
+  if (texts === undefined) return into.unlike();
   if (texts.length === 0) pieces.push({ kind: 'medium', text: '' });
-  for (const text of texts) pieces.push({ kind: 'text', text });
+  for (const text of texts) pieces.push({ kind: 'file', text });
 }
 
 /** A text, texts, tokens, or arrays of tokens. */
@@ -456,8 +459,11 @@ class Reading {
   #isOfTexts = true;
   readonly #beside: string[] = [];
   #tooMany: string | undefined;
+  #hasUnlike = false;
+  #unlike: string | undefined;
   #isCut = false;
   #isCutByMedia = false;
+  #isCutByFiles = false;
   /** Pieces that are there and that some servers leave out. */
   readonly #optional = new Set<Piece['kind']>();
 
@@ -491,7 +497,14 @@ class Reading {
     for (const { kind } of pieces)
       if (kind === 'refusal' || kind === 'thought') this.#optional.add(kind);
     this.#isCut ||= isCut(pieces);
-    this.#isCutByMedia ||= this.#isCut && pieces.some(({ kind }) => kind === 'medium');
+    const hasFile = pieces.some(({ kind }) => kind === 'file');
+    this.#isCutByFiles ||= this.#isCut && hasFile;
+    this.#isCutByMedia ||= this.#isCut && (hasFile || pieces.some(({ kind }) => kind === 'medium'));
+  }
+
+  /** Data were read that are not the same to all servers. */
+  unlike(): void {
+    this.#hasUnlike = true;
   }
 
   /** Every text in a value, and every name that its caller chose. */
@@ -501,6 +514,7 @@ class Reading {
 
   bound(field: string): void {
     if (this.#beside.length > BESIDE_TEXTS_MAX) this.#tooMany ??= field;
+    if (this.#hasUnlike) this.#unlike ??= field;
   }
 
   texts(): Texts {
@@ -511,14 +525,19 @@ class Reading {
   }
 
   #inEachWay(): Texts {
-    const [joined, beside, tooMany] = [[] as string[], this.#beside, this.#tooMany];
-    const more = tooMany === undefined ? {} : { tooMany };
+    const joined: string[] = [];
+    const [beside, tooMany, unlike] = [this.#beside, this.#tooMany, this.#unlike];
+    const more = {
+      ...(tooMany !== undefined && { tooMany }),
+      ...(unlike !== undefined && { unlike }),
+    };
     // As mostly: there is nothing to put together.
     if (this.#isOfTexts) return { prompt: this.#said as string[], joined, beside, ...more };
     for (const without of subsetsOf(this.#optional)) {
       if (without.length > 0) this.#add(apart, joined, without);
       if (this.#isCut) this.#add(together, joined, without);
       if (this.#isCutByMedia) this.#add(betweenMedia, joined, without);
+      if (this.#isCutByFiles) this.#add(withoutFiles, joined, without);
     }
     return { prompt: this.#add(apart, [], []), joined, beside, ...more };
   }
@@ -560,10 +579,11 @@ type Way = (pieces: readonly Piece[]) => string[];
 
 const apart: Way = (pieces) => pieces.map(({ text }) => text);
 const together: Way = (pieces) => [pieces.map(spoken).join('')];
+const withoutFiles: Way = (pieces) => together(pieces.filter(({ kind }) => kind !== 'file'));
 const betweenMedia: Way = (pieces) => {
   const stretches = [''];
   for (const piece of pieces) {
-    if (piece.kind === 'medium') stretches.push('');
+    if (piece.kind === 'medium' || piece.kind === 'file') stretches.push('');
     else stretches[stretches.length - 1] += spoken(piece);
   }
   return stretches;

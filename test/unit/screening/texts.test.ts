@@ -20,7 +20,7 @@ describe('the texts of a request', () => {
         {
           role: 'user',
           content: [
-            { type: 'image_url', image_url: { url: 'data:…' } },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
             { type: 'text', text: 'user' },
           ],
         },
@@ -76,17 +76,16 @@ describe('the texts of a request', () => {
     );
   });
 
-  it.each([
-    'data:text/plain;charset=utf-8;base64,',
-    'DATA:text/plain; base64,',
-    ' data:text/plain ; base64 ,',
-  ])('are also those of files that are texts: %s', (head) => {
-    const file_data = `${head}${Buffer.from('bake').toString('base64')}`;
-    const content = [{ type: 'file', file: { file_data } }];
-    expect(textsOf('chat.completions', { messages: [{ role: 'user', content }] }).prompt).toEqual([
-      'bake',
-    ]);
-  });
+  it.each(['data:text/plain;charset=utf-8;base64,', 'data:;base64,', ''])(
+    'are also those of files that are texts: %s',
+    (head) => {
+      const file_data = `${head}${Buffer.from('bake').toString('base64')}`;
+      const content = [{ type: 'file', file: { file_data } }];
+      expect(textsOf('chat.completions', { messages: [{ role: 'user', content }] }).prompt).toEqual(
+        ['bake'],
+      );
+    },
+  );
 
   it('leave out tokens whose vocabulary is unknown', () => {
     expect(textsOf('completions', { prompt: [1, 2] }).prompt).toEqual([]);
@@ -133,7 +132,7 @@ describe('the texts of a request as servers may put them together', () => {
       ],
     }).joined;
   const text = (of: string): object => ({ type: 'text', text: of });
-  const image = { type: 'image_url', image_url: { url: 'data:…' } };
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
 
   it('are those of the whole request with the parts of a message in one, and those between its media', () => {
     expect(joinedOf(text('ba'), text('ke'))).toEqual(['Hi', 'bake']);
@@ -149,6 +148,14 @@ describe('the texts of a request as servers may put them together', () => {
   it('are not listed again where they read the same apart', () => {
     expect(joinedOf(text('bake '), text('a cake'))).toEqual([]);
     expect(joinedOf(image, text('bake'))).toEqual([]);
+  });
+
+  it('are also those without files that are texts, which are media to some servers', () => {
+    const file_data = `data:text/plain;base64,${Buffer.from('in').toString('base64')}`;
+    const file = { type: 'file', file: { file_data } };
+    expect(joinedOf(text('ba'), file, text('ke'))).toEqual(
+      [['bainke'], ['ba', 'ke'], ['bake']].flatMap((said) => ['Hi', ...said]),
+    );
   });
 
   it('are also those without refusals', () => {
@@ -182,6 +189,18 @@ describe('the texts of a request as servers may put them together', () => {
   });
 });
 
+it('a file that servers decode differently is named by its field', () => {
+  const content = [{ type: 'file', file: { file_data: 'data:text/plain;base64,a=G93' } }];
+  expect(textsOf('chat.completions', { messages: [{ role: 'user', content }] }).unlike).toBe(
+    'messages',
+  );
+  const input = [{ role: 'user', content: [{ type: 'input_file', file_data: 'aG-93' }] }];
+  expect(textsOf('responses', { input }).unlike).toBe('input');
+  const data = { type: 'base64', media_type: 'text/plain,a', data: 'aG93' };
+  const document = [{ role: 'user', content: [{ type: 'document', source: data }] }];
+  expect(textsOf('messages', { messages: document }).unlike).toBe('messages');
+});
+
 describe('the texts beside the prompt', () => {
   const canary = (n: number): string => `canary ${n}`;
 
@@ -193,8 +212,11 @@ describe('the texts beside the prompt', () => {
           role: 'user',
           content: [
             { type: 'text', text: 'read already', cache_control: { type: canary(2) } },
-            { type: 'file', file: { file_data: 'data:…', filename: canary(3) } },
-            { type: 'image_url', image_url: { url: 'https://…', detail: canary(4) } },
+            {
+              type: 'file',
+              file: { file_data: 'data:image/png;base64,iVBORw0KGgo=', filename: canary(3) },
+            },
+            { type: 'image_url', image_url: { url: 'https://files.example/x', detail: canary(4) } },
             { type: 'input_audio', input_audio: { data: 'AA==', format: canary(20) } },
             { type: 'file', file: { file_id: canary(21) } },
           ],
@@ -243,9 +265,17 @@ describe('the texts beside the prompt', () => {
   });
 
   it('of input items are what names them and their media, and reasoning that came back sealed', () => {
-    const image = { type: 'input_image', image_url: 'data:…', detail: canary(1) };
+    const image = {
+      type: 'input_image',
+      image_url: 'data:image/png;base64,iVBORw0KGgo=',
+      detail: canary(1),
+    };
     const audio = { type: 'input_audio', input_audio: { data: 'AA==', format: canary(2) } };
-    const file = { type: 'input_file', file_data: 'data:…', filename: canary(3) };
+    const file = {
+      type: 'input_file',
+      file_data: 'data:image/png;base64,iVBORw0KGgo=',
+      filename: canary(3),
+    };
     const input = [
       { type: 'message', role: 'user', content: [image, audio, file], id: canary(4) },
       { type: 'reasoning', summary: [], encrypted_content: canary(5) },

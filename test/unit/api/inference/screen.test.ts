@@ -48,6 +48,11 @@ const recording = (record: InferenceDeps['admissions']['record']): InferenceDeps
   takeArrival: () => Promise.resolve(arrived()),
 });
 
+function requestOf(body: Record<string, unknown>, route: Brought['route'] = 'chat.completions') {
+  const rawBody = Buffer.from(JSON.stringify({ model: 'both', ...body }));
+  return { id: REQUEST_ID, route, rawBody, headers: {}, credential: CREDENTIAL, now: NOW };
+}
+
 /** A request before screening, and what came of it. */
 function bring(
   over: Partial<InferenceDeps>,
@@ -62,14 +67,7 @@ function bring(
     ...over,
   });
   const reader = new ReaderHere(deps);
-  const unrouted = reader.read({
-    id: REQUEST_ID,
-    route,
-    rawBody: Buffer.from(JSON.stringify({ model: 'both', ...body })),
-    headers: {},
-    credential: CREDENTIAL,
-    now: NOW,
-  });
+  const unrouted = reader.read(requestOf(body, route));
   const asked = routed(deps, unrouted, CREDENTIAL);
   const { model } = asked.resolution;
   const verdict = (async () => screened(deps, asked, await reader.readPrompt(model), CREDENTIAL))();
@@ -78,6 +76,20 @@ function bring(
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
 afterEach(() => void vi.useRealTimers());
+
+it(
+  'a file that its server may decode otherwise than screening does goes nowhere',
+  { tags: ['operations.screening'] },
+  () => {
+    const { deps } = openEdge({ admissions: recording(async () => recorded()) });
+    const reader = new ReaderHere(deps);
+    const file = { type: 'file', file: { file_data: 'data:text/plain;base64,aG93-IHRv' } };
+    reader.read(requestOf({ messages: [{ role: 'user', content: [file] }] }));
+    expect(() => reader.readPrompt({ id: 'both', contextWindow: 1_000 })).toThrow(
+      expect.objectContaining({ code: 'invalid_messages', status: 400 }) as Error,
+    );
+  },
+);
 
 describe('a request that the policy forbids', () => {
   it('a request that the policy forbids is told whom to write to, and neither the rule nor its text', async () => {
