@@ -206,7 +206,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
           code,
           ...(owner === undefined ? {} : { orgId: owner.orgId, keyId: owner.keyId }),
           hasReceipt: false,
-          isRefused: true,
+          isFree: true,
           ms: 0,
         },
         options.traces === undefined ? null : beginSpan(options.traces, request),

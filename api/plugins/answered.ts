@@ -59,8 +59,8 @@ export interface Answered {
   hasReceipt: boolean;
   /** The request whose answer it was given again. */
   replayOf?: string;
-  /** Nothing ran for it: it was refused, or its client left before that. */
-  isRefused: boolean;
+  /** It took nothing of the daily budget: nothing ran for it, or it was given an answer again. */
+  isFree: boolean;
   /** From its headers to the end of its answer. */
   ms: number;
 }
@@ -68,7 +68,7 @@ export interface Answered {
 /** What the access log says: the rest its caller wrote, or is for the record of requests alone. */
 export type AccessLine = Omit<
   Answered,
-  'requestedModel' | 'queuedMs' | 'calls' | 'firstMs' | 'hasReceipt' | 'replayOf' | 'isRefused'
+  'requestedModel' | 'queuedMs' | 'calls' | 'firstMs' | 'hasReceipt' | 'replayOf' | 'isFree'
 >;
 
 export const CLIENT_LEFT = 499;
@@ -95,8 +95,7 @@ export function tellOfAnswers(app: FastifyInstance, tell: OnAnswered): void {
           ...(credential === null ? {} : { orgId: credential.orgId, keyId: credential.keyId }),
           ...(inference === null ? {} : known(inference, request.arrivedAt)),
           hasReceipt: hasReceipt(inference, fault, status),
-          isRefused:
-            (fault !== null || status === CLIENT_LEFT) && inference?.admitted === undefined,
+          isFree: inference?.admitted === undefined || inference.admitted.replayOf !== undefined,
           ms: Math.round(performance.now() - request.arrivedAt),
         },
         request.span,
@@ -114,7 +113,7 @@ export function accessLineOf({
   firstMs: _firstMs,
   hasReceipt: _hasReceipt,
   replayOf: _replayOf,
-  isRefused: _isRefused,
+  isFree: _isFree,
   ...line
 }: Answered): AccessLine {
   return line;

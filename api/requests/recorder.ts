@@ -2,7 +2,7 @@ import type { Answered } from '#api/plugins/answered.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { isStoreAway } from '#shared/kernel/store-away.ts';
 import type { RequestRow } from '#shared/requests/row.ts';
-import { FoldedRefusals } from './refusals.ts';
+import { FoldedRequests } from './folded-requests.ts';
 import { rowOfAnswer } from './row-of-answer.ts';
 
 /** How long a row waits to be written: what a killed process loses. */
@@ -28,7 +28,7 @@ export class RequestRecorder {
   readonly #options: RequestRecorderOptions;
   readonly #now: () => number;
   readonly #rowsMax: number;
-  readonly #refusals = new FoldedRefusals();
+  readonly #folded = new FoldedRequests();
   #rows: RequestRow[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> = Promise.resolve();
@@ -45,7 +45,7 @@ export class RequestRecorder {
   note(answered: Answered): void {
     const row = rowOfAnswer(answered);
     if (row === undefined) return;
-    if (answered.isRefused) for (const one of this.#refusals.take(row, this.#now())) this.#add(one);
+    if (answered.isFree) for (const one of this.#folded.take(row, this.#now())) this.#add(one);
     else this.#add(row);
     this.#arm();
   }
@@ -60,7 +60,7 @@ export class RequestRecorder {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    for (const row of this.#refusals.due()) this.#add(row);
+    for (const row of this.#folded.due()) this.#add(row);
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const patience = setTimeout(resolve, CLOSE_MS);
     await Promise.race([this.flush(), late]);
@@ -85,9 +85,9 @@ export class RequestRecorder {
   /** A process without requests has no timer. */
   #arm(): void {
     if (this.#timer !== undefined || this.#closed) return;
-    if (this.#rows.length === 0 && !this.#refusals.areWaiting) return;
+    if (this.#rows.length === 0 && !this.#folded.areWaiting) return;
     this.#timer = setTimeout(() => {
-      for (const row of this.#refusals.due(this.#now())) this.#add(row);
+      for (const row of this.#folded.due(this.#now())) this.#add(row);
       void this.#flushAndArm();
     }, FLUSH_MS).unref();
   }

@@ -32,7 +32,7 @@ const RequestRecord = Type.Object(
     route: Nullable(
       Type.String({
         description:
-          'Method and pattern of the route; null where the request was refused before it was routed, and for refusals that do not have it in common',
+          'Method and pattern of the route; null where the request was refused before it was routed, and for requests counted together that do not have it in common',
       }),
     ),
     status: Type.Integer({
@@ -69,11 +69,9 @@ const RequestRecord = Type.Object(
     requests: Type.Integer({
       minimum: 1,
       description:
-        'More than 1 where the row stands for refusals of one key with one code: beyond ten a minute they are counted together',
+        'More than 1 where the row stands for requests of one key that took nothing of the daily budget: refusals with one code, and what was read, or answered again, by one route with one status. Beyond ten a minute they are counted together',
     }),
-    last_at: Nullable(
-      Type.String({ description: 'When the last of those was refused, RFC 3339, UTC' }),
-    ),
+    last_at: Nullable(Type.String({ description: 'When the last of those came, RFC 3339, UTC' })),
   },
   { title: 'Request' },
 );
@@ -169,7 +167,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
         tag: 'Requests',
         summary: 'List requests',
         description:
-          'What became of every request with one of your keys, newest first: refused and failed ones too, without any text. They are kept for 30 days, unless the operator has set another time, and are here about a second after their answers have ended. Beyond ten refusals a minute of one key with one code, one row stands for the rest. A process of the gateway that is killed loses what it has not written yet, a second of answers and a minute of counted refusals: tokens and footprint are counted by `GET /v1/usage`, errors and times are found here. `from` is included and `to` is not, by the time of the request.',
+          'What became of every request with one of your keys, newest first: refused and failed ones too, without any text. They are kept for 30 days, unless the operator has set another time, and are here about a second after their answers have ended. Beyond ten a minute of one key that took nothing of the daily budget and came to the same (refused with one code; read, or answered again, by one route with one status), one row stands for the rest. A process of the gateway that is killed loses what it has not written yet, a second of answers and a minute of what is counted together: tokens and footprint are counted by `GET /v1/usage`, errors and times are found here. `from` is included and `to` is not, by the time of the request.',
         querystring: Query,
         response: {
           200: json(
@@ -216,7 +214,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
         tag: 'Requests',
         summary: 'Read what became of a request',
         description:
-          'Status, error, times, tokens and receipt of one request, by the id that its answer had in `x-request-id`. A refusal that a row counts together with others has no row of its own.',
+          'Status, error, times, tokens and receipt of one request, by the id that its answer had in `x-request-id`. A request that a row counts together with others has no row of its own.',
         params: pathId('Id of the request', REQUEST_ID),
         response: {
           200: json('The request.', RequestRecord, { answered: ANSWERED, refused: REFUSED }),

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { findRequestRow } from '#shared/requests/postgres/requests.ts';
-import { requestFacts, type RequestRow } from '#shared/requests/row.ts';
+import { replayed, requestFacts, type RequestRow } from '#shared/requests/row.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, type Row } from '#cli/print.ts';
 
@@ -27,7 +27,7 @@ async function show({ pool }: OperatorDeps, id: string, json: boolean | undefine
   const row = await findRequestRow(pool, receiptIdNamed(id)?.replace('rcpt_', 'req_') ?? id);
   if (row === null) {
     throw new Error(
-      `Nothing is on record of ${id}: it had no valid key, is not over, stands in a row of refusals, is older than requests are kept, or never was.`,
+      `Nothing is on record of ${id}: it had no valid key, is not over, stands in a row for several, is older than requests are kept, or never was.`,
     );
   }
   if (json === true) printJson(fieldsOf(row));
@@ -35,5 +35,5 @@ async function show({ pool }: OperatorDeps, id: string, json: boolean | undefine
 }
 
 function fieldsOf(row: RequestRow): Row {
-  return { request_id: row.id, org_id: row.orgId, ...requestFacts(row), replay_of: row.replayOf };
+  return { request_id: row.id, org_id: row.orgId, ...requestFacts(row), replay_of: replayed(row) };
 }

@@ -1,6 +1,6 @@
 import { receiptIdOf, timeOfId } from '#shared/kernel/ids.ts';
 
-/** What became of one request that had a valid key, or of several that were refused alike: figures and names, never texts. */
+/** What became of one request that had a valid key, or of several alike that took nothing of the daily budget: figures and names, never texts. */
 export interface RequestRow {
   /** `req_…`; its time is that of the request. */
   id: string;
@@ -31,7 +31,7 @@ export interface RequestRow {
   firstMs: number | null;
   totalMs: number;
   upstreamCalls: number | null;
-  /** More than one where the row stands for refusals of one key and code that followed each other. */
+  /** More than one where the row stands for requests of one key that were alike and followed each other. */
   requests: number;
   /** Milliseconds from the first to the last of those. */
   lastMs: number | null;
@@ -47,6 +47,11 @@ export function receiptOf({
   hasReceipt,
 }: Pick<RequestRow, 'id' | 'replayOf' | 'hasReceipt'>): string | null {
   return hasReceipt ? receiptIdOf(replayOf ?? id) : null;
+}
+
+/** The request whose answer a row's was; null also where the row stands for several, which may have had several. */
+export function replayed({ replayOf, requests }: Pick<RequestRow, 'replayOf' | 'requests'>) {
+  return requests === 1 ? replayOf : null;
 }
 
 /** What callers and operators are told of a row, by the names of the interface, but for whose it is. */

@@ -206,7 +206,7 @@ function requestTable(frame: Frame, { page, keys }: RequestsParts): Html {
 
 const figure = (value: number | null): string => (value === null ? '' : count(value));
 
-/** How a request ended, and of a row of refusals how many there were. */
+/** How a request ended, and of a row that stands for several how many there were. */
 export function outcome(row: RequestRow): Html {
   const { status, code, requests } = row;
   const times = requests > 1 ? html` <strong>× ${count(requests)}</strong>` : undefined;
@@ -214,5 +214,6 @@ export function outcome(row: RequestRow): Html {
     return html`${badge(status === 429 ? 'warn' : 'bad', `${status} ${code}`)}${times}`;
   if (status === 499) return html`${badge('warn', '499 client left')}${times}`;
   if (status >= 400) return html`${badge('bad', String(status))}${times}`;
-  return badge('good', row.replayOf === null ? `${status} answered` : `${status} replayed`);
+  const how = row.replayOf === null ? 'answered' : 'replayed';
+  return html`${badge('good', `${status} ${how}`)}${times}`;
 }

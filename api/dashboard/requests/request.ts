@@ -5,7 +5,7 @@ import { codeRow, type ErrorCode } from '#shared/kernel/error-codes.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
-import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import { receiptOf, replayed, type RequestRow } from '#shared/requests/row.ts';
 import { copyable, factsSection, moment, shortId, table } from '../parts/elements.ts';
 import { limitWords } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
@@ -20,7 +20,7 @@ export interface RequestParts {
   limits: Limits;
 }
 
-/** What became of one request, or of several that were refused alike. */
+/** What became of one request, or of several alike. */
 export function requestPage(frame: Frame, parts: RequestParts): Html {
   const { row } = parts;
   const base = `/dashboard/${frame.membership!.orgId}`;
@@ -29,11 +29,21 @@ export function requestPage(frame: Frame, parts: RequestParts): Html {
       <h1>Request ${shortId(row.id)}</h1>
       ${outcome(row)}
     </div>
-    ${error(parts)} ${asked(frame, base, parts)} ${times(row)} ${receipt(base, parts)}`;
+    ${ofSeveral(row)} ${error(parts)} ${asked(frame, base, parts)} ${times(row)}
+    ${receipt(base, parts)}`;
+}
+
+function ofSeveral({ requests }: RequestRow): Html | undefined {
+  if (requests === 1) return undefined;
+  return html`<p class="prose soft">
+    This row stands for ${counted(requests, 'request')} of one key that came to the same and took
+    nothing of the daily budget: beyond ten a minute they are counted together. Where they differ,
+    nothing is said.
+  </p>`;
 }
 
 /** What the code means, and what a caller can do. */
-function error({ row: { code, requests }, limits }: RequestParts): Html | undefined {
+function error({ row: { code }, limits }: RequestParts): Html | undefined {
   if (code === null) return undefined;
   const { when, advice, type } = codeRow(code as ErrorCode);
   const isLimit = type === 'rate_limit_error';
@@ -53,19 +63,12 @@ function error({ row: { code, requests }, limits }: RequestParts): Html | undefi
           : undefined
       }
     </dl>
-    ${
-      requests > 1
-        ? html`<p class="prose soft">
-            This row stands for ${counted(requests, 'request')} that one key was refused with this
-            code: beyond ten a minute they are counted together. Where they differ, nothing is said.
-          </p>`
-        : undefined
-    }
   </section>`;
 }
 
 function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
   const at = timeOfId(row.id);
+  const replayOf = replayed(row);
   const rows: readonly (readonly [string, Html | string | undefined])[] = [
     [row.requests > 1 ? 'First' : 'Asked', moment(at, frame.now)],
     ['Last', row.lastMs === null ? undefined : moment(at + row.lastMs, frame.now)],
@@ -89,9 +92,9 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
     ['Calls upstream', row.upstreamCalls === null ? undefined : count(row.upstreamCalls)],
     [
       'Replay of',
-      row.replayOf === null
+      replayOf === null
         ? undefined
-        : html`<a href="${base}/requests?find=${row.replayOf}"><code>${row.replayOf}</code></a>
+        : html`<a href="${base}/requests?find=${replayOf}"><code>${replayOf}</code></a>
             <span class="soft"
               >with the same Idempotency-Key; nothing ran, and tokens are its</span
             >`,

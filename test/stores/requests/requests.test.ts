@@ -271,7 +271,7 @@ describe('a database that is away', { tags: ['requests.record'] }, () => {
       route: '/v1/chat/completions',
       status: 200,
       hasReceipt: true,
-      isRefused: false,
+      isFree: false,
       ms: 1,
     });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Answered } from '#api/plugins/answered.ts';
 import { FLUSH_MS, RequestRecorder } from '#api/requests/recorder.ts';
-import { WINDOW_MS } from '#api/requests/refusals.ts';
+import { WINDOW_MS } from '#api/requests/folded-requests.ts';
 import { rowOfAnswer } from '#api/requests/row-of-answer.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { RequestRow } from '#shared/requests/row.ts';
@@ -14,14 +14,14 @@ const answered = (facts: Partial<Answered> = {}): Answered => ({
   route: '/v1/chat/completions',
   status: 200,
   hasReceipt: true,
-  isRefused: false,
+  isFree: false,
   ms: 12,
   ...facts,
 });
 const refused: Partial<Answered> = {
   status: 429,
   code: 'daily_budget_exceeded',
-  isRefused: true,
+  isFree: true,
   hasReceipt: false,
 };
 

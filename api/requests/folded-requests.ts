@@ -2,10 +2,10 @@ import { countedCode, type ErrorCode } from '#shared/kernel/error-codes.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import type { RequestRow } from '#shared/requests/row.ts';
 
-/** As many refusals of one key with one code have a row each within a minute: enough to see what was asked. */
+/** As many alike of one key have a row each within a minute: enough to see what was asked. */
 export const ALONE_MAX = 10;
 export const WINDOW_MS = 60_000;
-/** Keys and codes that are counted at once, of some hundred bytes each. Refusals beyond have a row each. */
+/** Kinds that are counted at once, of some hundred bytes each. Requests beyond have a row each. */
 const WINDOWS_MAX = 10_000;
 /** Between two searches for minutes that are over, where there is no room: each looks at all of them. */
 const SEARCH_MS = 1_000;
@@ -19,10 +19,11 @@ interface Window {
 }
 
 /**
- * Has one row stand for many refusals: beyond ten a minute of one key and code, the rest of that minute is counted. A caller
- * who is refused a thousand times a second costs a step in a map for each, and a row a minute.
+ * Has one row stand for many requests that take nothing of the daily budget: beyond ten a minute of one key that are alike, the
+ * rest of that minute is counted. Refusals are by their code, what is read and answered again by its route and status. A caller
+ * who asks a thousand times a second costs a step in a map for each, and a row a minute.
  */
-export class FoldedRefusals {
+export class FoldedRequests {
   #windows = new Map<string, Window>();
   /** Windows that have a row to be written. */
   #folded = 0;
@@ -34,13 +35,12 @@ export class FoldedRefusals {
   }
 
   /**
-   * Takes the row of a refusal: counts it, or returns what is to be written now, which is itself, and the count of the minute
+   * Takes the row of such a request: counts it, or returns what is to be written now, which is itself, and the count of the minute
    * before it.
    * @param now epoch milliseconds
    */
   take(row: RequestRow, now: number): RequestRow[] {
-    // Callers name parameters: codes that are made of those are counted together.
-    const name = `${row.keyId} ${codeTogether(row)}`;
+    const name = kindOf(row);
     let window = this.#windows.get(name);
     const over: RequestRow[] = [];
     if (window === undefined || now - window.since >= WINDOW_MS) {
@@ -81,12 +81,19 @@ export class FoldedRefusals {
   }
 }
 
-/** The code that a refusal is counted by; null for one whose client did not wait for it. */
+/** What a request is counted with. */
+function kindOf(row: RequestRow): string {
+  const { keyId, code, status, route, replayOf } = row;
+  if (code !== null) return `${keyId} ${codeTogether(row)}`;
+  return `${keyId} ${status} ${route}${replayOf === null ? '' : ' again'}`;
+}
+
+/** The code that a refusal is counted by. Callers name parameters: codes that are made of those are counted together. */
 function codeTogether({ code }: RequestRow): string | null {
   return code === null ? null : countedCode(code as ErrorCode);
 }
 
-/** A count and one more refusal: what they do not have in common is left out. */
+/** A count and one more request: what they do not have in common is left out. */
 function joined(count: RequestRow, row: RequestRow): RequestRow {
   const same = <T>(a: T, b: T): T | null => (a === b ? a : null);
   return {
@@ -98,6 +105,13 @@ function joined(count: RequestRow, row: RequestRow): RequestRow {
     requestedModel: same(count.requestedModel, row.requestedModel),
     region: same(count.region, row.region),
     streamed: same(count.streamed, row.streamed),
+    // Answers that were given again need not have one receipt.
+    hasReceipt: count.hasReceipt && row.hasReceipt && count.replayOf === row.replayOf,
+    inputTokens: same(count.inputTokens, row.inputTokens),
+    outputTokens: same(count.outputTokens, row.outputTokens),
+    queuedMs: same(count.queuedMs, row.queuedMs),
+    firstMs: same(count.firstMs, row.firstMs),
+    upstreamCalls: same(count.upstreamCalls, row.upstreamCalls),
     totalMs: Math.max(count.totalMs, row.totalMs),
     requests: count.requests + 1,
     lastMs: Math.max(count.lastMs ?? 0, timeOfId(row.id) - timeOfId(count.id)),

@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import type { RequestRow } from '#shared/requests/row.ts';
-import { ALONE_MAX, FoldedRefusals, WINDOW_MS } from '#api/requests/refusals.ts';
+import { ALONE_MAX, FoldedRequests, WINDOW_MS } from '#api/requests/folded-requests.ts';
 import { runs } from '#test/support/depth.ts';
-import { refusedRow } from '#test/support/requests.ts';
+import { refusedRow, requestRow } from '#test/support/requests.ts';
 
 const START = Date.UTC(2026, 10, 20);
 
-describe('refusals that follow each other', { tags: ['requests.folded'] }, () => {
+describe('requests alike that follow each other', { tags: ['requests.folded'] }, () => {
   it('beyond ten a minute of one key and code one row stands for the rest, from the first to the last of them', () => {
-    const folded = new FoldedRefusals();
+    const folded = new FoldedRequests();
     const rows = Array.from({ length: 100 }, (_, i) =>
       refusedRow({ orgId: 'org_a', at: START + i * 100, route: i < 50 ? 'POST /a' : 'POST /b' }),
     );
@@ -25,8 +25,29 @@ describe('refusals that follow each other', { tags: ['requests.folded'] }, () =>
     expect(folded.take(next, START + WINDOW_MS)).toEqual([next]);
   });
 
+  it('what is read without end is a row a minute, apart by route and status, and so is what is answered again', () => {
+    const folded = new FoldedRequests();
+    const read = { model: null, streamed: null, hasReceipt: false, inputTokens: null } as const;
+    const take = (row: Partial<RequestRow>): RequestRow[] =>
+      folded.take(requestRow({ orgId: 'org_a', at: START, ...row }), START);
+    for (let i = 0; i < 1_000; i += 1) take({ route: 'GET /v1/requests', ...read });
+    expect(take({ route: 'GET /v1/requests', status: 499, ...read })).toHaveLength(1);
+    expect(take({ route: 'GET /v1/models', ...read })).toHaveLength(1);
+    for (let i = 0; i < 1_000; i += 1) take({ replayOf: `req_${i % 2}`, inputTokens: i % 2 });
+    expect(folded.due()).toEqual([
+      expect.objectContaining({ route: 'GET /v1/requests', requests: 990, hasReceipt: false }),
+      // It is true of each that it was answered again, and of none what its receipt was.
+      expect.objectContaining({
+        requests: 990,
+        replayOf: 'req_0',
+        hasReceipt: false,
+        inputTokens: null,
+      }),
+    ]);
+  });
+
   it('codes that callers make up are counted together, and other keys and codes apart', () => {
-    const folded = new FoldedRefusals();
+    const folded = new FoldedRequests();
     const take = (keyId: string, code: string): RequestRow[] =>
       folded.take(refusedRow({ orgId: 'org_a', at: START, keyId, code }), START);
     for (let i = 0; i < 30; i += 1) take('key_a', `invalid_made_up_${i}`);
@@ -48,7 +69,7 @@ describe('refusals that follow each other', { tags: ['requests.folded'] }, () =>
     );
     fc.assert(
       fc.property(refusals, (all) => {
-        const folded = new FoldedRefusals();
+        const folded = new FoldedRequests();
         let now = START;
         const written = all.flatMap(({ key, code, waitMs }) => {
           now += waitMs;
@@ -60,7 +81,7 @@ describe('refusals that follow each other', { tags: ['requests.folded'] }, () =>
       }),
       { numRuns: runs(500) },
     );
-    const folded = new FoldedRefusals();
+    const folded = new FoldedRequests();
     for (let i = 0; i < 10_000; i += 1)
       folded.take(refusedRow({ orgId: 'org_a', keyId: `key_${i}` }), START);
     const beyond = Array.from({ length: 20 }, () => refusedRow({ orgId: 'org_a', keyId: 'more' }));
