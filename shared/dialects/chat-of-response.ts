@@ -74,7 +74,7 @@ function messagesOf(
     if (!isObject(item)) continue;
     // Chat servers refuse what a model thought, or make it text, unless it is known that they do not.
     if (item['type'] === 'reasoning') {
-      if (takesReasoning) thoughts.push(...thoughtsOf(item));
+      if (takesReasoning) for (const thought of thoughtsOf(item)) thoughts.push(thought);
     } else if (addItem(item, messages, tools)) {
       addThoughts(thoughts, messages.at(-1)!);
       thoughts = [];
@@ -95,8 +95,9 @@ function thoughtsOf({ content, summary }: JsonObject): string[] {
 function addThoughts(thoughts: readonly string[], message: JsonObject): void {
   if (thoughts.length === 0 || message['role'] !== 'assistant') return;
   const before = message['reasoning_content'];
-  const all = typeof before === 'string' ? [before, ...thoughts] : thoughts;
-  message['reasoning_content'] = all.join('\n\n');
+  const more = thoughts.join('\n\n');
+  // Not joined with the rest, which would be copied for each of thousands of thoughts.
+  message['reasoning_content'] = typeof before === 'string' ? `${before}\n\n${more}` : more;
 }
 
 /**
@@ -177,7 +178,9 @@ function addCall(messages: JsonObject[], call: JsonObject): void {
     last = { role: 'assistant', content: null };
     messages.push(last);
   }
-  last['tool_calls'] = [...listOf(last['tool_calls']), call];
+  const calls = last['tool_calls'] as JsonObject[] | undefined;
+  if (calls === undefined) last['tool_calls'] = [call];
+  else calls.push(call);
 }
 
 /** A single text as such: templates of open models take parts seldom better than a text. */

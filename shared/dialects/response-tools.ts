@@ -44,6 +44,8 @@ export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): 
     .filter(isObject);
   const chatNames = new Map<string, string>();
   const callerNames = new Map<string, { name: string; namespace?: string }>();
+  /** What the first tool of a namespace is called that has this name there. */
+  const inside = new Map<string, string>();
   const taken: { name: string; tool: JsonObject }[] = [];
   const ignored = new Set<string>();
   const names = new Set(given.map(({ type, name }) => (isCallers(type) ? name : undefined)));
@@ -58,19 +60,17 @@ export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): 
         names.add(free);
         chatNames.set(`${namespace}\n${name}`, free);
         callerNames.set(free, { name, namespace });
+        if (!inside.has(name)) inside.set(name, free);
         taken.push({ name: free, tool: one });
       }
   }
-  const isDeclared = (name: unknown): boolean => taken.some((one) => one.name === name);
+  // Each of thousands of calls asks for one of thousands of tools.
+  const declared = new Set(taken.map(({ name }) => name));
   const nameOf = (name: unknown, namespace?: unknown): unknown => {
     if (typeof name !== 'string') return name;
-    if (typeof namespace !== 'string' || namespace === '') {
-      // A choice has no member for the namespace.
-      const inside = isDeclared(name)
-        ? undefined
-        : Array.from(callerNames).find(([, one]) => one.name === name);
-      return inside?.[0] ?? name;
-    }
+    // A choice has no member for the namespace.
+    if (typeof namespace !== 'string' || namespace === '')
+      return declared.has(name) ? name : (inside.get(name) ?? name);
     return chatNames.get(`${namespace}\n${name}`) ?? joinedName(namespace, name);
   };
   return {
@@ -118,18 +118,23 @@ function choiceAmong(left: number, ignored: number, choice: unknown): unknown {
   return allowed.length === tools.length ? choice : { ...choice, tools: allowed };
 }
 
-/** The names at the server of the tools of a choice, a namespace standing for all that it has. */
+/** The names at the server of the tools of a choice, each once, a namespace standing for all that it has. */
 export function allowedIn(
   choice: JsonObject,
   { tools, nameOf, callerNameOf }: ChatTools,
 ): JsonObject[] {
-  return listOf(choice['tools'])
-    .filter(isObject)
-    .flatMap(({ type, name, namespace }) =>
-      type === 'namespace'
-        ? tools
-            .filter((one) => callerNameOf(one.name).namespace === name)
-            .map((one) => ({ type: textOf(one.tool['type']), name: one.name }))
-        : [{ type, name: nameOf(name, namespace) }],
-    );
+  const inNamespaces = Map.groupBy(tools, ({ name }) => callerNameOf(name).namespace as unknown);
+  const allowed = new Map<string, JsonObject>();
+  const add = (type: unknown, name: unknown): void => {
+    allowed.set(JSON.stringify([type, name]), { type, name });
+  };
+  for (const { type, name, namespace } of listOf(choice['tools']).filter(isObject)) {
+    if (type !== 'namespace') add(type, nameOf(name, namespace));
+    else {
+      for (const one of inNamespaces.get(name) ?? []) add(textOf(one.tool['type']), one.name);
+      // It is there as a whole now.
+      inNamespaces.delete(name);
+    }
+  }
+  return [...allowed.values()];
 }

@@ -21,10 +21,11 @@ interface Context {
 export function promptOf(messages: unknown, takesUrl: TakesUrl): LanguageModelV4Prompt {
   const context: Context = { tools: new Map(), takesUrl };
   const prompt: LanguageModelV4Message[] = [];
+  let leads = true;
   for (const [index, message] of listOf(messages).entries()) {
     if (!isObject(message)) continue;
-    const leads = prompt.every(({ role }) => role === 'system');
     const next = messageOf(message, `messages[${index}]`, leads, context);
+    leads &&= next.role === 'system';
     const last = prompt.at(-1);
     if (last?.role === next.role) endText(last);
     prompt.push(next);
