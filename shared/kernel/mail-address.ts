@@ -21,6 +21,15 @@ export function mailAddress(typed: string): string | undefined {
   return isAddress && isPrintable(address, LENGTH_MAX) ? address : undefined;
 }
 
+/**
+ * The address to which many mail servers deliver this one, which has a note of its reader behind a `+`; undefined without one.
+ * There is no end of notes, so letters to strangers are bounded by this as well.
+ */
+export function mailboxOf(address: string): string | undefined {
+  const [, local, domain] = /^([^+]+)\+.*(@[^@]*)$/.exec(address) ?? [];
+  return local === undefined || domain === undefined ? undefined : local + domain;
+}
+
 /** As an address of the web has it, which is what IDNA makes of a domain; empty for what is none. */
 function lookedUp(domain: string): string {
   if (/[\s/?#:@\\[\]%]/.test(domain)) return '';

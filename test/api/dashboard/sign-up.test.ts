@@ -203,6 +203,14 @@ describe('signing up', () => {
       await linkTo(strange, 3);
       const text = 'select from mail_outbox where recipient = $1';
       expect((await database.pool.query(text, [strange])).rows).toHaveLength(3);
+      // Its mailbox has no end of addresses, and they keep no letter from its own.
+      for (let i = 0; i < 12; i += 1)
+        await signUp(browser({ address: `198.51.100.${i}` }), `ada+${i}@newcomer.example`);
+      await signUp(browser({ address: '198.51.100.99' }), 'ada@newcomer.example');
+      await linkTo('ada+9@newcomer.example');
+      await linkTo('ada@newcomer.example');
+      const noted = `select from mail_outbox where recipient like 'ada+%'`;
+      expect((await database.pool.query(noted)).rows).toHaveLength(10);
       for (const [name, email] of [
         ['', 'a@b.example'],
         ['Eve', 'no address'],

@@ -268,6 +268,14 @@ describe('the team', () => {
       }
       expect(statuses).toEqual([303, 303, 303, 429, 429]);
       expect(await lettersTo(email)).toHaveLength(3);
+      const noted: number[] = [];
+      const owners = [await someone('owner'), await someone('owner')];
+      for (let i = 0; i < 12; i += 1) {
+        const to = { email: `many+${i}@person.example`, role: 'member' };
+        noted.push((await act(owners[i % 2]!, 'invite', to)).statusCode);
+      }
+      expect(noted.filter((status) => status === 303)).toHaveLength(10);
+      expect(noted.slice(10)).toEqual([429, 429]);
       const hostile = 'a"><script>@person.example';
       const refused = await act(owner, 'invite', { email: hostile, role: 'member' });
       expect(refused.statusCode).toBe(400);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mailAddress } from '#shared/kernel/mail-address.ts';
+import { mailAddress, mailboxOf } from '#shared/kernel/mail-address.ts';
 
 it.each([
   ' ada@example.com ',
@@ -41,4 +41,14 @@ it.each([
   `${'a'.repeat(250)}@example.com`,
 ])('%j is no address', (typed) => {
   expect(mailAddress(typed)).toBeUndefined();
+});
+
+it.each([
+  ['ada+1@example.com', 'ada@example.com'],
+  ['ada+a+b@example.com', 'ada@example.com'],
+  ['ada+@example.com', 'ada@example.com'],
+  ['ada@example.com', undefined],
+  ['+1@example.com', undefined],
+])('%j stands in the mailbox %j', (address, mailbox) => {
+  expect(mailboxOf(address)).toBe(mailbox);
 });
