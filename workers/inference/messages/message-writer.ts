@@ -3,6 +3,7 @@ import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { mayRound, parseExactly } from '#shared/kernel/exact-json.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { memberText } from '#shared/kernel/json-text.ts';
 import { GrowingText } from '../growing-text.ts';
 import { calledBy, callsIn, reasoningIn, textIn } from '../responses/output.ts';
 import { Arguments } from '../tool-calls.ts';
@@ -55,7 +56,8 @@ export class MessageWriter implements AnswerWriter {
 
   constructor(options: MessageWriterOptions) {
     this.#options = options;
-    const { stop } = JSON.parse(options.body) as JsonObject;
+    // The rest may be megabytes.
+    const stop: unknown = JSON.parse(memberText(options.body, 'stop') ?? 'null');
     this.#stops = typeof stop === 'string' ? [stop] : listOf(stop);
   }
 
