@@ -133,7 +133,7 @@ const FIGURES = {
   uncovered_input_tokens: 1_102,
   uncovered_cached_input_tokens: 0,
   uncovered_output_tokens: 873,
-  data_quality: { T1: 0, T2: 1198, T3: 0, T4: 0, T5: 0 },
+  data_quality: { T1: 0, TS: 0, T2: 1198, T3: 0, T4: 0, T5: 0 },
   energy_kwh: '0.10441822947321',
   energy_kwh_lower: '0.05120073312004',
   energy_kwh_upper: '0.21295133107712',

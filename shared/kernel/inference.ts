@@ -46,8 +46,8 @@ export interface Usage {
   tokenInterval?: TokenInterval;
   /** With `counted`: a part was counted and the rest estimated; `tokenInterval` says between what. */
   extrapolated?: true;
-  /** Energy measured by the upstream, in joules, where it reports it. */
-  measuredJoules?: number;
+  /** Energy of the accelerators for each call, in joules, where the upstream states it of itself. */
+  statedJoules?: number;
 }
 
 /** Bounds of counts that were made with another vocabulary than the model's, or of a part. */
@@ -72,8 +72,8 @@ export interface UnknownUsage {
   /** Where we could count the prompt; with `tokenizer`. */
   inputTokens?: number;
   tokenizer?: string;
-  /** Energy measured by the upstream, in joules, where it reports it. */
-  measuredJoules?: number;
+  /** Energy of the accelerators for each call, in joules, where the upstream states it of itself. */
+  statedJoules?: number;
 }
 
 /** complete · partial: the client left · truncated: the upstream or its worker died · refused: blocked by screening. */

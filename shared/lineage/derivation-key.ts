@@ -36,6 +36,8 @@ function course(usage: CarriedRecord): string[] {
   const context = count(usage['input_tokens']) + output;
   const turns = {
     measured: usage['measured_joules'] !== undefined,
+    stated: usage['stated_joules'] !== undefined,
+    beyond: usage['stated_beyond'] !== undefined,
     timed: usage['latency_s'] !== undefined,
     called: usage['upstream_s'] !== undefined,
     ranged: usage['output_tokens_upper'] !== undefined,

@@ -32,6 +32,8 @@ const FITTED_BATCH = { min: 8, max: 2000 };
 
 /** Inputs of a model's energy; absent where no size is stated. */
 interface ModelRates {
+  /** Active parameters, 10^9. */
+  readonly active: number;
   /** J, all GPUs. */
   readonly decodePerToken: number;
   readonly prefillPerToken: number;
@@ -96,7 +98,8 @@ export function deploy(
   };
   return {
     inputs: inputs.inputs,
-    quality: size?.quality ?? 'T5',
+    quality:
+      size === undefined ? 'T5' : qualityOf(size, { precision, gpus }, input, factors, recorder),
     rates: size && modelRates(size, precision, batch, gpus, recorder),
     batch,
     gpus,
@@ -181,6 +184,7 @@ function modelRates(
   }
   const cachePerPair = size.kv === undefined ? 0 : C.q.value * size.kv.bytes_per_token;
   return {
+    active,
     decodePerToken,
     prefillPerToken,
     cachePerPair,
@@ -236,6 +240,42 @@ function hardwareRecord({ hardware }: Factors, inputs: InputList): void {
     figure('gpu_pe', 'making one GPU', gpu.pe_mj, 'MJ', gpu.sources),
   ]);
 }
+
+/** Hardware is known (T2) where its memory can be seen to hold what the catalogue says is served on it; else the size alone is. */
+function qualityOf(
+  size: ModelSize,
+  { precision, gpus }: { precision: Precision; gpus: number },
+  { model: { footprint } }: EstimateInput,
+  { hardware }: Factors,
+  recorder: Recorder | undefined,
+): DataQuality {
+  if (size.quality !== 'T2') return size.quality;
+  const { batch } = footprint;
+  const freeGb = gpus * hardware.gpu_memory_gb - BYTES_PER_WEIGHT[precision] * size.total;
+  if (freeGb < 0) {
+    recorder?.warn(
+      'weights_beyond_memory',
+      'The stated GPUs have not the memory for the weights: the hardware is not taken as known.',
+    );
+    return 'T3';
+  }
+  if (batch === undefined) return 'T2';
+  if (size.kv === undefined) {
+    recorder?.warn(
+      'batch_not_checked',
+      'The layout of the key/value cache is not known, so nothing shows that memory holds the stated batch: the hardware is not taken as known.',
+    );
+    return 'T3';
+  }
+  if (batch * C.context_held.value * size.kv.bytes_per_token <= freeGb * BYTES_PER_GB) return 'T2';
+  recorder?.warn(
+    'batch_beyond_memory',
+    `The stated GPUs have not the memory for a cache of ${C.context_held.value} tokens for each sequence of the stated batch: the hardware is not taken as known.`,
+  );
+  return 'T3';
+}
+
+const BYTES_PER_GB = 1e9;
 
 /** How the model is served: stated by the catalogue or assumed, and the receipt says which. */
 function replicaRecord(

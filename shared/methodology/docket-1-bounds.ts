@@ -46,7 +46,7 @@ export const DOCKET_UNCERTAINTY = {
   measured: {
     id: 'measured',
     factor: 1.1,
-    basis: 'energy measured by the upstream and shared out by it',
+    basis: 'energy that was metered, or stated by the upstream, and shared out among requests',
     sources: ['S8'],
   },
   embodied: {

@@ -17,8 +17,9 @@ import type { FactorSet } from './factor-set.ts';
 import type { Formula } from './formula.ts';
 
 const DATA_QUALITY = {
-  T1: 'GPU energy measured by the upstream',
-  T2: 'size published or declared in full, and the number of GPUs stated',
+  T1: 'GPU energy counted by a meter of the accelerators',
+  TS: 'GPU energy that the upstream states of itself, within the bounds J_tokens, J_idle and J_full: no meter confirms it. Outside of one of them it is not used, and the usage record names that bound (`stated_beyond`)',
+  T2: 'size published or declared in full, and the number of GPUs stated; their memory holds the weights and, where the catalogue states a batch, a cache of context_held tokens for each of its sequences',
   T3: 'size published or declared in full',
   T4: 'size guessed, or declared by one count alone and taken to be dense',
   T5: 'only the class of the model is known',
@@ -36,7 +37,7 @@ const BOUNDS = {
     'Each cause of uncertainty is a 90 % factor. The causes that bear on a share are taken as independent and combined in log space: f = exp(sqrt(sum of ln(factor)^2)). A share reaches from value / f to value * f. Greenhouse gas, abiotic depletion and fossil resources have two shares, use and embodied; their bounds are added bound by bound, because batch and size move both the same way.',
   shares: {
     energy:
-      'measured, if the upstream measured; otherwise model_form, batch (if assumed and there are output tokens) and size (if guessed; the factor of its class for a class default). Always host_idle and pue_known or pue_unknown',
+      'measured, if a meter counted or the upstream states within bounds; otherwise model_form, batch (if assumed and there are output tokens) and size (if guessed; the factor of its class for a class default). Always host_idle and pue_known or pue_unknown',
     gwp: 'as energy, and grid_hour and, where the zone has no figure of its own, gwp_of_world; neither with an hourly signal',
     water:
       'as energy, and grid_hour and water and, where the zone has no figure of its own, water_of_world',

@@ -71,7 +71,7 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
       interval,
     );
   const cacheName = `energy of reading the key/value cache ${counts}`;
-  const unmeasured = `${interval}, and the upstream reports no energy`;
+  const unmeasured = `${interval}, and neither a meter nor the upstream’s word gives the energy`;
   return {
     cache: step(
       'E_kv',
@@ -100,7 +100,7 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
       `energy ${counts}`,
       'kWh',
       'E',
-      `${interval}, and the upstream reports energy`,
+      `${interval}, and a meter or the upstream’s word gives the energy`,
     ),
     modelled: step(
       'T_mod',

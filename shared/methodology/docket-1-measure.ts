@@ -12,7 +12,7 @@ import type { Bounds, EnergyBasis } from './docket-1-bounds.ts';
 import { DOCKET_CONSTANTS as C, DOCKET_FORMULAS as F } from './docket-1-formulas.ts';
 import { END_FORMULAS, REACHING } from './docket-1-end-formulas.ts';
 import type { Formula } from './formula.ts';
-import { type RequestFigures, usageInput } from './request-figures.ts';
+import { type RequestFigures, type StatedBeyond, usageInput } from './request-figures.ts';
 
 type End = keyof typeof END_FORMULAS;
 const ENDS = ['lower', 'upper'] as const;
@@ -22,6 +22,11 @@ interface Reach {
   readonly value: number;
   readonly lower: number;
   readonly upper: number;
+}
+
+/** Seconds on the hardware; with the larger of the recorded and the modelled time where both are known. */
+interface Time extends Reach {
+  readonly larger: number | undefined;
 }
 
 /** In kWh; with the part of it that runs the machines and not the building. */
@@ -44,42 +49,98 @@ export function measure(
   request: RequestFigures,
   recorder: Recorder | undefined,
 ): Omit<Measurement, 'methodology'> {
-  const usage = usageInput(request, recorder);
+  // What the usage record says of stated energy is known before any note is taken of that record.
+  const beyond = statedBeyond(deployment, request, undefined);
+  const usage = usageInput(request, beyond, recorder);
+  const time = seconds(deployment, request, recorder);
+  if (recorder !== undefined) statedBeyond(deployment, request, recorder);
   if (request.tokenInterval !== undefined) {
     recorder?.warn(
       'tokens_within_interval',
       'The tokens were counted with another vocabulary than the model’s own; each bound is taken at that end of their interval.',
     );
   }
-  const kwh = energy(deployment, request, recorder);
-  const time = seconds(deployment, request, recorder);
-  const bounds = deployment.bounds[basisOf(request)];
+  const { meteredJoules, statedJoules } = request;
+  const believed = beyond === undefined ? statedJoules : undefined;
+  const joules = meteredJoules ?? believed;
+  const kwh = energy(deployment, request, joules, recorder);
+  const bounds = deployment.bounds[joules === undefined ? modelledBasis(request) : 'measured'];
   if (recorder !== undefined) for (const bound of Object.values(bounds)) recorder.bound(bound);
   return {
     inputs: [usage, ...deployment.inputs],
     results: results(deployment, request, { kwh, time, bounds }, recorder),
-    dataQuality: request.measuredJoules === undefined ? deployment.quality : 'T1',
+    dataQuality:
+      meteredJoules !== undefined ? 'T1' : believed !== undefined ? 'TS' : deployment.quality,
   };
 }
 
-function basisOf({ measuredJoules, outputTokens, tokenInterval }: RequestFigures): EnergyBasis {
-  if (measuredJoules !== undefined) return 'measured';
+/** The bound of physics that stated energy broke; undefined where it keeps all of them, or none is stated. */
+function statedBeyond(
+  deployment: Deployment,
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): StatedBeyond | undefined {
+  const { attempts, statedJoules } = request;
+  if (statedJoules === undefined) return undefined;
+  const { batch, gpus, gpuPowerW, rates } = deployment;
+  const time = seconds(deployment, request, undefined);
+  const joules = attempts * statedJoules;
+  let least;
+  if (rates !== undefined) {
+    least = attempts * C.j_token.value * rates.active * tokensToPay(request);
+    recorder?.step(tokensFormula(request), least);
+  }
+  const idle = (C.j_idle.value * gpuPowerW * gpus * time.value) / (C.j_shared.value * batch);
+  recorder?.step(F.statedIdle, idle);
+  const full = C.j_full.value * gpuPowerW * gpus * (time.larger ?? time.value);
+  recorder?.step(time.larger === undefined ? F.statedFullOnly : F.statedFull, full);
+  const beyond =
+    least !== undefined && !(joules > 0 && joules >= least)
+      ? 'token_energy'
+      : !(joules > 0 && joules >= idle)
+        ? 'idle_power'
+        : joules > full
+          ? 'full_power'
+          : undefined;
+  if (beyond !== undefined) {
+    recorder?.warn(
+      'stated_energy_not_used',
+      `The upstream states energy that cannot be (${beyond}); the estimate is made without it.`,
+    );
+  }
+  return beyond;
+}
+
+/** Output tokens, of embeddings those that are prefilled; what a prefix cache held unsaid may have cost nothing. */
+function tokensToPay(request: RequestFigures): number {
+  const { prefilled, output } = countsAt(request, 'lower') ?? countsOf(request);
+  return request.route === 'embeddings' ? prefilled : output;
+}
+
+function tokensFormula({ route, tokenInterval }: RequestFigures): Formula {
+  if (route === 'embeddings')
+    return tokenInterval === undefined ? F.statedInput : F.statedInputLower;
+  return tokenInterval === undefined ? F.statedTokens : F.statedTokensLower;
+}
+
+function modelledBasis({ outputTokens, tokenInterval }: RequestFigures): EnergyBasis {
   return outputTokens > 0 || (tokenInterval?.outputUpper ?? 0) > 0 ? 'decode' : 'prefill';
 }
 
 function energy(
   deployment: Deployment,
   request: RequestFigures,
+  given: number | undefined,
   recorder: Recorder | undefined,
 ): Energy {
   const { rates, pue } = deployment;
-  const { attempts, measuredJoules } = request;
+  const { attempts } = request;
   const counts = countsOf(request);
   const ofGpus = (joules: number): number =>
     (joules / 3_600_000) * (1 + C.host.value) * (1 + C.idle.value);
   let joules;
-  if (measuredJoules !== undefined) {
-    joules = attempts * measuredJoules;
+  if (given !== undefined) {
+    joules = attempts * given;
     recorder?.step(F.gpuMeasured, joules);
   } else {
     if (rates === undefined) throw sizeUnknown();
@@ -94,7 +155,7 @@ function energy(
     const bounding = countsAt(request, end);
     if (bounding === undefined) return value;
     const formulas = END_FORMULAS[end];
-    if (rates === undefined || measuredJoules !== undefined) {
+    if (rates === undefined || given !== undefined) {
       recorder?.step(formulas.energyMeasured, value);
       return value;
     }
@@ -142,14 +203,14 @@ function gpuEnergy(rates: Rates, counts: Counts, recorder: Recorder | undefined)
 }
 
 /** Tokens of context that the decode fit does not hold. */
-function beyond(context: number): number {
+function beyondFit(context: number): number {
   return context - Math.min(context, C.context_min.value);
 }
 
 /** Each output token reads what lies before it; what the decode fit holds of that is not counted again. */
 function cacheEnergy({ cachePerPair }: Rates, { input, output }: Counts): number {
-  const start = beyond(input);
-  const end = beyond(input + output);
+  const start = beyondFit(input);
+  const end = beyondFit(input + output);
   return (cachePerPair * (end - start) * (end + start)) / 2;
 }
 
@@ -160,13 +221,13 @@ function noteCache(
   recorder: Recorder,
 ): void {
   if (rates.cacheKnown) {
-    recorder.step(F.contextStart, beyond(input));
-    recorder.step(F.contextEnd, beyond(input + output));
+    recorder.step(F.contextStart, beyondFit(input));
+    recorder.step(F.contextEnd, beyondFit(input + output));
     recorder.step(F.cache, cache);
     return;
   }
   recorder.given('E_kv', 0, 'J');
-  if (output > 0 && beyond(input + output) > 0) {
+  if (output > 0 && beyondFit(input + output) > 0) {
     recorder.warn(
       'context_energy_unknown',
       'The context is long and the layout of the key/value cache is not known: reading it is not counted.',
@@ -187,7 +248,7 @@ function seconds(
   deployment: Deployment,
   request: RequestFigures,
   recorder: Recorder | undefined,
-): Reach {
+): Time {
   const recorded = recordedTime(request, recorder);
   const { rates } = deployment;
   const ranged = request.tokenInterval !== undefined;
@@ -195,7 +256,7 @@ function seconds(
     if (recorded === undefined) throw sizeUnknown();
     recorder?.step(F.onlyRecorded, recorded);
     if (ranged) for (const end of ENDS) recorder?.step(END_FORMULAS[end].timeRecorded, recorded);
-    return { value: recorded, lower: recorded, upper: recorded };
+    return { value: recorded, lower: recorded, upper: recorded, larger: undefined };
   }
   const time = (counts: Counts): number => modelledTime(deployment, rates, request, counts);
   const modelled = time(countsOf(request));
@@ -213,7 +274,8 @@ function seconds(
     } else if (recorded !== undefined && end === 'upper') recorder?.step(REACHING.time, result);
     return result;
   };
-  return { value, lower: at('lower'), upper: at('upper') };
+  const larger = recorded === undefined ? undefined : recorded + modelled - value;
+  return { value, lower: at('lower'), upper: at('upper'), larger };
 }
 
 /** The smaller of two times, or the larger: their sum without the smaller, as the formula has it. */
@@ -280,7 +342,7 @@ type ResultName = Quantity['name'];
 function results(
   deployment: Deployment,
   request: RequestFigures,
-  { kwh, time, bounds }: { kwh: Energy; time: Reach; bounds: Bounds },
+  { kwh, time, bounds }: { kwh: Energy; time: Time; bounds: Bounds },
   recorder: Recorder | undefined,
 ): readonly Quantity[] {
   const { grid, made, pue, waterPerKwh, lifetimeS, batch } = deployment;

@@ -25,7 +25,7 @@ export const FROZEN_METHODOLOGIES: readonly FrozenMethodology[] = [
   {
     id: 'docket-1',
     version: '1.0.0',
-    digest: '643Nz8_FHe-LspBZI941VjQWfhV1E7U-LPOfMgXhtQI',
+    digest: 'OiHTs8yg2O3wPSS_QpVU8po96zeOEhILFkBqEywiYYw',
   },
   {
     id: 'ecologits-0.11.2',

@@ -41,8 +41,8 @@ export interface MeasurementInput {
   record?: CarriedRecord;
 }
 
-/** T1 measured by the upstream · T2 open weights, known hardware · T3 open weights · T4 guessed architecture · T5 class default. */
-export const DATA_QUALITIES = ['T1', 'T2', 'T3', 'T4', 'T5'] as const;
+/** T1 metered · TS stated by the upstream of itself · T2 open weights, known hardware · T3 open weights · T4 guessed architecture · T5 class default. */
+export const DATA_QUALITIES = ['T1', 'TS', 'T2', 'T3', 'T4', 'T5'] as const;
 export type DataQuality = (typeof DATA_QUALITIES)[number];
 
 export interface Measurement {

@@ -6,6 +6,8 @@ import type { Derivation } from './derivation.ts';
 /** Everything that an estimate depends on, besides the methodology itself. */
 export interface EstimateInput {
   readonly usage: Usage;
+  /** Energy of the accelerators for each attempt, in joules, as a meter counted it. What an upstream states is in `usage`. */
+  readonly meteredJoules?: number;
   readonly route: Route;
   readonly model: { readonly id: string; readonly footprint: Footprint };
   /** Grid zone of the factor set. */

@@ -92,7 +92,8 @@ export const QUANTITY_TITLES: Readonly<Record<QuantityName, string>> = {
 
 /** What the quality of the data behind an estimate is called. */
 export const QUALITY_WORDS: Readonly<Record<DataQuality, string>> = {
-  T1: 'measured by the upstream',
+  T1: 'metered',
+  TS: 'stated by the upstream of itself',
   T2: 'open weights on known hardware',
   T3: 'open weights',
   T4: 'architecture guessed',

@@ -17,7 +17,8 @@ export function rebuildInput(inputs: readonly MeasurementInput[]): EstimateInput
   const { path } = usage;
   const upstreamS = decimal(usage, 'upstream_s');
   const latencyS = decimal(usage, 'latency_s');
-  const measuredJoules = decimal(usage, 'measured_joules');
+  const meteredJoules = decimal(usage, 'measured_joules');
+  const statedJoules = decimal(usage, 'stated_joules');
   const zone = inputs.find(({ kind, record }) => kind === 'grid' && record === undefined);
   if (zone === undefined) throw new MalformedData('missing_field', 'inputs', 'name no grid zone');
   const gridSignal = signalOf(inputs);
@@ -28,8 +29,9 @@ export function rebuildInput(inputs: readonly MeasurementInput[]): EstimateInput
       outputTokens: whole(usage, 'output_tokens'),
       source: text(usage, 'usage_source') as Usage['source'],
       ...intervalOf(usage),
-      ...(measuredJoules === undefined ? {} : { measuredJoules }),
+      ...(statedJoules === undefined ? {} : { statedJoules }),
     },
+    ...(meteredJoules === undefined ? {} : { meteredJoules }),
     route: text({ record: usage.record, path }, 'route') as Route,
     attempts: whole(usage, 'attempts'),
     ...(upstreamS === undefined ? {} : { upstreamS }),

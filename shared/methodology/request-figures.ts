@@ -11,6 +11,13 @@ import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { Recorder } from './derivation.ts';
 import type { EstimateInput } from './methodology.ts';
 
+/**
+ * The bounds of physics that energy which an upstream states has to keep: what its tokens take at least on any hardware, the
+ * idle power of its accelerators, and their full power.
+ */
+export const STATED_BOUNDS = ['token_energy', 'idle_power', 'full_power'] as const;
+export type StatedBeyond = (typeof STATED_BOUNDS)[number];
+
 /** The numbers of one request, checked. */
 export interface RequestFigures {
   readonly route: Route;
@@ -22,7 +29,9 @@ export interface RequestFigures {
   readonly upstreamS: number | undefined;
   readonly latencyS: number | undefined;
   readonly tokenInterval: TokenInterval | undefined;
-  readonly measuredJoules: number | undefined;
+  /** Joules of one attempt: as a meter counted them, or as the upstream states them of itself; never both. */
+  readonly meteredJoules: number | undefined;
+  readonly statedJoules: number | undefined;
 }
 
 /** A gateway gives up long before a thousand attempts. */
@@ -37,8 +46,9 @@ const JOULES_MAX = 1e15;
  * `joules_invalid`.
  */
 export function readRequest(input: EstimateInput): RequestFigures {
-  const { usage, route, attempts, upstreamS, latencyS } = input;
-  const { inputTokens, cachedInputTokens, outputTokens, measuredJoules, tokenInterval } = usage;
+  const { usage, route, attempts, upstreamS, latencyS, meteredJoules } = input;
+  const { inputTokens, cachedInputTokens, outputTokens, tokenInterval } = usage;
+  const statedJoules = meteredJoules === undefined ? usage.statedJoules : undefined;
   if (!ROUTES.includes(route)) throw invalid('usage_invalid', 'the route is not known');
   if (!USAGE_SOURCES.includes(usage.source)) {
     throw invalid('usage_invalid', 'the source of the token counts is not known');
@@ -61,8 +71,12 @@ export function readRequest(input: EstimateInput): RequestFigures {
       throw invalid('latency_invalid', `the time must be from 0 to ${LATENCY_S_MAX} s`);
     }
   }
-  if (measuredJoules !== undefined && !(measuredJoules >= 0 && measuredJoules <= JOULES_MAX)) {
-    throw invalid('joules_invalid', `measured energy must be from 0 to ${JOULES_MAX} J`);
+  if (meteredJoules !== undefined && !(meteredJoules >= 0 && meteredJoules <= JOULES_MAX)) {
+    throw invalid('joules_invalid', `metered energy must be from 0 to ${JOULES_MAX} J`);
+  }
+  // More than any bound is a statement like others: it is not used, and the receipt says so.
+  if (statedJoules !== undefined && !(statedJoules >= 0 && statedJoules < Infinity)) {
+    throw invalid('joules_invalid', 'stated energy must be a number of joules, at least 0');
   }
   const generates = route !== 'embeddings';
   return {
@@ -78,7 +92,8 @@ export function readRequest(input: EstimateInput): RequestFigures {
       generates || tokenInterval === undefined
         ? tokenInterval
         : { ...tokenInterval, outputLower: 0, outputUpper: 0 },
-    measuredJoules,
+    meteredJoules,
+    statedJoules,
   };
 }
 
@@ -94,9 +109,10 @@ function checkInterval(interval: TokenInterval, input: number, output: number): 
 /** The request as an input of its own measurement. */
 export function usageInput(
   request: RequestFigures,
+  beyond: StatedBeyond | undefined,
   recorder: Recorder | undefined,
 ): MeasurementInput {
-  const { upstreamS, latencyS, measuredJoules, tokenInterval: interval } = request;
+  const { upstreamS, latencyS, meteredJoules, statedJoules, tokenInterval: interval } = request;
   // Written out in canonical order: this runs for every receipt, and a general serialiser costs twice as much.
   const record: CarriedRecord = {
     attempts: request.attempts,
@@ -107,15 +123,17 @@ export function usageInput(
       input_tokens_upper: interval.inputUpper,
     }),
     ...(latencyS === undefined ? {} : { latency_s: toExactDecimalString(latencyS) }),
-    ...(measuredJoules === undefined
+    ...(meteredJoules === undefined
       ? {}
-      : { measured_joules: toExactDecimalString(measuredJoules) }),
+      : { measured_joules: toExactDecimalString(meteredJoules) }),
     output_tokens: request.outputTokens,
     ...(interval && {
       output_tokens_lower: interval.outputLower,
       output_tokens_upper: interval.outputUpper,
     }),
     route: request.route,
+    ...(beyond === undefined ? {} : { stated_beyond: beyond }),
+    ...(statedJoules === undefined ? {} : { stated_joules: toExactDecimalString(statedJoules) }),
     ...(upstreamS === undefined ? {} : { upstream_s: toExactDecimalString(upstreamS) }),
     usage_source: request.usageSource,
   };
@@ -142,7 +160,7 @@ function note(
     year: 'of this request',
     sources: [],
   });
-  const { upstreamS, latencyS, measuredJoules, tokenInterval: interval } = request;
+  const { upstreamS, latencyS, meteredJoules, statedJoules, tokenInterval: interval } = request;
   recorder.used({
     ...input,
     values: [
@@ -164,9 +182,12 @@ function note(
       ...(latencyS === undefined
         ? []
         : [figure('T_req', 'time from the arrival of the request to its end', latencyS, 's')]),
-      ...(measuredJoules === undefined
+      ...(meteredJoules === undefined
         ? []
-        : [figure('J', 'energy that the upstream measured', measuredJoules, 'J')]),
+        : [figure('J', 'energy of one attempt that a meter counted', meteredJoules, 'J')]),
+      ...(statedJoules === undefined
+        ? []
+        : [figure('J', 'energy of one attempt that the upstream states', statedJoules, 'J')]),
     ],
     carried: true,
     warnings: [],

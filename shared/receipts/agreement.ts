@@ -4,6 +4,7 @@ import { parseDecimal } from '#shared/kernel/decimal.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
+import { STATED_BOUNDS } from '#shared/methodology/request-figures.ts';
 import type { WholeMeasurement } from './derivation.ts';
 import type { InputDocument, ReceiptDocument } from './document.ts';
 import { idInAddress } from './reread.ts';
@@ -106,14 +107,25 @@ function againstInputs(
         : record['zone'] === gridZone && record['hour'] === hourAt(Date.parse(startedAt));
     if (!fits) return `measurement.used.${name}`;
   }
-  if ((stated?.dataQuality === 'T1') !== (usage?.['measured_joules'] !== undefined) && usage)
+  if (usage !== undefined && energyClass(usage) !== energyClassOf(stated?.dataQuality))
     return 'measurement.dataQuality';
+  // A meter's record or none: what an upstream says of itself is no measurement.
+  if ((stated?.dataQuality === 'T1') !== (metered !== undefined)) return 'measurement.metered';
   if (metered === undefined) return undefined;
-  if (stated?.dataQuality !== 'T1') return 'measurement.metered';
   const { startedAt, endedAt } = subject;
   const ran = Date.parse(metered.from) <= Date.parse(endedAt) && metered.from < metered.to;
   return ran && Date.parse(metered.to) >= Date.parse(startedAt) ? undefined : 'measurement.metered';
 }
+
+/** What the energy of a usage record is the word of, as the classes of data quality have it; undefined for a model's. */
+function energyClass(usage: CarriedRecord): 'T1' | 'TS' | undefined {
+  if (usage['measured_joules'] !== undefined) return 'T1';
+  const isUsed = usage['stated_joules'] !== undefined && usage['stated_beyond'] === undefined;
+  return isUsed ? 'TS' : undefined;
+}
+
+const energyClassOf = (quality: string | undefined): 'T1' | 'TS' | undefined =>
+  quality === 'T1' || quality === 'TS' ? quality : undefined;
 
 /** The first member of a usage record that says otherwise than its receipt. */
 function againstUsage(
@@ -137,24 +149,29 @@ function againstUsage(
     output_tokens: generates ? subject.outputTokens : 0,
     route,
     usage_source: subject.usageSource,
+    stated_joules: isMetered ? undefined : subject.statedJoules,
     latency_s: elapsed / 1_000,
     upstream_s: (upstreamMs ?? 0) / 1_000,
     ...around,
   };
   for (const [name, value] of Object.entries(usage)) {
     if (name === 'measured_joules') {
-      if (isMetered) continue;
-      if (value !== subject.measuredJoules) return name;
+      if (!isMetered) return name;
+    } else if (name === 'stated_beyond') {
+      if (usage['stated_joules'] === undefined || !isBound(value)) return name;
     } else if (name.endsWith('_s')) {
       const seconds = typeof value === 'string' ? parseDecimal(value) : undefined;
       if (known[name] !== seconds) return name;
     } else if (known[name] !== value) return name;
   }
   // What is stated and was not used would be as good as never stated.
-  if (subject.measuredJoules !== undefined && usage['measured_joules'] === undefined)
-    return 'measured_joules';
+  if (subject.statedJoules !== undefined && !isMetered && usage['stated_joules'] === undefined)
+    return 'stated_joules';
+  if (isMetered && usage['measured_joules'] === undefined) return 'measured_joules';
   return undefined;
 }
+
+const isBound = (value: unknown): boolean => STATED_BOUNDS.some((bound) => bound === value);
 
 const ulidOf = (address: string): string => {
   const id = idInAddress(address);

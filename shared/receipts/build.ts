@@ -146,7 +146,7 @@ function otherFields({ issuer, record, gridZone }: ReceiptInput): {
     id: issuer.requests + record.requestId,
     inputTokens:
       ran && usage.inputTokens !== undefined ? count(usage.inputTokens, 'inputTokens') : undefined,
-    measuredJoules: ran ? joulesText(usage.measuredJoules) : undefined,
+    statedJoules: ran ? joulesText(usage.statedJoules) : undefined,
     organisation: issuer.organisations + record.orgId,
     outputTokens: known && count(known.outputTokens, 'outputTokens'),
     policy: ran ? undefined : policyOf(record),

@@ -12,7 +12,7 @@ export const VC_CONTEXT_DIGEST = '59955ced6697d61e03f2b2556febe5308ab16842846f5b
 
 /** SHA-256 (hex) of the context of each form of the receipt, by which a reader tells forms apart. */
 const DIGESTS = {
-  1: '6188104f494ae29df76c25676bdd3b592fdead73d0c59dcc942f83a7d359887f',
+  1: '602f9ada8f31ff5935954e81c366d7833283b89908a4e85604c989ef7230fb0c',
 } as const;
 export type ReceiptFormat = keyof typeof DIGESTS;
 const FORMATS: readonly ReceiptFormat[] = [1];

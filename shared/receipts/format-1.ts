@@ -169,9 +169,6 @@ const Inference = node(
     inputTokens: Type.Optional(
       wholeNumber('docket:inputTokens', 'tokens of the prompt; absent where not known'),
     ),
-    measuredJoules: Type.Optional(
-      decimal('docket:measuredJoules', 'energy of the GPUs as the upstream measured it'),
-    ),
     model: text('docket:model', 'the model as the catalogue, the answer and `/v1/models` name it'),
     modelVersion: Type.Optional(
       text('docket:modelVersion', 'the model as its upstream named it in the answer'),
@@ -225,6 +222,9 @@ const Inference = node(
     route: oneOf('docket:route', ROUTES, 'the operation'),
     salt: salt('docket:salt', '16 random bytes'),
     startedAt: time('prov:startedAtTime', 'to the millisecond'),
+    statedJoules: Type.Optional(
+      decimal('docket:statedJoules', 'energy of the GPUs as the upstream states it of itself'),
+    ),
     tokenInterval: Type.Optional(TokenInterval),
     tokenizer: Type.Optional(
       text('docket:tokenizer', 'the vocabulary with which the service counted tokens'),

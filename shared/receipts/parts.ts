@@ -64,7 +64,7 @@ export const dataQuality = () =>
   named(
     'docket:dataQuality',
     own(DATA_QUALITIES),
-    '`T1` measured by the upstream, `T2` open weights on known hardware, `T3` open weights, `T4` guessed architecture, `T5` class default',
+    '`T1` metered, `TS` energy stated by the upstream of itself, `T2` open weights on known hardware, `T3` open weights, `T4` guessed architecture, `T5` class default',
   );
 
 export const InclusionPromise = node(

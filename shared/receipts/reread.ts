@@ -86,12 +86,12 @@ export function recordOnReceipt(document: ReceiptDocument, keyId: string): Infer
 }
 
 function usageOn(subject: InferenceDocument): InferenceRecord['usage'] {
-  const { extrapolated, measuredJoules, tokenizer, tokenInterval, usageReason } = subject;
+  const { extrapolated, statedJoules, tokenizer, tokenInterval, usageReason } = subject;
   const source = subject.usageSource ?? missingText('usageSource');
-  const joules = measuredJoules === undefined ? undefined : parseDecimal(measuredJoules);
+  const joules = statedJoules === undefined ? undefined : parseDecimal(statedJoules);
   const more = {
     ...(tokenizer === undefined ? {} : { tokenizer }),
-    ...(joules === undefined ? {} : { measuredJoules: joules }),
+    ...(joules === undefined ? {} : { statedJoules: joules }),
   };
   if (source === 'unknown') {
     const { inputTokens } = subject;

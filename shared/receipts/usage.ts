@@ -46,12 +46,12 @@ export interface UsageFigures {
   /** The part of the tokens that belongs to uncovered requests. */
   uncoveredTokens: UsageTokens;
   amounts: Readonly<Record<QuantityName, UsageAmount>>;
-  /** Covered requests by the tier of their data, T1 to T5. */
+  /** Covered requests by the tier of their data. */
   quality: readonly number[];
 }
 
 interface UsageGroup extends UsageFigures {
-  /** One for each grouping: `2026-11-20T14:00:00Z`, `2026-11-20`, `2026-11`, an id, a tier, T1 to T5; empty where a request has none. */
+  /** One for each grouping: `2026-11-20T14:00:00Z`, `2026-11-20`, `2026-11`, an id, a tier of data; empty where a request has none. */
   names: string[];
 }
 

@@ -57,7 +57,7 @@ describe('GET /usage', () => {
       coverage: 0.6666,
       input_tokens: 273,
       uncovered_input_tokens: 91,
-      data_quality: { T1: 0, T2: 0, T3: 2, T4: 0, T5: 0 },
+      data_quality: { T1: 0, TS: 0, T2: 0, T3: 2, T4: 0, T5: 0 },
     });
     const twice = new DecimalSum();
     for (const { energy_kwh_upper: upper } of [data[0], data[0]]) twice.add(upper);

@@ -77,7 +77,7 @@ function wholeOf(input: EstimateInput) {
 
 /** Another request to the same deployment, with other figures throughout. */
 function another({ usage, attempts, upstreamS, latencyS, ...deployment }: EstimateInput) {
-  const { tokenInterval: around, measuredJoules } = usage;
+  const { tokenInterval: around, statedJoules } = usage;
   const more = (count: number): number => (count === 0 ? 0 : count + 3);
   return {
     ...deployment,
@@ -94,7 +94,7 @@ function another({ usage, attempts, upstreamS, latencyS, ...deployment }: Estima
           outputUpper: more(around.outputUpper),
         },
       }),
-      ...(measuredJoules === undefined ? {} : { measuredJoules: measuredJoules * 1.5 + 1 }),
+      ...(statedJoules === undefined ? {} : { statedJoules: statedJoules * 1.5 + 1 }),
     },
     ...(upstreamS === undefined ? {} : { upstreamS: upstreamS * 0.75 + 0.125 }),
     ...(latencyS === undefined ? {} : { latencyS: latencyS * 0.75 + 0.125 }),

@@ -127,14 +127,14 @@ describe('what was metered in format 1', () => {
     );
   });
 
-  it('the corpus holds measured energy, by upstream and by meter, and factors of hours, also both at once', () => {
+  it('the corpus holds energy that an upstream stated, and that was metered, and factors of hours, also both at once', () => {
     const kinds = documents.map(({ measurement, revisionReason }) => {
       const hour = measurement?.used.some(({ type }) => type === 'GridFactor');
       return [measurement?.dataQuality, revisionReason, hour ? 'hour' : ''].join(' ');
     });
     expect(kinds).toEqual(
       expect.arrayContaining([
-        'T1  ',
+        'TS  ',
         'T3  hour',
         'T1 measured ',
         'T1 measured hour',

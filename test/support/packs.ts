@@ -283,7 +283,8 @@ export class PackLab {
   ): Measurement {
     const { gridSignal } = this;
     return this.#methodology.estimate({
-      usage: joules === undefined ? usage : { ...usage, measuredJoules: joules },
+      usage,
+      ...(joules === undefined ? {} : { meteredJoules: joules }),
       route,
       attempts,
       latencyS: (endedAt - startedAt) / 1_000,

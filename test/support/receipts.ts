@@ -34,6 +34,7 @@ export interface Receipt {
     dataQuality: string;
     derivation?: string;
     result: { quantityKind: string; value: string }[];
+    used: { record: Readonly<Record<string, unknown>> }[];
   };
 }
 

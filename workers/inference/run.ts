@@ -46,7 +46,14 @@ import {
   type Target,
   targetsOf,
 } from './upstream-retries.ts';
-import { type CountUsage, readUsage, textOfChoice, toldUsage, unknownUsage } from './usage.ts';
+import {
+  cannotBe,
+  type CountUsage,
+  readUsage,
+  textOfChoice,
+  toldUsage,
+  unknownUsage,
+} from './usage.ts';
 
 /** What a run needs of its process. */
 export interface RunDeps {
@@ -520,14 +527,14 @@ export class Run {
     generated: readonly string[],
   ): Promise<Usage | UnknownUsage> {
     if (reported === undefined) return this.#count(generated);
-    const isNothing = reported.outputTokens === 0 && generated.some((text) => text !== '');
-    if (isNothing || reported.inputTokens === 0)
-      return withJoules(await this.#count(generated), reported.measuredJoules);
+    const bodyBytes = Buffer.byteLength(this.#body);
+    if (cannotBe(reported, generated, bodyBytes, () => this.#asked(this.#endpoint)))
+      return withJoules(await this.#count(generated), reported.statedJoules);
     if (items < 2) return reported;
     // Embedding inputs may be thousands; each is a token at least.
     if (this.#entry.route === 'embeddings')
       return reported.inputTokens < items ? this.#count([]) : reported;
-    return withJoules(await this.#count(generated, reported), reported.measuredJoules);
+    return withJoules(await this.#count(generated, reported), reported.statedJoules);
   }
 
   #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
@@ -541,7 +548,7 @@ export class Run {
 }
 
 function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | undefined): U {
-  return joules === undefined ? usage : { ...usage, measuredJoules: joules };
+  return joules === undefined ? usage : { ...usage, statedJoules: joules };
 }
 
 /** A stream that has begun may go on beyond its request's deadline; so long it is known to have begun. */

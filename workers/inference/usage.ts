@@ -21,7 +21,7 @@ const TOKENS_MAX = 1_000_000_000;
 
 /**
  * The upstream's own counts, or undefined when it gave none that can be used: both of them, where there is something to
- * generate. Zero is a count.
+ * generate. Zero is a count. Whether they can be true is asked when the answer is known (`cannotBe`).
  */
 export function readUsage(
   usage: unknown,
@@ -37,13 +37,13 @@ export function readUsage(
   if (input === undefined || output === undefined) return undefined;
   const read: Usage = {
     inputTokens: input,
-    cachedInputTokens: Math.min(input, cachedTokens(usage)),
+    cachedInputTokens: cachedTokens(usage),
     outputTokens: output,
     source: 'upstream',
   };
   const stated = energy?.usageField === undefined ? undefined : usage[energy.usageField];
   const joules = inJoules(stated, energy);
-  if (joules !== undefined) read.measuredJoules = joules;
+  if (joules !== undefined) read.statedJoules = joules;
   return read;
 }
 
@@ -65,6 +65,38 @@ export function behind(known: Usage | undefined, last: Usage): Usage {
     cachedInputTokens,
     outputTokens: last.outputTokens || known.outputTokens,
   };
+}
+
+/** No published vocabulary has a token of more bytes of text; the longest are of white space. */
+const TOKEN_BYTES_MAX = 128;
+
+/** As many tokens as texts have at least, in any vocabulary. Those of vocabularies differ by a factor of four; this is far below. */
+function tokensAtLeast(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + Math.ceil(Buffer.byteLength(text) / TOKEN_BYTES_MAX), 0);
+}
+
+/**
+ * Whether no vocabulary makes so few tokens of what was asked and generated, or more came from a cache than there was. The
+ * prompt is read only where its body is long enough for that.
+ * @param bodyBytes of the request: its texts are no longer than it
+ */
+export function cannotBe(
+  { inputTokens, cachedInputTokens, outputTokens }: Usage,
+  generated: readonly string[],
+  bodyBytes: number,
+  read: () => Asked,
+): boolean {
+  if (inputTokens === 0 || cachedInputTokens > inputTokens) return true;
+  if (outputTokens < tokensAtLeast(generated)) return true;
+  return inputTokens * TOKEN_BYTES_MAX < bodyBytes && inputTokens < promptAtLeast(read());
+}
+
+function promptAtLeast({ route, body }: Asked): number {
+  const prompts = promptsOf(route, JSON.parse(body) as JsonObject);
+  return prompts.reduce(
+    (sum, { texts, tokens }) => sum + tokens + tokensAtLeast([texts.join('')]),
+    0,
+  );
 }
 
 /** Usage in the words of this interface. Counts of ours say so. */

@@ -200,6 +200,6 @@ const UJ_PER_J = 1_000_000;
 
 /** The methodology takes joules for each attempt; the meter counted all of them. */
 function withJoules(input: EstimateInput, energyUj: bigint): EstimateInput {
-  const measuredJoules = Number(energyUj) / UJ_PER_J / Math.max(1, input.attempts);
-  return { ...input, usage: { ...input.usage, measuredJoules } };
+  const meteredJoules = Number(energyUj) / UJ_PER_J / Math.max(1, input.attempts);
+  return { ...input, meteredJoules };
 }

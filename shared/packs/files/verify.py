@@ -188,18 +188,18 @@ def plain_decimal(number):
 # What signed documents consist of, as dev/verifier-forms.ts writes it: each member, and the form of its value.
 FORMS = json.loads(r'''
 {"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,"cachedInputTokens?":0,
-"endedAt":"time","extrapolated?":["=",true],"gridZone?":"","id":"iri","inputTokens?":0,"measuredJoules?":"decimal",
-"model":"","modelVersion?":"","organisation":"iri","outcome":["=","complete","partial","truncated","refused"],
-"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"previous?":"iri","queuedMs?":0,"region":"",
-"relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"digest","requestedModel?":"","responseDigest?":"digest",
-"route":["=","chat.completions","completions","embeddings","responses","messages"],
-"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time","tokenInterval?":{"inputLower":0,"inputUpper":0,
-"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamAnswerId?":"",
-"upstreamMs?":0,"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=",
-"upstream","counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus",
-"enterprise"],"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri",
+"endedAt":"time","extrapolated?":["=",true],"gridZone?":"","id":"iri","inputTokens?":0,"model":"","modelVersion?":"",
+"organisation":"iri","outcome":["=","complete","partial","truncated","refused"],"outputTokens?":0,
+"policy?refused":{"rule?":"","version":""},"previous?":"iri","queuedMs?":0,"region":"","relayedPayloads?":0,
+"relayedTokens?":0,"requestDigest":"digest","requestedModel?":"","responseDigest?":"digest","route":["=",
+"chat.completions","completions","embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$",
+"startedAt":"time","statedJoules?":"decimal","tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,
+"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,
+"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream",
+"counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],
+"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri",
 "inclusionPromise?":{"log":"","maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri",
-"measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],"derivation":"iri","id":"iri",
+"measurement?estimated":{"dataQuality":["=","T1","TS","T2","T3","T4","T5"],"derivation":"iri","id":"iri",
 "metered?":{"digest":"digest","from":"time","to":"time"},"qualifiedAssociation":{"agent":"iri","hadPlan":"iri",
 "type":["=","Association"]},"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe",
 "adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal",
@@ -776,7 +776,7 @@ class Anchor:
 # --- a receipt by itself ----------------------------------------------------------------------------------------------
 
 # The forms of receipts, by the context that tells them apart.
-RECEIPT_FORMATS = {'docket-receipt-YYgQT0lK4p33bCVna907WS_erXPQxZ3MlC-Dp9NZiH8.jsonld': '1'}
+RECEIPT_FORMATS = {'docket-receipt-YC-a2o8x_1k1lU6Bw2bXgzKDuJkIpOhWBMmJ73Iw-ww.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
 # Characters of names that a catalogue can give.
@@ -845,17 +845,21 @@ def check_agreement(receipt, whole, place):
         elapsed = max(0, round((ended - started) / datetime.timedelta(milliseconds=1)))
         known = {'attempts': subject.get('attempts'), 'cached_input_tokens': subject.get('cachedInputTokens'), 'route': subject['route'],
                  'input_tokens': subject.get('inputTokens'), 'output_tokens': subject.get('outputTokens') if generates else 0,
-                 'usage_source': subject.get('usageSource'), 'measured_joules': subject.get('measuredJoules')}
+                 'usage_source': subject.get('usageSource'), 'stated_joules': None if metered else subject.get('statedJoules')}
         for name, value in around.items():
             known[f"{name[:-5]}_tokens_{name[-5:].lower()}"] = value if generates or name[:5] == 'input' else 0
         for name, value in usage.items():
             if name in ('latency_s', 'upstream_s'):
                 time = elapsed if name == 'latency_s' else subject.get('upstreamMs', 0)
                 holds(float(value) == time / 1000, f'measurement.used.usage.{name}')
+            elif name == 'stated_beyond':
+                holds('stated_joules' in usage and value in STATED_BOUNDS, f'measurement.used.usage.{name}')
             elif name != 'measured_joules' or metered is None:
                 holds(name in known and known[name] == value, f'measurement.used.usage.{name}')
-        holds('measured_joules' in usage or 'measuredJoules' not in subject, 'measurement.used.usage.measured_joules')
-        holds(('measured_joules' in usage) == (stated['dataQuality'] == 'T1'), 'measurement.dataQuality')
+        holds((metered is not None) == ('measured_joules' in usage), 'measurement.used.usage.measured_joules')
+        holds('statedJoules' not in subject or metered is not None or 'stated_joules' in usage, 'measurement.used.usage.stated_joules')
+        energy = 'T1' if 'measured_joules' in usage else 'TS' if 'stated_joules' in usage and 'stated_beyond' not in usage else None
+        holds(energy == (stated['dataQuality'] if stated['dataQuality'] in ('T1', 'TS') else None), 'measurement.dataQuality')
     for each in whole[1]:
         if each['type'] == 'UsageRecord':
             holds(each['name'] == 'usage', f"measurement.used.{each['name']}")
@@ -864,7 +868,9 @@ def check_agreement(receipt, whole, place):
             hour = record and f'{started:%Y-%m-%dT%H}:00:00Z'
             holds(each['name'] == zone if record is None else record.get('zone') == zone and record.get('hour') == hour
                   and each['name'] == f'{zone}@{hour}', f"measurement.used.{each['name']}")
-    holds(metered is None or stated['dataQuality'] == 'T1' and instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
+    # A meter's record or none: what an upstream says of itself is no measurement.
+    holds((metered is None) == (stated['dataQuality'] != 'T1'), 'measurement.metered')
+    holds(metered is None or instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
           'measurement.metered')
 
 
@@ -890,11 +896,13 @@ def repeated(receipt, level, address, number):
 # --- the figures of a receipt, by formulas of the published methodology ----------------------------------------------
 
 LONG_CONTEXT = 2048
+# Bounds of physics that energy which an upstream states has to keep.
+STATED_BOUNDS = ('token_energy', 'idle_power', 'full_power')
 # The figures of a request: members of its records, and their symbols in formulas.
 FIGURES_OF_REQUEST = {
     'attempts': 'k', 'input_tokens': 'I', 'cached_input_tokens': 'I_c', 'output_tokens': 'N', 'input_tokens_lower': 'I_lower',
     'input_tokens_upper': 'I_upper', 'output_tokens_lower': 'N_lower', 'output_tokens_upper': 'N_upper', 'upstream_s': 'T_up',
-    'latency_s': 'T_req', 'measured_joules': 'J', 'gwp_kgco2e_per_kwh': 'F_gwp',
+    'latency_s': 'T_req', 'measured_joules': 'J', 'stated_joules': 'J', 'gwp_kgco2e_per_kwh': 'F_gwp',
 }
 # Symbols of what stands in the other records, by their types, and where it stands there.
 FIGURES_OF_DEPLOYMENT = {
@@ -925,7 +933,8 @@ def derivation(plan, used):
             record = record or {}
             tokens = [record.get(name, 0) for name in ('input_tokens', 'output_tokens', 'output_tokens_upper')]
             given, output, most = [count if isinstance(count, int) else 0 for count in tokens]
-            turns = (('measured', 'measured_joules' in record), ('timed', 'latency_s' in record),
+            turns = (('measured', 'measured_joules' in record), ('stated', 'stated_joules' in record),
+                     ('beyond', 'stated_beyond' in record), ('timed', 'latency_s' in record),
                      ('called', 'upstream_s' in record), ('ranged', 'output_tokens_upper' in record), ('decoded', max(output, most) > 0),
                      ('long', output > 0 and given + output > LONG_CONTEXT))
             parts.append(['UsageRecord'] + [turn for turn, taken in turns if taken])
@@ -977,7 +986,7 @@ def program(formula):
         raise Bad(f'{formula} is no arithmetic: {error}')
 
 
-def course_of(path, measured, used, method):
+def course_of(path, measured, used, method, quality):
     """The way to the figures of all receipts of one derivation: a function of what their requests have for themselves. Constants,
     formulas and causes of doubt are those of the methodology, records those that receipts name by digest. Of the lineage document
     (`measured`) stays which of the formulas were taken, in which order, which doubts bear on what, and what each record was read
@@ -1011,6 +1020,7 @@ def course_of(path, measured, used, method):
     for step in measured['steps']:
         check((step['symbol'], step['formula']) in formulas, f"{path}: the methodology has no such formula of {step['symbol']}")
         taken.append(f"of[{step['symbol']!r}]={program(step['formula'])}")
+    check(quality != 'T2' or memory_holds(values, measured['used']), f'{path}: memory does not hold what T2 says is served')
     steps = compile('\n'.join(taken), 'steps', 'exec')
 
     def figures(used):
@@ -1021,11 +1031,42 @@ def course_of(path, measured, used, method):
         try:
             # Nothing but what `program` wrote.
             exec(steps, dict(FUNCTIONS, __builtins__={}), {'of': of})
+            check_stated(path, used, of)
             return {(kind, end): of['E' if kind + end == 'energyvalue' else kind if end == 'value' else f'{kind}_{end}']
                     for kind in UNITS for end in BOUNDS}
         except (ArithmeticError, LookupError, NameError, RecursionError, TypeError, ValueError) as error:
             raise Bad(f'{path}: its steps do not lead to the figures of a receipt: {error}')
     return figures
+
+
+def memory_holds(values, used):
+    """The GPUs that a catalogue states have the memory for weights, and for the batch where it states one."""
+    replica = next(each['record'] for each in used if 'gpus_basis' in each['record'])
+    total = values['P_t'] if 'P_t' in values else math.sqrt(values['P_t_min'] * values['P_t_max'])
+    free = values['n'] * values['memory'] - values['w'] * total
+    if replica['gpus_basis'] != 'catalogue' or free < 0:
+        return False
+    if replica['batch_basis'] != 'catalogue':
+        return True
+    return 'b_kv' in values and values['B'] * values['context_held'] * values['b_kv'] <= free * 1e9
+
+
+def check_stated(path, used, of):
+    """Energy that an upstream states is used where it keeps the bounds of physics, and the first that it breaks is named."""
+    usage = next(each['record'] for each in used if each['type'] == 'UsageRecord')
+    if 'stated_joules' not in usage:
+        return
+    joules = of['k'] * of['J']
+    # Sums in another order may differ in the sixteenth digit: then either is right.
+    near = 1e-12
+    least, full = [('idle_power', of['J_idle'])], of['J_full']
+    if 'e_dec' in of:
+        least.insert(0, ('token_energy', of['J_tokens']))
+    for ease in (1 - near, 1, 1 + near):
+        broken = next((name for name, bound in least if not (joules > 0 and joules >= bound * ease)), None)
+        if (broken or ('full_power' if joules > full * ease else None)) == usage.get('stated_beyond'):
+            return
+    raise Bad(f'{path}: energy that its upstream states is used, or not used, otherwise than the bounds of physics have it')
 
 
 def rounded(value, text):
@@ -1109,7 +1150,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = '1a64554794f5963f10594633f0069b12ace68cb1a8e22fc3826624038eb28901'
+SHAPES_SHA256 = '280f56ae6843a2d103926d57455d50c89c6644b48af6cda02f3c8ff51740d275'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
@@ -1124,7 +1165,7 @@ PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger
 # script, so it says of a methodology that none has it, and not where it differs.
 RELEASED = json.loads(r'''
 {"factorSets":{"uEiCjmgKW8Q8soAPEF-gHSnAevIXU4zPPJ1vDer9IHoUGhQ":"2026-11"},
-"methodologies":{"uEiDrjc3Pz8Ud74uykFkj3jVWNBZ-FXUTtT4s858yBeG1Ag":"docket-1 1.0.0",
+"methodologies":{"uEiA6IdOzzKDY7fA9JL9ClVTymj3rN44SEgsWQGoTLCJhjA":"docket-1 1.0.0",
 "uEiC-rbgqSq8VXRKjo-zuU-1cdkg_O96dk0QbC5RGOjSlag":"ecologits-0.11.2 1.0.0"}}
 ''')
 
@@ -1495,7 +1536,7 @@ class Verifier:
         method = f"data/methodologies/{plan['name']}/{plan['version']}.json"
         if method not in self.methods:
             self.methods[method] = json.loads(self.read(method))
-        return course_of(path, document['measurement'], used, self.methods[method])
+        return course_of(path, document['measurement'], used, self.methods[method], measurement['dataQuality'])
 
     def follow(self, index, line, by, receipt):
         """Does this entry count? Each inference counts once: by its newest receipt, where its first lies in the range."""

@@ -47,7 +47,8 @@ const BY_TITLES: Readonly<Record<TotalsBy, string>> = {
 };
 
 const QUALITY_WORDS: Readonly<Record<string, string>> = {
-  T1: 'T1, energy measured',
+  T1: 'T1, energy metered',
+  TS: 'TS, energy stated by the upstream of itself',
   T2: 'T2, size published, hardware stated',
   T3: 'T3, size published or declared',
   T4: 'T4, size guessed',

@@ -113,12 +113,24 @@ export function upstreamFaults(system: () => System): void {
       expect(receipt.credentialSubject).toMatchObject({ usageSource: 'counted', outputTokens: 6 });
     });
 
-    it('the energy that an upstream measures stands on the receipt', async () => {
-      const { receipt } = (await (await chat('joules=3600000')).json()) as { receipt: Receipt };
-      expect(receipt.measurement!.dataQuality).toBe('T1');
-      const energy = Number(receipt.measurement!.result[0]!.value);
-      expect(energy).toBeGreaterThan(1);
-      expect(energy).toBeLessThan(3);
+    it('the energy that an upstream states of itself is used within the bounds of physics, and the receipt says which it broke', async () => {
+      const stating = async (joules: string) => {
+        const { receipt } = (await (await chat(`joules=${joules}`)).json()) as { receipt: Receipt };
+        const { dataQuality, result, used } = receipt.measurement!;
+        const { stated_beyond: beyond } = used[0]!.record;
+        return { dataQuality, beyond, kwh: Number(result[0]!.value) };
+      };
+      const within = await stating('20');
+      expect(within).toMatchObject({ dataQuality: 'TS', beyond: undefined });
+      expect(within.kwh).toBeGreaterThan(20 / 3_600_000);
+      expect(within.kwh).toBeLessThan(60 / 3_600_000);
+      for (const joules of ['0', '0.000001', '3600000']) {
+        const { dataQuality, beyond } = await stating(joules);
+        expect([dataQuality, beyond]).toEqual([
+          'T3',
+          joules === '3600000' ? 'full_power' : 'token_energy',
+        ]);
+      }
     });
 
     it(

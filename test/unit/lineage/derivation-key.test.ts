@@ -90,7 +90,7 @@ describe('a derivation key', () => {
     ],
     ['zone', request({ zone: 'DEU' })],
     ['site', request({ site: { operator: 'example', pue: 1.2, wue: 0.18 } })],
-    ['measured energy', request({ usage: { ...request().usage, measuredJoules: 80 } })],
+    ['measured energy', request({ usage: { ...request().usage, statedJoules: 80 } })],
     ['way of timing', { ...request(), latencyS: 3 }],
     [
       'interval of token counts',

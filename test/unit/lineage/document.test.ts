@@ -15,7 +15,7 @@ const expand = async (document: object) =>
   (await jsonld.expand(document, { safe: true, documentLoader: offline, base: null })) as unknown[];
 
 describe('a lineage document', () => {
-  const measured = request({ usage: { ...request().usage, measuredJoules: 81.25 } });
+  const measured = request({ usage: { ...request().usage, statedJoules: 81.25 } });
 
   it.each([
     ['of a modelled estimate', request()],

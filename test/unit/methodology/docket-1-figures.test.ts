@@ -39,7 +39,7 @@ describe('time on the hardware', () => {
     const time = fc.double({ min: 0.001, max: 1_000, noNaN: true });
     fc.assert(
       fc.property(requests, time, (input, upstreamS) => {
-        const { measuredJoules: _, tokenInterval: __, ...usage } = input.usage;
+        const { statedJoules: _, tokenInterval: __, ...usage } = input.usage;
         const { upstreamS: ___, latencyS: ____, ...untimed } = { ...input, usage };
         const modelled = quantity(untimed, 'adpe');
         const both = quantity({ ...untimed, upstreamS }, 'adpe');

@@ -35,7 +35,8 @@ interface Vector {
     upstream_s?: number;
     latency_s?: number;
     token_interval?: { input: [number, number]; output: [number, number] };
-    measured_joules?: number;
+    metered_joules?: number;
+    stated_joules?: number;
   };
   expected: {
     data_quality: string;
@@ -69,7 +70,7 @@ function inputOf({ input }: Vector): EstimateInput {
       outputTokens: input.output_tokens,
       source: 'upstream',
       ...given({
-        measuredJoules: input.measured_joules,
+        statedJoules: input.stated_joules,
         tokenInterval: input.token_interval && intervalOf(input.token_interval),
       }),
     },
@@ -78,7 +79,11 @@ function inputOf({ input }: Vector): EstimateInput {
     zone: input.zone,
     site: { operator: 'example', ...given({ pue: input.pue, wue: input.wue }) },
     attempts: input.attempts ?? 1,
-    ...given({ latencyS: input.latency_s, upstreamS: input.upstream_s }),
+    ...given({
+      latencyS: input.latency_s,
+      upstreamS: input.upstream_s,
+      meteredJoules: input.metered_joules,
+    }),
   };
 }
 
@@ -138,7 +143,7 @@ describe('any estimate', () => {
   it('grows with every kind of token, and with attempts', () => {
     fc.assert(
       fc.property(requests, fc.integer({ min: 1, max: 1000 }), (input, more) => {
-        const { measuredJoules: _, tokenInterval: __, ...usage } = input.usage;
+        const { statedJoules: _, tokenInterval: __, ...usage } = input.usage;
         const modelled = { ...input, usage };
         const { outputTokens, inputTokens, cachedInputTokens } = usage;
         const base = valueOf(modelled);
@@ -208,14 +213,11 @@ describe('zero is a value', () => {
   });
 });
 
-describe('measured energy', () => {
+describe('metered energy', () => {
   const measured = (
-    measuredJoules: number,
+    meteredJoules: number,
     changes: Partial<EstimateInput> = {},
-  ): EstimateInput => {
-    const base = request(changes);
-    return { ...base, usage: { ...base.usage, measuredJoules } };
-  };
+  ): EstimateInput => ({ ...request(changes), meteredJoules });
 
   it('replaces the model of prefill and decode, and is T1', () => {
     const joules = 3_600;
@@ -250,6 +252,103 @@ describe('measured energy', () => {
   });
 });
 
+describe('energy that an upstream states of itself', () => {
+  const large = { id: 'large', footprint: { ref: 'llama-3.1-70b', gpus: 4 } };
+  const sixty = { inputTokens: 200, cachedInputTokens: 0, outputTokens: 60, source: 'upstream' };
+  const stated = (statedJoules: number, changes: Partial<EstimateInput> = {}): EstimateInput => ({
+    ...request({ model: large, upstreamS: 2, ...changes }),
+    usage: { ...(sixty as EstimateInput['usage']), statedJoules },
+  });
+  const found = (input: EstimateInput) => {
+    const { dataQuality, inputs, results } = METHODOLOGY.estimate(input);
+    const { record } = inputs.find(({ kind }) => kind === 'usage')!;
+    return { dataQuality, beyond: record!['stated_beyond'], energy: results[0]!.value };
+  };
+  const modelled = (input: EstimateInput): number => {
+    const { statedJoules: _, ...usage } = input.usage;
+    return valueOf({ ...input, usage });
+  };
+
+  it.each([
+    ['nothing', 0, 'token_energy'],
+    ['a millionth of a joule for 60 tokens of 70 billion parameters', 1e-6, 'token_energy'],
+    ['a little less than any accelerator takes for them', 0.83, 'token_energy'],
+    ['less than a share in the idle power of its replica', 1.5, 'idle_power'],
+    ['more than its replica draws at full power', 40_000, 'full_power'],
+    ['more than a power station gives', 1e300, 'full_power'],
+  ])('of %s is not used, and the record names the bound', (_, joules, beyond) => {
+    const input = stated(joules);
+    expect(found(input)).toEqual({ dataQuality: 'T2', beyond, energy: modelled(input) });
+    expect(METHODOLOGY.explain(input).warnings).toContainEqual(
+      expect.objectContaining({ code: 'stated_energy_not_used' }),
+    );
+  });
+
+  it('within the bounds is used, and is a class of its own below what a meter counted', () => {
+    expect(found(stated(53))).toEqual({
+      dataQuality: 'TS',
+      beyond: undefined,
+      energy: valueOf(request({ model: large, upstreamS: 2, meteredJoules: 53 })),
+    });
+    expect(METHODOLOGY.estimate({ ...stated(0), meteredJoules: 53 }).dataQuality).toBe('T1');
+  });
+
+  it('of any request that this method models is within the bounds where it is what the method comes to', () => {
+    fc.assert(
+      fc.property(requests, (input) => {
+        const { statedJoules: _, ...usage } = input.usage;
+        const plain = { ...input, usage };
+        const steps = METHODOLOGY.explain(plain).steps;
+        const gpu = steps.find(({ symbol }) => symbol === 'E_gpu')!.value;
+        if (gpu === 0 || usage.outputTokens === 0 || input.attempts === 0) return;
+        const joules = gpu / input.attempts;
+        const { beyond } = found({ ...plain, usage: { ...usage, statedJoules: joules } });
+        expect(beyond, `${joules} J`).toBe(undefined);
+      }),
+    );
+  });
+
+  it('of an unknown size has to keep the bounds of its GPUs', () => {
+    const model = { id: 'x', footprint: { gpus: 2, batch: 8 } };
+    expect(found(stated(53, { model })).dataQuality).toBe('TS');
+    for (const joules of [0, 1e-6, 1e6])
+      expect(failureOf(stated(joules, { model })).code).toBe('model_size_unknown');
+  });
+
+  it('of an embedding pays for its input', () => {
+    const input = stated(1e-6, { route: 'embeddings' });
+    expect(found(input).beyond).toBe('token_energy');
+  });
+});
+
+describe('hardware that is known', () => {
+  const served = (footprint: EstimateInput['model']['footprint']) =>
+    METHODOLOGY.explain(request({ model: { id: 'x', footprint } }));
+  const quality = (footprint: EstimateInput['model']['footprint']): string =>
+    served(footprint).dataQuality;
+
+  it('has the memory for the weights, and for the batch that is stated', () => {
+    const ref = 'llama-3.1-70b';
+    expect(quality({ ref, gpus: 4 })).toBe('T2');
+    expect(quality({ ref, gpus: 4, batch: 256 })).toBe('T2');
+    expect(quality({ ref, gpus: 4, batch: 100_000 })).toBe('T3');
+    expect(quality({ ref, gpus: 1 })).toBe('T3');
+    expect(quality({ ref, gpus: 1, precision: 'fp8' })).toBe('T2');
+    expect(served({ ref, gpus: 4, batch: 100_000 }).warnings).toContainEqual(
+      expect.objectContaining({ code: 'batch_beyond_memory' }),
+    );
+  });
+
+  it('cannot be told where the cache of a stated batch is not known', () => {
+    const declared = { activeB: 8, totalB: 8, gpus: 1 };
+    expect(quality(declared)).toBe('T2');
+    expect(quality({ ...declared, batch: 8 })).toBe('T3');
+    expect(served({ ...declared, batch: 8 }).warnings).toContainEqual(
+      expect.objectContaining({ code: 'batch_not_checked' }),
+    );
+  });
+});
+
 describe('extremes', () => {
   it('of what can be counted still give a figure that a receipt can state', () => {
     const most = withTokens(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
@@ -258,8 +357,7 @@ describe('extremes', () => {
   });
 
   it('that a receipt cannot state are refused', () => {
-    const { usage } = request();
-    const tiny = request({ usage: { ...usage, measuredJoules: 1e-40 } });
+    const tiny = request({ meteredJoules: 1e-40 });
     expect(failureOf(tiny)).toMatchObject({ stage: 'computation', code: 'result_out_of_range' });
   });
 });

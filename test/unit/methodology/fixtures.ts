@@ -99,7 +99,7 @@ const usage = fc
       cachedShare: number(0, 1),
       outputTokens: fc.integer({ min: 0, max: 100_000 }),
       source: fc.constantFrom('upstream' as const, 'counted' as const),
-      measuredJoules: number(0, 1e6).filter((joules) => joules === 0 || joules > 1e-9),
+      statedJoules: number(0, 1e6).filter((joules) => joules === 0 || joules > 1e-9),
     },
     { requiredKeys: ['inputTokens', 'cachedShare', 'outputTokens', 'source'] },
   )

@@ -210,9 +210,9 @@ describe('what stands on each kind of receipt', () => {
     [Number.NaN, undefined],
     [Infinity, undefined],
   ])('measured joules of %d are stated as %s', (joules, text) => {
-    const usage = { ...record.usage, measuredJoules: joules };
+    const usage = { ...record.usage, statedJoules: joules };
     const { credentialSubject } = buildReceipt({ ...full, record: { ...record, usage } });
-    expect(credentialSubject.measuredJoules).toBe(text);
+    expect(credentialSubject.statedJoules).toBe(text);
   });
 
   it('zero tokens are zero, not absent', () => {

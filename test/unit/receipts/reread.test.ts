@@ -17,14 +17,14 @@ describe('a receipt gives back what it was made of', () => {
         (input) => {
           const { document } = parseReceipt(orderedJson(buildReceipt(input)));
           const { upstreamModel, ...told } = input.record;
-          const { measuredJoules, ...usage } = told.usage;
-          const usable = measuredJoules !== undefined && measuredJoules >= 0;
+          const { statedJoules, ...usage } = told.usage;
+          const usable = statedJoules !== undefined && statedJoules >= 0;
           expect(recordOnReceipt(document, told.keyId)).toEqual({
             ...told,
             ...(upstreamModel ? { upstreamModel: document.credentialSubject.modelVersion } : {}),
             usage:
-              usable && Number.isFinite(measuredJoules)
-                ? { ...usage, measuredJoules: measuredJoules + 0 }
+              usable && Number.isFinite(statedJoules)
+                ? { ...usage, statedJoules: statedJoules + 0 }
                 : usage,
           });
         },
@@ -37,13 +37,13 @@ describe('a receipt gives back what it was made of', () => {
       orderedJson(
         buildReceipt({
           ...INPUTS['degraded']!,
-          record: { ...record, usage: { ...record.usage, measuredJoules: 3.5 } },
+          record: { ...record, usage: { ...record.usage, statedJoules: 3.5 } },
         }),
       ),
     );
     expect(document.tier).toBe('degraded');
     const read = recordOnReceipt(document, record.keyId);
-    expect(read).toMatchObject({ tier: 'audit_plus', usage: { measuredJoules: 3.5 } });
+    expect(read).toMatchObject({ tier: 'audit_plus', usage: { statedJoules: 3.5 } });
   });
 
   it('its inputs, with the records that it carries', () => {

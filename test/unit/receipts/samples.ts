@@ -11,6 +11,7 @@ import {
   type Usage,
   USAGE_REASONS,
 } from '#shared/kernel/inference.ts';
+import { DATA_QUALITIES } from '#shared/methodology/measurement.ts';
 import type {
   CarriedRecord,
   Measurement,
@@ -139,7 +140,7 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
   },
   measured: {
     issuer,
-    record: { ...record, usage: { ...record.usage, measuredJoules: 81.25 } },
+    record: { ...record, usage: { ...record.usage, statedJoules: 81.25 } },
     estimate: { measurement },
     signedAt: SIGNED_AT,
   },
@@ -248,7 +249,7 @@ const anyUsage: fc.Arbitrary<InferenceRecord['usage']> = fc.oneof(
       cachedInputTokens: anyCount,
       outputTokens: anyCount,
       source: fc.constant('upstream' as const),
-      measuredJoules: fc.double(),
+      statedJoules: fc.double(),
     },
     { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
   ),
@@ -348,7 +349,7 @@ const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
   results: fc
     .subarray(Object.keys(UNITS) as (keyof typeof UNITS)[], { minLength: 1 })
     .chain((names) => fc.tuple(...names.map(anyQuantity))),
-  dataQuality: fc.constantFrom('T1', 'T2', 'T3', 'T4', 'T5'),
+  dataQuality: fc.constantFrom(...DATA_QUALITIES),
 });
 
 const anyRevision = fc.record({

@@ -118,13 +118,13 @@ describe('a recalculated receipt', () => {
     });
   });
 
-  it('a recalculated receipt rests on the energy that the upstream measured at the time', async () => {
-    const usage = { ...unsized().usage, measuredJoules: 3_600 };
+  it('a recalculated receipt rests on the energy that the upstream stated at the time', async () => {
+    const usage = { ...unsized().usage, statedJoules: 36 };
     const [id] = await issue(unsized({ usage }));
     await recalculate(depsWith(mendedCatalogue({ activeB: 8, totalB: 8 })), id!);
     const revised = await documentOf(events.rows[0]!.receiptId);
-    expect(revised.measurement).toMatchObject({ dataQuality: 'T1' });
-    expect(revised.credentialSubject.measuredJoules).toBe('3600');
+    expect(revised.measurement).toMatchObject({ dataQuality: 'TS' });
+    expect(revised.credentialSubject.statedJoules).toBe('36');
   });
 
   it('a receipt is recalculated once when many try at the same time, and the ledger keeps moving', async () => {

@@ -75,7 +75,7 @@ const documentOf = async (id: string): Promise<ReceiptDocument> =>
 
 describe('a newer methodology', () => {
   it('a newer methodology restates each receipt that stands, from what the receipt itself carries', async () => {
-    const [id] = await issue(record({ usage: { ...record().usage, measuredJoules: 7 } }));
+    const [id] = await issue(record({ usage: { ...record().usage, statedJoules: 7 } }));
     const before = await reader().receipt(orgId, id!);
     await request();
     await run();
@@ -88,7 +88,7 @@ describe('a newer methodology', () => {
       revisionNumber: 1,
       wasRevisionOf: { id: old.id },
       revisionReason: 'new_methodology',
-      measurement: { dataQuality: 'T1' },
+      measurement: { dataQuality: 'TS' },
     });
     const gwp = (document: ReceiptDocument) => Number(document.measurement!.result[1]!.value);
     expect(gwp(restated)).toBeGreaterThan(gwp(old));

@@ -148,16 +148,28 @@ describe('usage in a stream', () => {
       ],
     ],
     [
-      'with a sum, and with more cached than there is',
+      'with a sum that is none',
+      [said('Hi', 'stop'), { choices: [], usage: { ...USAGE, total_tokens: 99 } }],
+    ],
+    [
+      'with more cached than there is, which is no count',
       [
         said('Hi', 'stop'),
         {
           choices: [],
-          usage: { ...USAGE, total_tokens: 99, prompt_tokens_details: { cached_tokens: 20 } },
+          usage: {
+            ...USAGE,
+            completion_tokens: 3,
+            prompt_tokens_details: { cached_tokens: 20 },
+          },
         },
       ],
     ],
     ['nowhere', [said('Hi'), part({}, 'stop')]],
+    [
+      'as one token for two hundred bytes',
+      [said('Hi'.repeat(100), 'stop'), { choices: [], usage: { ...USAGE, completion_tokens: 1 } }],
+    ],
     ['as zeros of an answer that is not empty', [said('Hi', 'stop'), { choices: [], usage: NONE }]],
   ])(
     'is told once, last and as the receipt has it, to who asked, and else nowhere: %s',

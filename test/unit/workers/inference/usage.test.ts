@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { type Asked, asked as askedOf } from '#workers/inference/bodies.ts';
-import { dependsOnEndpoint, readUsage, toldUsage, usageCounter } from '#workers/inference/usage.ts';
+import {
+  cannotBe,
+  dependsOnEndpoint,
+  readUsage,
+  toldUsage,
+  usageCounter,
+} from '#workers/inference/usage.ts';
 import { turnsDuring } from '#test/support/turns-during.ts';
 
 const counter = createTokenCounter();
@@ -47,15 +53,15 @@ describe('usage of an upstream', () => {
     }
   });
 
-  it('cached tokens are read in each way that servers name them, never more than the prompt', () => {
+  it('cached tokens are read in each way that servers name them', () => {
     expect(readUsage({ ...SOME, prompt_tokens_details: { cached_tokens: 4 } })).toMatchObject({
       cachedInputTokens: 4,
     });
     expect(
       readUsage({ input_tokens: 10, output_tokens: 2, input_tokens_details: { cached_tokens: 4 } }),
     ).toMatchObject({ inputTokens: 10, outputTokens: 2, cachedInputTokens: 4 });
-    expect(readUsage({ ...SOME, prompt_cache_hit_tokens: 99 })).toMatchObject({
-      cachedInputTokens: 10,
+    expect(readUsage({ ...SOME, prompt_cache_hit_tokens: 9 })).toMatchObject({
+      cachedInputTokens: 9,
     });
   });
 
@@ -77,13 +83,13 @@ describe('usage of an upstream', () => {
 
   it('measured energy is read only from the field that the catalogue names', () => {
     const usage = { ...SOME, energy_joules: 2.5 };
-    expect(readUsage(usage)).not.toHaveProperty('measuredJoules');
+    expect(readUsage(usage)).not.toHaveProperty('statedJoules');
     expect(readUsage(usage, { usageField: 'energy_joules' })).toMatchObject({
-      measuredJoules: 2.5,
+      statedJoules: 2.5,
     });
     expect(
       readUsage({ ...usage, energy_joules: -1 }, { usageField: 'energy_joules' }),
-    ).not.toHaveProperty('measuredJoules');
+    ).not.toHaveProperty('statedJoules');
   });
 
   it('usage of any shape never throws and never gives a count that is no whole number', () => {
@@ -98,6 +104,52 @@ describe('usage of an upstream', () => {
         ).toBe(true);
       }),
     );
+  });
+});
+
+describe('counts of an upstream that no vocabulary can make', () => {
+  const stated = (inputTokens: number, outputTokens: number, cachedInputTokens = 0): Usage => ({
+    inputTokens,
+    outputTokens,
+    cachedInputTokens,
+    source: 'upstream',
+  });
+  const judge = (usage: Usage, generated: string[], asked: Asked = chat({ messages: [] })) => {
+    let reads = 0;
+    const isNone = cannotBe(usage, generated, Buffer.byteLength(asked.body), () => {
+      reads += 1;
+      return asked;
+    });
+    return { isNone, reads };
+  };
+
+  it.each<[string, Usage, string[], boolean]>([
+    ['none for a letter', stated(5, 0), ['a'], true],
+    ['none for an answer that is empty', stated(5, 0), ['', ''], false],
+    ['one for a hundred and twenty-eight bytes', stated(5, 1), ['x'.repeat(128)], false],
+    ['one for a byte more', stated(5, 1), ['x'.repeat(129)], true],
+    ['one for forty-three letters of three bytes', stated(5, 1), ['€'.repeat(43)], true],
+    ['one for two choices', stated(5, 1), ['a', 'b'], true],
+    ['a thousand for a letter, thought in secret', stated(5, 1_000), ['a'], false],
+    ['more from a cache than there was', stated(5, 1, 6), ['a'], true],
+    ['all of it from a cache', stated(5, 1, 5), ['a'], false],
+    ['no prompt', stated(0, 1), ['a'], true],
+  ])('%s', (_, usage, generated, isNone) => {
+    expect(judge(usage, generated).isNone).toBe(isNone);
+  });
+
+  it('of a prompt are looked for only where its body is long enough for that', () => {
+    const long = chat({ messages: [{ role: 'user', content: 'word '.repeat(1_000) }] });
+    expect(judge(stated(20, 1), ['a'], long)).toEqual({ isNone: true, reads: 1 });
+    expect(judge(stated(41, 1), ['a'], long)).toEqual({ isNone: false, reads: 0 });
+    const image = {
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${'A'.repeat(10_000)}` },
+    };
+    const seen = chat({ messages: [{ role: 'user', content: [image] }] });
+    expect(judge(stated(20, 1), ['a'], seen)).toEqual({ isNone: false, reads: 1 });
+    const ids = completion(Array.from({ length: 400 }, () => 50_000));
+    expect(judge(stated(9, 1), ['a'], ids).isNone).toBe(true);
   });
 });
 
