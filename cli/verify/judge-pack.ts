@@ -6,6 +6,7 @@ import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { checkSeal, openBag } from './bag.ts';
 import { CitedDocuments } from './documents.ts';
+import { noClaims } from './claims.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { type Anchored, readKeyStanding } from './key-standing.ts';
 import { LedgerWalk } from './ledger.ts';
@@ -110,6 +111,8 @@ function nothingSeen(): Seen {
     witnesses: null,
     unreleased: [],
     lineage: null,
+    claims: noClaims(),
+    statement: null,
   };
 }
 

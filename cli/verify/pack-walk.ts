@@ -1,5 +1,6 @@
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 import {
   CHECKPOINTS,
   LINEAGE,
@@ -23,6 +24,7 @@ import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
 import type { Bag } from './bag.ts';
+import { type Claims, joined } from './claims.ts';
 import type { CitedDocuments } from './documents.ts';
 import type { KeyStanding } from './key-standing.ts';
 import type { LedgerWalk } from './ledger.ts';
@@ -38,6 +40,10 @@ export interface SeenOnWalk {
   /** Signed heads within the range. */
   heads: number;
   lineage: LineageSummary | null;
+  /** What receipts say that nothing confirms. */
+  claims: Claims;
+  /** Names and contracts, which are the word of the one who sealed. */
+  statement: ReportStatement | null;
 }
 
 /** A shard, and what was found in it. */
@@ -67,6 +73,7 @@ export class PackWalk {
   readonly #lineage: LineageWalk;
   readonly #judged = new Set<string>();
   readonly #inferences: BigUint64Array[] = [];
+  readonly #once: BigUint64Array[] = [];
   #superseded = 0;
   /** When the entry before the next shard was integrated, by the tables. */
   #integratedAt = '';
@@ -127,6 +134,7 @@ export class PackWalk {
       this.#ledger.take(findings.leafHashes);
       this.#take(findings);
       this.#inferences.push(findings.inferences);
+      this.#once.push(findings.once);
       firstIntegrated ??= findings.table?.integrated[0];
     }
     if (this.#ledger.size !== range.lastIndex + 1) {
@@ -137,7 +145,14 @@ export class PackWalk {
       );
     }
     this.#ledger.finish();
-    this.#refuseDoubled();
+    refuseDoubled(
+      this.#inferences,
+      'An inference has two receipts of which neither revises the other.',
+    );
+    refuseDoubled(
+      this.#once,
+      'Two inferences have one salt or digest, which are of one request each.',
+    );
     this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
     this.#seen.heads = this.#ledger.heads;
     if (range.signedHeads !== this.#ledger.heads) {
@@ -173,20 +188,6 @@ export class PackWalk {
       this.#checkAfter(findings.table?.integrated[0]);
       this.#take(findings);
     }
-  }
-
-  /** A receipt of an inference that has one already is a revision of that. */
-  #refuseDoubled(): void {
-    const all = new BigUint64Array(this.#inferences.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const each of this.#inferences) {
-      all.set(each, at);
-      at += each.length;
-    }
-    all.sort();
-    if (all.every((each, i) => i === 0 || each !== all[i - 1])) return;
-    const message = 'An inference has two receipts of which neither revises the other.';
-    throw new PackProblem('wrong_count', RECEIPTS, message);
   }
 
   #contradict(path: string, message: string): void {
@@ -231,6 +232,7 @@ export class PackWalk {
       this.#integratedAt = integrated[1];
     }
     this.#documents.check(findings.citations);
+    this.#seen.claims = joined(this.#seen.claims, findings.claims);
     this.#lineage.take(findings.lineage);
     this.#totals.merge(findings.totals);
     this.#report.merge(findings.report);
@@ -338,7 +340,9 @@ export class PackWalk {
 
   /** Makes the page again from what the pack holds. */
   #comparePage(): void {
-    if (textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE) === this.#page(this.#statement())) return;
+    const stated = this.#statement();
+    this.#seen.statement = stated;
+    if (textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE) === this.#page(stated)) return;
     const message = 'The page says otherwise than what is in the pack.';
     throw new PackProblem('report_mismatch', REPORT_PAGE, message);
   }
@@ -374,7 +378,9 @@ export class PackWalk {
 
   #statement(): ReportStatement {
     try {
-      return parseStatement(textOf(this.#bag.read(REPORT_STATEMENT), REPORT_STATEMENT));
+      const stated = parseStatement(textOf(this.#bag.read(REPORT_STATEMENT), REPORT_STATEMENT));
+      checkWords(stated);
+      return stated;
     } catch (error) {
       if (!(error instanceof MalformedData)) throw error;
       throw new PackProblem('report_mismatch', REPORT_STATEMENT, `${error.message}.`);
@@ -403,3 +409,29 @@ function firstIndexOf(path: string): number {
 
 /** Later than every time of integration, as text. */
 const END_OF_TIME = '~';
+
+/** A receipt of an inference that has one already is a revision of that, and says the same of it. */
+function refuseDoubled(parts: readonly BigUint64Array[], message: string): void {
+  const all = new BigUint64Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const each of parts) {
+    all.set(each, at);
+    at += each.length;
+  }
+  all.sort();
+  if (all.every((each, i) => i === 0 || each !== all[i - 1])) return;
+  throw new PackProblem('wrong_count', RECEIPTS, message);
+}
+
+/** A name that shows as another, or as a line of its own, says something else to people than to programs. */
+function checkWords({ contracts, operator, organisation }: ReportStatement): void {
+  const words = [
+    ...[operator, organisation].flatMap(({ name, identifier }) => [name, identifier]),
+    ...contracts.flatMap(({ name, region }) => [name, region]),
+  ];
+  const isPlain = words.every((each) => each === undefined || isPrintable(each, each.length));
+  if (!isPlain) throw new MalformedData('wrong_value', '', 'A name is not what it shows');
+  const regions = new Set(contracts.map(({ region }) => region));
+  if (regions.size < contracts.length)
+    throw new MalformedData('wrong_value', '', 'A region has two contracts');
+}

@@ -3,6 +3,7 @@ import { count } from '#shared/methodology/readable.ts';
 import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
+import { claimsSaid } from './claims.ts';
 import type { PackVerdict } from './judge-pack.ts';
 import type { Anchored } from './key-standing.ts';
 import { absence, type JudgedWitnesses } from './witnesses.ts';
@@ -49,8 +50,21 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
       more: each.more,
     })),
     lineage: verdict.lineage,
+    claims: claimsReport(verdict),
     signers,
     pack: seal ?? null,
+  };
+}
+
+function claimsReport({ claims, statement }: PackVerdict): object {
+  return {
+    stated_energy: claims.stated,
+    stated_energy_not_used: claims.beyond,
+    tokens_counted: claims.tokensCounted,
+    software: claims.software,
+    merge_delay_s: claims.delayS,
+    notes: claims.notes,
+    statement,
   };
 }
 
@@ -83,7 +97,13 @@ export function packSaid(
   const sentence = headline(verdict.verdict, message, { file, place });
   if (verdict.verdict === 'cannot_judge') return saidAlone(verdict.verdict, sentence);
   const facts = {
-    ...(holds ? { ...operatorsWord(verdict), ...outside(verdict) } : { reason: code }),
+    ...(holds
+      ? {
+          ...operatorsWord(verdict),
+          ...outside(verdict),
+          ...claimsSaid(verdict.claims, verdict.statement),
+        }
+      : { reason: code }),
     trusted,
     ...(seal === undefined ? {} : factsOf(seal, holds)),
     ...(holds ? { lineage: lineageText(verdict) } : {}),

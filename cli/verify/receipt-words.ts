@@ -97,7 +97,19 @@ function factsOf(document: ReceiptDocument): Row {
     tokens: [used.tokens, used.counted].filter((text) => text !== '').join(', '),
     ...(measurement === undefined ? {} : readableAmounts(measurement.result)),
     ...(measurement === undefined ? {} : { 'quality of data': qualityOf(measurement) }),
+    ...statedOf(document),
     ...(document.wasRevisionOf === undefined ? {} : { revises: document.wasRevisionOf.id }),
+  };
+}
+
+/** Energy that cannot be, which the upstream states and the estimate leaves out. */
+function statedOf({ credentialSubject: { statedJoules }, measurement }: ReceiptDocument): Row {
+  const beyond = measurement?.used.find(({ type }) => type === 'UsageRecord')?.record[
+    'stated_beyond'
+  ];
+  if (beyond === undefined || statedJoules === undefined) return {};
+  return {
+    'energy stated': `${statedJoules} J by the upstream, which cannot be (${plain(String(beyond))}) and was not used`,
   };
 }
 

@@ -29,6 +29,7 @@ import {
   type TrustedKeys,
   verifyReceipt,
 } from '#shared/receipts/verify.ts';
+import { type Claims, claimsOf, joined, noClaims } from './claims.ts';
 import { ShardTable, type TableFindings } from './shard-table.ts';
 import { linesOf, textOf } from './lines.ts';
 import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
@@ -99,8 +100,12 @@ export interface ShardFindings {
   leafHashes: Uint8Array;
   /** 8 bytes of a digest of the inference of each receipt that revises nothing: none of them stands twice. */
   inferences: BigUint64Array;
+  /** The same of salts and digests, each of which is of one request. */
+  once: BigUint64Array;
   /** The first receipt that says two things at once, and of what. A signature that does not fit is told first. */
   disagreement?: { index: number; said: string };
+  /** What its receipts say that nothing confirms. */
+  claims: Claims;
   /** Of the receipts that neither revise nor were revised. */
   totals: PackTotalsParts;
   report: ReportParts;
@@ -176,6 +181,8 @@ class ShardJudge {
   readonly #report = new ReportFacts();
   readonly #revisions: RevisionFact[] = [];
   readonly #inferences: bigint[] = [];
+  readonly #once: bigint[] = [];
+  #claims = noClaims();
   #disagreement: ShardFindings['disagreement'];
   readonly #citations = new Map<string, Citation>();
   readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
@@ -220,9 +227,11 @@ class ShardJudge {
       ...(table === undefined ? {} : { table }),
       leafHashes: hashes.bytes(),
       totals: this.#totals.parts(),
+      claims: this.#claims,
       report: this.#report.parts(),
       revisions: this.#revisions,
       inferences: BigUint64Array.from(this.#inferences),
+      once: BigUint64Array.from(this.#once),
       ...(this.#disagreement === undefined ? {} : { disagreement: this.#disagreement }),
       citations: [...this.#citations.values()],
       lineage: this.#lineage.findings(),
@@ -254,6 +263,7 @@ class ShardJudge {
     const measurement = this.#measurementOf(document, index);
     const said = disagreement(document, measurement);
     if (said !== undefined) this.#disagreement ??= { index, said };
+    this.#claims = joined(this.#claims, claimsOf(document));
     this.#cite(document, measurement);
     const lineage =
       measurement && this.#lineage.take({ bytes: line, document, index }, measurement);
@@ -264,7 +274,7 @@ class ShardJudge {
     const counted = countedReceipt(document);
     const reported = reportedEntry(document, counted, lineage?.derivation);
     const revised = document.wasRevisionOf;
-    if (revised === undefined) this.#note(document.credentialSubject.id);
+    if (revised === undefined) this.#note(document.credentialSubject);
     const statedCounts = this.#table?.take(document, index, supersededBy);
     if (revised === undefined && supersededBy === null) {
       // Nothing but a revision keeps a receipt from counting.
@@ -286,9 +296,10 @@ class ShardJudge {
     });
   }
 
-  #note(inference: string): void {
-    const digest = sha256(inference);
-    this.#inferences.push(new DataView(digest.buffer, digest.byteOffset).getBigUint64(0));
+  #note({ id, salt, requestDigest, responseDigest }: ReceiptDocument['credentialSubject']): void {
+    this.#inferences.push(eightBytesOf(id));
+    this.#once.push(eightBytesOf(salt), eightBytesOf(requestDigest));
+    if (responseDigest !== undefined) this.#once.push(eightBytesOf(responseDigest));
   }
 
   #checkTerms(document: ReceiptDocument, index: number, kid: string): void {
@@ -361,6 +372,11 @@ class ShardJudge {
     this.#nextSuperseded += 1;
     return next.by;
   }
+}
+
+function eightBytesOf(text: string): bigint {
+  const digest = sha256(text);
+  return new DataView(digest.buffer, digest.byteOffset).getBigUint64(0);
 }
 
 /** Leaf hashes of lines, one after the other. */

@@ -1,12 +1,14 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { isId, timeOfId } from '#shared/kernel/ids.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
 import { STATED_BOUNDS } from '#shared/methodology/request-figures.ts';
 import type { WholeMeasurement } from './derivation.ts';
 import type { InputDocument, ReceiptDocument } from './document.ts';
+import { NOTE_MAX } from './format-1.ts';
 import { idInAddress } from './reread.ts';
 
 /** The clocks of two machines of a service never differ by more. */
@@ -14,9 +16,14 @@ export const CLOCKS_DIFFER_MS = HOUR_MS;
 
 /** Characters of names that a catalogue can give; a test compares them with its schema. */
 export const CATALOGUE_NAMES = {
-  model: /^[!-~]{1,256}$/,
+  model: /^[A-Za-z0-9][A-Za-z0-9._:/@+~-]{0,255}$/,
   region: /^[a-z0-9][a-z0-9._-]{0,63}$/,
 };
+
+/** Characters of the other names that are ours. */
+const OUR_NAMES = /^[!-~]{1,256}$/;
+/** What ends a line, turns its direction, shows nothing, or looks like a space and is none. Words of persons may have joiners and more spaces. */
+const DISGUISED = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 
 /** A measurement with the inputs that are at hand: those that its receipt carries, or also those that it names. */
 interface KnownMeasurement extends Pick<WholeMeasurement, 'stated'> {
@@ -40,6 +47,8 @@ export function disagreement(
   const { requestedModel = 'none' } = subject;
   if (!CATALOGUE_NAMES.model.test(requestedModel))
     return 'requestedModel, which has characters that no catalogue allows';
+  const odd = oddWords(document);
+  if (odd !== undefined) return `${odd}, which has characters that no service writes`;
   const isRevision = wasRevisionOf !== undefined;
   if (isRevision && measurement === undefined) return 'measurement, which every revision has';
   // A request's own receipt has the request's ULID.
@@ -52,11 +61,45 @@ export function disagreement(
   if (subject.previous !== undefined && !mayBePrevious(subject.previous, document, arrived))
     return 'previous, which is no receipt of a response before it';
   if (!(Math.abs(Date.parse(startedAt) - arrived) <= CLOCKS_DIFFER_MS)) return 'startedAt';
-  if (Date.parse(endedAt) < Date.parse(startedAt) - CLOCKS_DIFFER_MS) return 'endedAt';
+  const elapsed = Date.parse(endedAt) - Date.parse(startedAt);
+  if (elapsed < 0) return 'endedAt';
+  const { queuedMs = 0, upstreamMs = 0 } = subject;
+  if (queuedMs > elapsed) return 'queuedMs, which is longer than the request took';
+  if (queuedMs + upstreamMs > elapsed) return 'upstreamMs, which is longer than the request took';
   if (Date.parse(endedAt) > Date.parse(validFrom) + CLOCKS_DIFFER_MS) return 'validFrom';
   if (measurement === undefined) return undefined;
   if (ulidOf(measurement.stated.id) !== ulidOf(document.id)) return 'measurement.id';
   return againstReason(document, measurement) ?? againstInputs(document, measurement);
+}
+
+/** A name or text of a receipt that is not what it shows; undefined where each is. */
+function oddWords({
+  credentialSubject: subject,
+  degradation,
+  explanation,
+  measurement,
+  revisionNote,
+}: ReceiptDocument): string | undefined {
+  const ours = {
+    gridZone: subject.gridZone,
+    tokenizer: subject.tokenizer,
+    'policy.version': subject.policy?.version,
+    'degradation.code': degradation?.code,
+    'measurement.software': measurement?.software,
+  };
+  const odd = Object.entries(ours).find(([, name]) => name !== undefined && !OUR_NAMES.test(name));
+  if (odd !== undefined) return odd[0];
+  const { modelVersion, upstreamAnswerId } = subject;
+  const theirs = Object.entries({ modelVersion, upstreamAnswerId, explanation });
+  const disguised = theirs.find(([, words]) => words !== undefined && isDisguised(words));
+  if (disguised !== undefined) return disguised[0];
+  const isNote = revisionNote === undefined || isPrintable(revisionNote, NOTE_MAX);
+  return isNote ? undefined : 'revisionNote';
+}
+
+/** Whether a text of others could be shown as another than it is. */
+export function isDisguised(words: string): boolean {
+  return DISGUISED.test(words);
 }
 
 /** Whether an address is that of a receipt of the same issuer, of a request that had come before. */

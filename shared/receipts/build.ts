@@ -15,6 +15,7 @@ import { FORMAT_1, NOTE_MAX, type RevisionReason } from './format-1.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { measurementDocument, type MeteredInterval } from './measurement-document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { printable } from '#shared/kernel/plain-text.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { bounded, count, STATED, type Stated, type StatedField } from './stated-fields.ts';
 
@@ -85,7 +86,8 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
     );
   }
   if (revision !== undefined) {
-    if (revision.note !== undefined) document.revisionNote = bounded(revision.note, NOTE_MAX);
+    const note = bounded(printable(revision.note ?? ''), NOTE_MAX);
+    if (note !== '') document.revisionNote = note;
     document.revisionNumber = count(revision.number, 'revisionNumber');
     document.revisionReason = revision.reason;
   }

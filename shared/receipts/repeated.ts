@@ -5,38 +5,44 @@ import type { ReceiptDocument } from './document.ts';
 /** Bytes of a digest of what a revision repeats: no search finds two receipts with one. */
 export const REPEATED_BYTES = 16;
 
-/** How much of an inference a receipt states. The revision of it says the same, and perhaps more. */
-const LEVELS = ['degraded', 'estimated'] as const;
-type Level = (typeof LEVELS)[number];
+/** How much of an inference a receipt states: the revision of it says the same, and perhaps more. A meter’s interval by its digest. */
+const DEGRADED = 'degraded';
+const ESTIMATED = 'estimated';
 
 /** A digest of what the revision of this receipt has to repeat of it. */
 export function repeatedOf(document: ReceiptDocument): Uint8Array {
   const { id, revisionNumber = 0, measurement } = document;
-  return digestOf(
-    document,
-    measurement === undefined ? 'degraded' : 'estimated',
-    id,
-    revisionNumber,
-  );
+  const level = measurement === undefined ? DEGRADED : ESTIMATED + meteredOn(document);
+  return digestOf(document, level, id, revisionNumber);
 }
 
 /** What that digest of the receipt before this one may be: by the receipt that it names, and its own words. */
 export function repeatedBefore(document: ReceiptDocument): Uint8Array[] {
   const { wasRevisionOf, revisionNumber = 0, revisionReason: reason } = document;
   if (wasRevisionOf === undefined) return [];
-  const levels: readonly Level[] = reason === 'methodology_failed' ? ['degraded'] : LEVELS;
-  return levels.map((level) => digestOf(document, level, wasRevisionOf.id, revisionNumber - 1));
+  return levelsBefore(reason, meteredOn(document)).map((level) =>
+    digestOf(document, level, wasRevisionOf.id, revisionNumber - 1),
+  );
 }
+
+/** A meter measures what no meter had; what comes for another reason keeps what was metered, and meters nothing. */
+function levelsBefore(reason: ReceiptDocument['revisionReason'], metered: string): string[] {
+  if (reason === 'methodology_failed') return [DEGRADED];
+  if (reason === 'measured') return [DEGRADED, ESTIMATED];
+  return metered === '' ? [DEGRADED, ESTIMATED] : [ESTIMATED + metered];
+}
+
+const meteredOn = ({ measurement }: ReceiptDocument): string => measurement?.metered?.digest ?? '';
 
 function digestOf(
   { credentialSubject }: ReceiptDocument,
-  level: Level,
+  level: string,
   receipt: string,
   number: number,
 ): Uint8Array {
   // Where the region of a degraded receipt lies may have become known since.
   const { gridZone: _, ...degraded } = credentialSubject;
-  const stated = level === 'estimated' ? credentialSubject : degraded;
+  const stated = level === DEGRADED ? degraded : credentialSubject;
   const words = canonicalJson([receipt, number, level, stated]);
   return new Uint8Array(sha256(words).subarray(0, REPEATED_BYTES));
 }

@@ -16,18 +16,31 @@ const issuer = receiptIssuer('https://gateway.example');
 
 /**
  * Reads a measurement, its lineage and others of the same derivation from each line; leads each of them through the steps,
- * and prints the name of the derivation and which of them follow.
+ * and prints the name of the derivation, which of them follow, and what is said of stated energy that is judged otherwise.
  */
 const DRIVER = `
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import verify
 method = json.loads(sys.stdin.readline())
+def misjudged(used, figures):
+    record = next(each['record'] for each in used if each['type'] == 'UsageRecord')
+    if 'stated_joules' not in record:
+        return None
+    for other in {None, *verify.STATED_BOUNDS} - {record.pop('stated_beyond', None)}:
+        try:
+            figures([dict(each, record=dict(record, stated_beyond=other) if other else record)
+                     if each['type'] == 'UsageRecord' else each for each in used])
+            return other or 'used'
+        except verify.Bad:
+            pass
+    return 'refused'
 for line in sys.stdin:
     whole, text, others = json.loads(line)
-    figures = verify.course_of('lineage', json.loads(text, parse_float=verify.Number), whole['used'], method)
+    figures = verify.course_of('lineage', json.loads(text, parse_float=verify.Number), whole['used'], method, whole['stated']['dataQuality'])
     said = [verify.follows(each['stated'], figures(each['used'])) for each in [whole, *others]]
-    print(json.dumps([verify.derivation(whole['hadPlan'], whole['used']).hex(), said]))
+    key = verify.derivation(whole['hadPlan'], whole['used']).hex()
+    print(json.dumps([key, said, misjudged(whole['used'], figures)]))
 `;
 
 it('the script in a pack computes the figures of every receipt, and tells derivations apart as we do', () => {
@@ -43,7 +56,7 @@ it('the script in a pack computes the figures of every receipt, and tells deriva
       stated: { ...each.stated, result: stated.result },
     }));
     const line = JSON.stringify([whole, JSON.stringify(nodes), [...others, ...wrong]]);
-    return { whole, line, others: others.length };
+    return { whole, line, others: others.length, isStated: input.usage.statedJoules !== undefined };
   });
   const { id, version } = METHODOLOGY;
   const { text } = METHODOLOGIES.methodologyDocument(id, version)!;
@@ -59,9 +72,10 @@ it('the script in a pack computes the figures of every receipt, and tells deriva
       .split('\n')
       .map((line) => JSON.parse(line) as unknown),
   ).toEqual(
-    samples.map(({ whole, others }) => [
+    samples.map(({ whole, others, isStated }) => [
       Buffer.from(derivationKey(whole), 'base64url').toString('hex'),
       others === 0 ? [true] : [true, true, false],
+      isStated ? 'refused' : null,
     ]),
   );
   const told = samples.filter(({ others }) => others > 0);

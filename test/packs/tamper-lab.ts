@@ -103,6 +103,9 @@ export async function startTamperLab(): Promise<TamperLab> {
   };
   await lab.issue(2);
   lab.gridSignal = undefined;
+  lab.statedJoules = 12;
+  await lab.issue(2);
+  lab.statedJoules = undefined;
   await lab.revise([...measured.slice(1, 3), later[0]!], 24.5);
   const size = await lab.integrate();
   await lab.anchor();

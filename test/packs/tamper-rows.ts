@@ -26,6 +26,18 @@ import {
 } from './tamper-lab.ts';
 import { ForgedPack, type Loose, multihash } from './tampering.ts';
 import { OF_OPERATOR, ofWitnesses } from './witness-rows.ts';
+import {
+  atEntry,
+  atFirst,
+  atRevision,
+  type Edit,
+  isHourly,
+  isMetered,
+  PLAIN,
+  REVISED,
+  revisionOf,
+} from './ledger-edits.ts';
+import { OF_WORDS, WORDS_SEALED } from './word-rows.ts';
 
 /** What the forger has: nothing, the key that seals, those of receipts and heads, every key but the anchor's, or every key. */
 type Powers =
@@ -59,6 +71,8 @@ export interface Tampering {
   witnesses?: { policy: PolicyName; least?: number };
   /** Why a verifier that finds it good is right, or can do no better. */
   passes?: { ours?: string; python?: string };
+  /** What both verifiers say in their first lines where they find it good. */
+  says?: RegExp;
   /** What verify.py leaves to `docket verify`, and says so in its verdict. */
   unchecked?: 'page' | 'lineage';
 }
@@ -84,6 +98,23 @@ export function tamperings(lab: TamperLab): Tampering[] {
     ...withKeys(lab),
     ...ofWitnesses(whole),
     ...OF_OPERATOR,
+    ...OF_WORDS.map(({ name, edit, note, says }): Tampering => ({
+      powers: 'all but the anchor',
+      name: `another ledger: ${name}; no anchor`,
+      edit: (p) => rewriteBare(lab.lab, p, edit),
+      ...(note === undefined ? {} : { passes: { ours: note, python: note } }),
+      ...(says === undefined ? {} : { says }),
+    })),
+    ...WORDS_SEALED.map(({ name, members, note, says }): Tampering => ({
+      ...sealed,
+      name: `data/report/stated.json: ${name}, the page made anew`,
+      edit: (p) => {
+        const stated: Loose = JSON.parse(p.text(REPORT_STATEMENT));
+        p.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
+      },
+      ...(note === undefined ? {} : { passes: { ours: note, python: note } }),
+      ...(says === undefined ? {} : { says }),
+    })),
   ];
 }
 
@@ -460,7 +491,7 @@ function ofFiles(pack: ForgedPack): Tampering[] {
     },
     {
       ...sealed,
-      ...(path === REPORT_PAGE || path === REPORT_STATEMENT ? MADE_FOR_PEOPLE : {}),
+      ...(path === REPORT_PAGE ? MADE_FOR_PEOPLE : {}),
       name: `${kind}: a byte more`,
       pack: 'range',
       edit: (p) => p.set(path, `${p.text(path)} `),
@@ -835,35 +866,6 @@ const TAIL_NOTE =
 const TIMES_NOTE =
   'When an entry was integrated is the word of whoever seals: not before it was signed, not after the head, not before the entry in front of it. The anchor’s timestamps bound it from outside.';
 
-/** An edit of the receipts of a ledger, by a holder of their keys. */
-type Edit = (receipts: Loose[]) => Loose[];
-
-/** Indexes in the lab's ledger: an estimate that is not the first of its derivation, and a revision. */
-const PLAIN = 9;
-const REVISED = 0;
-
-const at =
-  (index: number, edit: (receipt: Loose) => void): Edit =>
-  (all) =>
-    all.map((each, i) => {
-      if (i !== index) return each;
-      const copy = structuredClone(each);
-      edit(copy);
-      return { ...copy, edited: true };
-    });
-
-const revisionOf = (all: Loose[], index: number): number =>
-  all.findIndex(({ wasRevisionOf }) => wasRevisionOf?.leafIndex === index);
-const atRevision =
-  (edit: (receipt: Loose) => void): Edit =>
-  (all) =>
-    at(revisionOf(all, REVISED), edit)(all);
-const isMetered = ({ measurement }: Loose): boolean => measurement?.metered !== undefined;
-const isHourly = ({ measurement }: Loose): boolean => measurement?.used.length === 2;
-const atFirst =
-  (is: (receipt: Loose) => boolean, edit: (receipt: Loose) => void): Edit =>
-  (all) =>
-    at(all.findIndex(is), edit)(all);
 /** Another member of the usage, in both places where a receipt states it. */
 const fewerTokens = (receipt: Loose): void => {
   receipt.credentialSubject.inputTokens = 40;
@@ -877,17 +879,20 @@ const dayBefore = (text: string): string => new Date(Date.parse(text) - DAY_MS).
 const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] = [
   [
     'a receipt says another region',
-    at(PLAIN, (r) => void (r.credentialSubject.region = 'eu-north')),
+    atEntry(PLAIN, (r) => void (r.credentialSubject.region = 'eu-north')),
     HISTORY_NOTE,
   ],
-  ['a receipt says fewer tokens', at(PLAIN, (r) => void (r.credentialSubject.inputTokens = 40))],
-  ['a receipt and its usage record say fewer tokens', at(PLAIN, fewerTokens)],
+  [
+    'a receipt says fewer tokens',
+    atEntry(PLAIN, (r) => void (r.credentialSubject.inputTokens = 40)),
+  ],
+  ['a receipt and its usage record say fewer tokens', atEntry(PLAIN, fewerTokens)],
   [
     'a receipt, its usage record and its figures say fewer tokens',
     // Two receipts that were issued, changed places: figures that follow from what they name, of other tokens.
     (all) => {
       const from = all[PLAIN - 1];
-      return at(PLAIN, (r) => {
+      return atEntry(PLAIN, (r) => {
         r.measurement = {
           ...from.measurement,
           id: r.measurement.id,
@@ -902,7 +907,7 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   ],
   [
     'a receipt states less energy',
-    at(PLAIN, (r) => {
+    atEntry(PLAIN, (r) => {
       for (const end of ['value', 'lower', 'upper'])
         r.measurement.result[0][end] = lessened(r.measurement.result[0][end]);
     }),
@@ -910,7 +915,7 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   [
     'the receipt that has the lineage document states less energy',
     (all) =>
-      at(
+      atEntry(
         all.findIndex(({ measurement }) => measurement !== undefined),
         (r) => {
           for (const end of ['value', 'lower', 'upper'])
@@ -920,16 +925,16 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   ],
   [
     'a receipt states a narrower interval',
-    at(PLAIN, (r) => void (r.measurement.result[1].upper = r.measurement.result[1].value)),
+    atEntry(PLAIN, (r) => void (r.measurement.result[1].upper = r.measurement.result[1].value)),
   ],
-  ['a receipt leaves out a quantity', at(PLAIN, (r) => void r.measurement.result.pop())],
+  ['a receipt leaves out a quantity', atEntry(PLAIN, (r) => void r.measurement.result.pop())],
   [
     'a receipt calls its estimate measured',
-    at(PLAIN, (r) => void (r.measurement.dataQuality = 'T1')),
+    atEntry(PLAIN, (r) => void (r.measurement.dataQuality = 'T1')),
   ],
   [
     'a receipt calls its estimate measured, and says how many joules',
-    at(PLAIN, (r) => {
+    atEntry(PLAIN, (r) => {
       r.measurement.dataQuality = 'T1';
       r.measurement.used[0].record.measured_joules = '1';
       r.credentialSubject.measuredJoules = '1';
@@ -937,15 +942,15 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   ],
   [
     'a receipt was asked for under the name of its own model',
-    at(PLAIN, (r) => void (r.credentialSubject.requestedModel = r.credentialSubject.model)),
+    atEntry(PLAIN, (r) => void (r.credentialSubject.requestedModel = r.credentialSubject.model)),
   ],
   [
     'a receipt of a chat goes on from a response',
-    at(PLAIN, (r) => void (r.credentialSubject.previous = r.id)),
+    atEntry(PLAIN, (r) => void (r.credentialSubject.previous = r.id)),
   ],
   [
     'a receipt was in another zone of the grid',
-    at(PLAIN, (r) => void (r.credentialSubject.gridZone = 'SWE')),
+    atEntry(PLAIN, (r) => void (r.credentialSubject.gridZone = 'SWE')),
   ],
   [
     'a receipt has the factor of another hour',
@@ -971,25 +976,25 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   ],
   [
     'a receipt began a day before',
-    at(
+    atEntry(
       PLAIN,
       (r) => void (r.credentialSubject.startedAt = dayBefore(r.credentialSubject.startedAt)),
     ),
   ],
   [
     'a receipt began and ended a day before',
-    at(PLAIN, (r) => {
+    atEntry(PLAIN, (r) => {
       for (const end of ['startedAt', 'endedAt'])
         r.credentialSubject[end] = dayBefore(r.credentialSubject[end]);
     }),
   ],
   [
     'a receipt ended a day later than it was signed',
-    at(PLAIN, (r) => void (r.validFrom = dayBefore(r.validFrom))),
+    atEntry(PLAIN, (r) => void (r.validFrom = dayBefore(r.validFrom))),
   ],
   [
     'a receipt has the id of another request',
-    at(PLAIN, (r) => void (r.id = r.id.replace(/.$/, (c: string) => (c === 'X' ? 'Y' : 'X')))),
+    atEntry(PLAIN, (r) => void (r.id = r.id.replace(/.$/, (c: string) => (c === 'X' ? 'Y' : 'X')))),
   ],
   ['a receipt twice', (all) => all.toSpliced(PLAIN, 0, all[PLAIN])],
   [
@@ -1038,15 +1043,15 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   ],
   [
     'a receipt says a region that no catalogue can have',
-    at(PLAIN, (r) => void (r.credentialSubject.region = 'EU North')),
+    atEntry(PLAIN, (r) => void (r.credentialSubject.region = 'EU North')),
   ],
   [
     'a receipt says a model that no catalogue can have',
-    at(PLAIN, (r) => void (r.credentialSubject.model = 'llama 3.1')),
+    atEntry(PLAIN, (r) => void (r.credentialSubject.model = 'llama 3.1')),
   ],
   [
     'a receipt cites the context of lineage',
-    at(PLAIN, (r) => {
+    atEntry(PLAIN, (r) => {
       const [vc, own] = r['@context'];
       r['@context'] = [vc, own.replace(/[^/]+$/, LINEAGE_CONTEXT_NAME)];
     }),
@@ -1104,7 +1109,7 @@ function withKeys(lab: TamperLab): Tampering[] {
   const all = { powers: 'all but the anchor' } as const;
   const rewritten = (edit: Edit) => (p: ForgedPack) => rewriteLedger(lab.lab, p, edit);
   const bare = (edit: Edit) => (p: ForgedPack) => rewriteBare(lab.lab, p, edit);
-  const marked = (members: object): Edit => at(PLAIN, (r) => void Object.assign(r, members));
+  const marked = (members: object): Edit => atEntry(PLAIN, (r) => void Object.assign(r, members));
   const [changed] = INSIDER.map(([, edit]) => edit);
   return [
     {
@@ -1199,7 +1204,7 @@ function ofHeads({ lab }: TamperLab): Tampering[] {
     const [path] = [...p.files.keys()].filter((name) => name.startsWith('data/anchor/keys/'));
     p.set(ANCHORED, p.text(path!));
   };
-  const tail: Edit = (l) => at(l.length - 1, (r) => void (r.revisionNote = 'by hand'))(l);
+  const tail: Edit = (l) => atEntry(l.length - 1, (r) => void (r.revisionNote = 'by hand'))(l);
   return [
     {
       ...all,
@@ -1346,16 +1351,6 @@ function ofWhatThePageSays(): Tampering[] {
     name: `data/report/report.html: ${name}`,
     edit: (p) => p.set(REPORT_PAGE, replaced(p.text(REPORT_PAGE), from, to)),
   });
-  const statement = (name: string, members: Record<string, unknown>): Tampering => ({
-    ...sealed,
-    ...MADE_FOR_PEOPLE,
-    name: `data/report/stated.json: ${name}, the page made anew`,
-    edit: (p) => {
-      const stated: Loose = JSON.parse(p.text(REPORT_STATEMENT));
-      p.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
-    },
-    passes: { ours: STATED_NOTE },
-  });
   return [
     page('another total', /(<strong title="[^"]*">)[^ ]+/, '$10.01'),
     page('another exact total', /<strong title="/, '<strong title="1'),
@@ -1381,19 +1376,13 @@ function ofWhatThePageSays(): Tampering[] {
       /(Whose inferences<\/th><td>)/,
       '$1<strong>Bakery</strong><br>',
     ),
-    statement('another organisation', { organisation: { identifier: 'LEI 5', name: 'Bakery' } }),
-    statement('a contract for electricity', {
-      contracts: [{ kgCo2ePerKwh: '0', name: 'wind farm', region: 'eu-west' }],
-    }),
     {
       ...sealed,
-      ...MADE_FOR_PEOPLE,
       name: 'data/report/stated.json: another form',
       edit: (p) => p.set(REPORT_STATEMENT, `${p.text(REPORT_STATEMENT)}\n`),
     },
     {
       ...sealed,
-      ...MADE_FOR_PEOPLE,
       name: 'data/report/stated.json: a member that is not known',
       edit: (p) =>
         p.set(
@@ -1409,9 +1398,6 @@ function replaced(text: string, from: RegExp, to: string): string {
   if (result === text) throw new Error(`nothing in the page is like ${from}`);
   return result;
 }
-
-const STATED_NOTE =
-  'No receipt says names or contracts: they are the word of whoever seals, and the verdict says so.';
 
 /** A page that does more than show. */
 function ofPage(): Tampering[] {

@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { EXIT_CODES, WORDS } from '#cli/verify/verdicts.ts';
+import { packSaid } from '#cli/verify/pack-words.ts';
+import { written } from '#cli/verify/said.ts';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { sample } from '#test/support/depth.ts';
 import { SCRIPT_GOOD, verifyWithPython } from '#test/support/pack-script.ts';
@@ -142,6 +144,11 @@ describe('the tamper matrix', () => {
       expect(python.output.split('  ')[0]).toContain(row.unchecked);
       return;
     }
+    if (row.says !== undefined) {
+      const words = packSaid(ours, { trusted: 'did.json', file: path, script: '' });
+      expect(written(words)).toMatch(row.says);
+      expect(python.output).toMatch(row.says);
+    }
     const word = WORDS[ours.verdict];
     if (row.passes === undefined) {
       expect(python.output.startsWith(`${word}  `), said).toBe(true);
@@ -156,16 +163,46 @@ describe('the tamper matrix', () => {
       all.filter((row) => !/^(no|NOT CHECKED):/.test(row[column]!)).length;
     const left = all.filter((row) => row[3]!.startsWith('NOT CHECKED:')).length;
     await expect(
-      `${HEAD}\n${all.length} tamperings: \`docket verify\` refuses ${refuse(2)} of them, \`verify.py\` ${refuse(3)}. ${left} are of what \`verify.py\` does not look at, as the first words of its verdict say; the others that pass are marked with the reason.\n\n| tampering | powers | \`docket verify\` | \`verify.py\` |\n| --- | --- | --- | --- |\n${table}\n`,
+      `${HEAD}\n${LEFT_TO_OPERATORS}\n## What was tried\n\n${all.length} tamperings: \`docket verify\` refuses ${refuse(2)} of them, \`verify.py\` ${refuse(3)}. ${left} are of what \`verify.py\` does not look at, as the first words of its verdict say; the others that pass are marked with the reason.\n\n| tampering | powers | \`docket verify\` | \`verify.py\` |\n| --- | --- | --- | --- |\n${table}\n`,
     ).toMatchFileSnapshot(PAGE);
   });
 });
+
+/** What no verifier can see, and what would show it. */
+const LEFT_TO_OPERATORS = `## What an operator can still do
+
+The tables below the next two are of packs that were forged. These are of an operator who tells the service what is not so, and has it sign that: both verifiers find such a pack good, and it is evidence of what was said.
+
+| lie at the source | what the pack says of it | what would show it |
+| --- | --- | --- |
+| another zone of the grid than the machines are in | zone and region of each receipt, and the factor by digest | a contract with the data centre; latency from known places |
+| a batch that is never reached | the stated batch; not T2 where memory cannot hold it, or nothing says whether it does (T3) | the server’s own metrics; a meter |
+| fewer GPUs than serve a model | the stated number; not T2 where their memory does not hold the weights | an inventory; a meter, whose accelerators are named in what \`docket receipts metered\` prints |
+| a PUE or water use that is too good | the stated figure, in the derivation record | the operator’s audited annual figures |
+| factors of its own | which values differ from those released, in the first lines; \`--require-released-methodology\` refuses it | the source that is cited |
+| only the cleanest hours imported | each receipt’s factor, of the hour or annual, with the digest of the file | the provider’s file of the whole year: hours without a factor of their own are those that were left out |
+| fewer joules than were used, within the bounds of physics | class TS, in the first lines: no meter confirms it | a meter; the electricity bill |
+| a meter that sees too few accelerators | the digest of the interval; its record names the devices | the sum of all intervals held against the electricity bill |
+| fewer tokens than were used, above one for 128 bytes | \`usageSource\`: \`upstream\` | the upstream’s invoice (\`docket reconcile\`); counting an answer that a caller kept |
+| requests that failed are in no total | nothing: a request without an answer has no receipt | the upstream’s invoice; \`GET /v1/requests\` of the caller |
+| only some requests metered, or restated | which revisions there are, and why each says that it came | the endpoint’s intervals, which are without a gap where none was left out |
+| requests that do not go through the service | nothing | the upstream’s invoice; the electricity bill |
+
+And one who has every key, the anchor’s too:
+
+| what is done | what would show it |
+| --- | --- |
+| another history of the same name and size, wholly anchored | a cosignature of a witness that saw the first (\`--witness-policy\`); a checkpoint or a receipt that someone kept |
+| a request taken out, or a complete one rewritten as refused, degraded or never revised, before anything was anchored | the receipt that the caller holds |
+| receipts made later for a time that is over | the anchor’s timestamps, which are by authorities that are not the operator’s (\`--require-timestamp\`) |
+| requests invented | the caller’s own records; the upstream’s invoice |
+`;
 
 const HEAD = `# What tampering is found
 
 What a forger can do to an [evidence pack](evidence-pack.md), and what each of the two verifiers says to it: the one by the code of its check, the other in its words (numbers shown as n). Both had the issuer's keys (\`--trust\`) and the authority's certificate (\`--tsa-trust\`). Written by [a test](../test/packs/tampering.test.ts), which fails when a verifier finds something else.
 
-\`verify.py\` is for those who have not our program, and checks what does not take it: the archive, signatures, the ledger, the anchor, timestamps, figures, totals and tables. It makes neither the page for people (\`data/report/report.html\`, with its \`stated.json\`) again nor what lineage documents tell beside the way to the figures, and says of every pack that it finds good: \`GOOD, except NOT CHECKED: page, lineage\`. To rest on the page or on a lineage document, run \`docket verify\`.
+\`verify.py\` is for those who have not our program, and checks what does not take it: the archive, signatures, the ledger, the anchor, timestamps, figures, totals and tables. It makes neither the page for people (\`data/report/report.html\`) again nor what lineage documents tell beside the way to the figures, and says of every pack that it finds good: \`GOOD, except NOT CHECKED: page, lineage\`. To rest on the page or on a lineage document, run \`docket verify\`.
 
 Powers: **none**, the pack alone, with all checksums made anew; **pack key**, also the key that seals; **receipt and checkpoint keys**, those two, and not the one that seals; **all but the anchor**, every key but the anchor's, and nothing of what others hold; **every key**, the issuer itself, which still has not the keys of witnesses.
 `;

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
@@ -65,8 +65,11 @@ function signerOf(pem: string, publicKey: Uint8Array) {
 /** A request that ran a moment ago. */
 export function inferenceRecord(more: Partial<CountedRecord> = {}): CountedRecord {
   const now = Date.now();
+  const requestId = newId('req');
+  const own = (what: string, bytes: number): string =>
+    hash('sha256', `${what} of ${requestId}`, 'buffer').subarray(0, bytes).toString('base64url');
   return {
-    requestId: newId('req'),
+    requestId,
     orgId: 'org_a',
     keyId: 'key_a',
     route: 'chat.completions',
@@ -78,9 +81,9 @@ export function inferenceRecord(more: Partial<CountedRecord> = {}): CountedRecor
     endedAt: now - 4,
     usage: { inputTokens: 91, cachedInputTokens: 64, outputTokens: 13, source: 'upstream' },
     attempts: 1,
-    salt: Buffer.alloc(16, 7).toString('base64url'),
-    requestDigest: Buffer.alloc(32, 1).toString('base64url'),
-    responseDigest: Buffer.alloc(32, 2).toString('base64url'),
+    salt: own('salt', 16),
+    requestDigest: own('request', 32),
+    responseDigest: own('response', 32),
     outcome: 'complete',
     ...more,
   };

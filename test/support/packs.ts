@@ -71,6 +71,8 @@ export class PackLab {
   footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
   /** The factor of the hour: receipts are then of the tier enterprise. */
   gridSignal: Omit<GridSignal, 'hour'> | undefined;
+  /** Joules that the upstream of each request states. */
+  statedJoules: number | undefined;
   #made = 0;
 
   /**
@@ -267,9 +269,10 @@ export class PackLab {
         cachedInputTokens: this.#made % 100,
         outputTokens: this.#made % 500,
         source: 'upstream',
+        ...(this.statedJoules === undefined ? {} : { statedJoules: this.statedJoules }),
       },
       attempts: 1,
-      salt: Buffer.alloc(16, this.#made % 251).toString('base64url'),
+      salt: hash('sha256', requestId, 'buffer').subarray(0, 16).toString('base64url'),
       requestDigest: digestOf(`request ${this.#made}`),
       responseDigest: digestOf(`response ${this.#made}`),
       outcome: 'complete',

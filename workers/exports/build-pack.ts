@@ -3,6 +3,7 @@ import { timeText } from '#shared/kernel/time.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { packIssuer } from '#shared/packs/pack-context.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
+import { printable } from '#shared/kernel/plain-text.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { sealDocument } from '#shared/packs/seal.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
@@ -148,7 +149,7 @@ async function addReport(
 async function statementOf({ operator, source, orgId }: PackBuild): Promise<ReportStatement> {
   const { contracts, ...named } = operator;
   return {
-    contracts: [...contracts],
+    contracts: contracts.map((each) => ({ ...each, name: printable(each.name) })),
     operator: partyOf(named),
     organisation: partyOf((await source.organisation(orgId)) ?? {}),
   };
@@ -162,7 +163,11 @@ function partyOf({
   name?: string | undefined;
   identifier?: string | null | undefined;
 }): ReportStatement['operator'] {
-  return { ...(identifier ? { identifier } : {}), ...(name ? { name } : {}) };
+  const [shownName, shownIdentifier] = [printable(name ?? ''), printable(identifier ?? '')];
+  return {
+    ...(shownIdentifier ? { identifier: shownIdentifier } : {}),
+    ...(shownName ? { name: shownName } : {}),
+  };
 }
 
 /** The bag's own files, the seal over them, and the manifest over the seal. */

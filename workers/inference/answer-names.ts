@@ -1,4 +1,5 @@
 import type { JsonObject } from '#shared/kernel/json-object.ts';
+import { isDisguised } from '#shared/receipts/agreement.ts';
 
 /** Ids and names of servers are shorter; a longer one is left off the receipt rather than cut. */
 const NAME_MAX = 256;
@@ -15,5 +16,6 @@ export function modelNamedIn(answer: JsonObject | undefined): string | undefined
 
 function name(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > NAME_MAX) return undefined;
-  return value.isWellFormed() ? value : undefined;
+  // What does not show as it is has no place in what is signed.
+  return isDisguised(value) ? undefined : value;
 }

@@ -173,7 +173,10 @@ export class Settlement {
     storedBytes?: number,
   ): Promise<void> {
     const { claim } = this.#entry;
-    const ending: Ending = { ...spent, outcome, endedAt: this.#deps.now() };
+    // Where the clocks of two machines differ, the request took at least as long as what is known to have been within it.
+    const { queuedMs = 0, upstreamMs = 0 } = spent;
+    const least = this.#entry.startedAt + queuedMs + upstreamMs;
+    const ending: Ending = { ...spent, outcome, endedAt: Math.max(least, this.#deps.now()) };
     const handed = receiptEntryOf(this.#entry, this.#number, ending, this.#deps.isTraced);
     if (claim !== undefined && storedBytes !== undefined) {
       handed.claim = claim;

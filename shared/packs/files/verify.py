@@ -14,8 +14,8 @@ Checked are archive and checksums, the seal, the keys, the anchor log, the signa
 that its figures follow from its records by formulas of the published methodology, the ledger's root, the revisions, totals and
 tables, and timestamps.
 
-NOT CHECKED are two things, and the verdict says so: the page for people (data/report/report.html, with what its stated.json
-says), and what the documents in data/lineage tell, but for the records, formulas and doubts that figures are computed from.
+NOT CHECKED are two things, and the verdict says so: the page for people (data/report/report.html), and what the documents in
+data/lineage tell, but for the records, formulas and doubts that figures are computed from.
 Which of the published formulas apply to a request, and which doubts its interval counts, is the word of those documents. They
 are the files that were sealed, and nothing shows that they say what the receipts do. `docket verify` makes both again.
 
@@ -23,7 +23,7 @@ Use --trust with a did.json that you fetched from the issuer yourself, or --pin 
 of it. To read this file from the top: parts come before what uses them, and `Verifier.run` has the checks in their order.
 """
 import argparse, array, ast, base64, datetime, decimal, functools, hashlib, json, math, os, re, struct, subprocess, sys
-import tempfile, urllib.parse, zipfile, zlib
+import tempfile, unicodedata, urllib.parse, zipfile, zlib
 try:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -779,8 +779,11 @@ class Anchor:
 RECEIPT_FORMATS = {'docket-receipt-YC-a2o8x_1k1lU6Bw2bXgzKDuJkIpOhWBMmJ73Iw-ww.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
+NOTE_MAX = 500
+# Words of others that are shown, and characters of each; what a released service promises at most until a head has a receipt.
+SHOWN_MAX, CHARS_MAX, MERGE_DELAY = 4, 120, 10
 # Characters of names that a catalogue can give.
-CATALOGUE_NAMES = {'model': '[!-~]{1,256}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
+CATALOGUE_NAMES = {'model': '[A-Za-z0-9][A-Za-z0-9._:/@+~-]{0,255}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
 
 
 def check_form(receipt, place):
@@ -805,6 +808,29 @@ def check_form(receipt, place):
         check(UNITS[each['quantityKind']] == each['unit'], f'{place}: a quantity in another unit')
 
 
+def disguised(text, spaces=False, joiners=False):
+    """Does a text hold what ends a line, turns its direction, shows nothing, or looks like a space and is none?"""
+    return any(c != ' ' and unicodedata.category(c) in (('Zs',) * (not spaces) + ('Cc', 'Cf', 'Cs', 'Zl', 'Zp'))
+               and not (joiners and c in '\u200c\u200d') for c in text)
+
+
+def odd_words(receipt):
+    """A name or text of a receipt that is not what it shows; None where each is. Words of persons may have joiners and more spaces."""
+    subject, measurement = receipt['credentialSubject'], receipt.get('measurement', {})
+    ours = {'gridZone': subject.get('gridZone'), 'tokenizer': subject.get('tokenizer'),
+            'policy.version': subject.get('policy', {}).get('version'),
+            'degradation.code': receipt.get('degradation', {}).get('code'), 'measurement.software': measurement.get('software')}
+    for name, text in ours.items():
+        if text is not None and not re.fullmatch('[!-~]{1,256}', text):
+            return name
+    for name, text in (('modelVersion', subject.get('modelVersion')), ('upstreamAnswerId', subject.get('upstreamAnswerId')),
+                       ('explanation', receipt.get('explanation'))):
+        if text is not None and disguised(text):
+            return name
+    note = receipt.get('revisionNote', '')
+    return 'revisionNote' if len(note.encode('utf-16-le')) > 2 * NOTE_MAX or disguised(note, spaces=True, joiners=True) else None
+
+
 def check_agreement(receipt, whole, place):
     """Does a receipt say one thing of its inference? Whoever has the keys can sign another, and the service issues none."""
     subject, stated, revised = receipt['credentialSubject'], receipt.get('measurement'), receipt.get('wasRevisionOf')
@@ -816,6 +842,8 @@ def check_agreement(receipt, whole, place):
         holds(re.fullmatch(form, subject[name]), f'{name}, which has characters that no catalogue allows')
     holds(re.fullmatch(CATALOGUE_NAMES['model'], subject.get('requestedModel', 'none')),
           'requestedModel, which has characters that no catalogue allows')
+    odd = odd_words(receipt)
+    holds(odd is None, f'{odd}, which has characters that no service writes')
     holds(revised is None or stated is not None, 'measurement, which every revision has')
     holds(revised is not None or ulid(receipt['id']) == ulid(subject['id']), 'id')
     if 'answerId' in subject:
@@ -830,7 +858,11 @@ def check_agreement(receipt, whole, place):
               'previous, which is no receipt of a response before it')
     started, ended = instant(subject['startedAt']), instant(subject['endedAt'])
     holds(abs(started - time_of_ulid(ulid(subject['id']))) <= CLOCKS, 'startedAt')
-    holds(started <= ended + CLOCKS, 'endedAt')
+    elapsed = round((ended - started) / datetime.timedelta(milliseconds=1))
+    holds(elapsed >= 0, 'endedAt')
+    queued, upstream = subject.get('queuedMs', 0), subject.get('upstreamMs', 0)
+    holds(queued <= elapsed, 'queuedMs, which is longer than the request took')
+    holds(queued + upstream <= elapsed, 'upstreamMs, which is longer than the request took')
     holds(ended <= instant(receipt['validFrom']) + CLOCKS, 'validFrom')
     if whole is None:
         return
@@ -842,7 +874,6 @@ def check_agreement(receipt, whole, place):
     usage, metered = next((each['record'] for each in whole[1] if each['type'] == 'UsageRecord' and 'record' in each), None), stated.get('metered')
     if usage is not None:
         generates, around = subject['route'] != 'embeddings', subject.get('tokenInterval', {})
-        elapsed = max(0, round((ended - started) / datetime.timedelta(milliseconds=1)))
         known = {'attempts': subject.get('attempts'), 'cached_input_tokens': subject.get('cachedInputTokens'), 'route': subject['route'],
                  'input_tokens': subject.get('inputTokens'), 'output_tokens': subject.get('outputTokens') if generates else 0,
                  'usage_source': subject.get('usageSource'), 'stated_joules': None if metered else subject.get('statedJoules')}
@@ -874,22 +905,31 @@ def check_agreement(receipt, whole, place):
           'measurement.metered')
 
 
+def metered_on(receipt):
+    return receipt.get('measurement', {}).get('metered', {}).get('digest', '')
+
+
 def repeated_of(receipt):
     """What the revision of this receipt has to repeat of it, in short."""
-    return repeated(receipt, 'estimated' if 'measurement' in receipt else 'degraded', receipt['id'], receipt.get('revisionNumber', 0))
+    level = 'estimated' + metered_on(receipt) if 'measurement' in receipt else 'degraded'
+    return repeated(receipt, level, receipt['id'], receipt.get('revisionNumber', 0))
 
 
 def repeated_before(receipt):
     """What that may be of the receipt that this one revises: by its id, and the words of this one."""
     revised, number = receipt['wasRevisionOf']['id'], receipt['revisionNumber'] - 1
-    levels = ('degraded',) if receipt['revisionReason'] == 'methodology_failed' else ('degraded', 'estimated')
+    # A meter measures what no meter had; what comes for another reason keeps what was metered, and meters nothing.
+    reason, metered = receipt['revisionReason'], metered_on(receipt)
+    levels = ('degraded',) if reason == 'methodology_failed' else ('degraded', 'estimated')
+    if metered and reason != 'measured':
+        levels = ('estimated' + metered,)
     return [repeated(receipt, level, revised, number) for level in levels]
 
 
 def repeated(receipt, level, address, number):
     subject = receipt['credentialSubject']
     # Where the region of a degraded receipt lies may have become known since.
-    words = {name: value for name, value in subject.items() if name != 'gridZone' or level == 'estimated'}
+    words = {name: value for name, value in subject.items() if name != 'gridZone' or level != 'degraded'}
     return sha256(canonical([address, number, level, words]))[:16]
 
 
@@ -1186,9 +1226,12 @@ class Verifier:
         # Records and methodologies by digest and path; how derivations come to their figures, and the documents that say it.
         self.records, self.methods, self.courses, self.explained = {}, {}, {}, set()
         # What is revised and its revision has to fit; inferences whose first receipt was seen.
-        self.links, self.inferences, self.groups = {}, array.array('Q'), {}
+        self.links, self.inferences, self.once, self.groups = {}, array.array('Q'), array.array('Q'), {}
         self.tables = {'data/report/totals.csv', 'data/report/report.html', 'data/report/stated.json'}
         self.first_integrated, self.integrated, self.contradiction, self.underived = None, '', None, None
+        # What receipts say that nothing confirms, and what whoever sealed says of names and contracts.
+        self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'delay': 0, 'notes': 0}
+        self.software, self.first_notes, self.statement = {}, [], {}
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
 
@@ -1409,8 +1452,10 @@ class Verifier:
         proof = self.hashes('data/ledger/consistency.txt')
         check(consistent(tree.size, tree.root(), self.size, self.root, proof),
               'the receipts do not give the root that was signed: one was changed, added, removed or moved')
-        once = sorted(self.inferences)
-        check(all(one != other for one, other in zip(once, once[1:])), 'an inference has two receipts of which neither revises the other')
+        for all, what in ((self.inferences, 'an inference has two receipts of which neither revises the other'),
+                          (self.once, 'two inferences have one salt or digest, which are of one request each')):
+            once = sorted(all)
+            check(not any(one == other for one, other in zip(once, once[1:])), what)
         self.check_period()
 
     def history(self):
@@ -1469,6 +1514,7 @@ class Verifier:
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
         whole = self.whole(receipt, place)
         check_agreement(receipt, whole, place)
+        self.claim(receipt)
         self.cite(receipt, whole)
         if whole is not None:
             self.derive(index, line, receipt, whole)
@@ -1477,6 +1523,18 @@ class Verifier:
             self.compare_row(index, receipt, by, counts)
         if counts:
             count(receipt, self.groups)
+
+    def claim(self, receipt):
+        measurement, note, claims = receipt.get('measurement', {}), receipt.get('revisionNote'), self.claims
+        claims['stated'] += measurement.get('dataQuality') == 'TS'
+        claims['beyond'] += any('stated_beyond' in each['record'] for each in measurement.get('used', []))
+        claims['counted'] += receipt['credentialSubject'].get('usageSource') == 'counted'
+        claims['delay'] = max(claims['delay'], int(receipt.get('inclusionPromise', {}).get('maximumMergeDelay', 'PT0S')[2:-1]))
+        claims['notes'] += note is not None
+        if 'software' in measurement and len(self.software) <= SHOWN_MAX:
+            self.software[measurement['software']] = True
+        if note is not None and len(self.first_notes) <= SHOWN_MAX and note not in self.first_notes:
+            self.first_notes.append(note)
 
     def whole(self, receipt, place):
         """The methodology of a receipt and all records that it used, in their order. What is the same for every request of a
@@ -1553,6 +1611,9 @@ class Verifier:
         else:
             check(rooted, f'{place}: outside the range only revisions have a place')
             self.inferences.append(int.from_bytes(sha256(receipt['credentialSubject']['id'].encode())[:8], 'big'))
+            for name in ('salt', 'requestDigest', 'responseDigest'):
+                if name in receipt['credentialSubject']:
+                    self.once.append(int.from_bytes(sha256(receipt['credentialSubject'][name].encode())[:8], 'big'))
         if by is None:
             return rooted
         check(index < by < self.size, f'{place}: a revision lies after what it revises')
@@ -1629,9 +1690,30 @@ class Verifier:
             # In the order of UTF-16, as the issuer sorts.
             for name in sorted({group[at] for group in self.groups}, key=lambda name: name.encode('utf-16-be')):
                 text += totals_row(by, name, added(self.groups, lambda group: group[at] == name))
+        self.read_statement()
         page = self.read('data/report/report.html').decode('utf-8')
         check(not any(each.search(page) for each in ACTIVE), 'data/report/report.html runs, loads or leads to something')
         check(self.read('data/report/totals.csv') == text.encode(), 'the receipts do not add up to data/report/totals.csv')
+
+    def read_statement(self):
+        """Names and contracts are on no receipt: what they say is not checked, but that they are what they show."""
+        path = 'data/report/stated.json'
+        data = self.read(path)
+        self.statement = stated = parse(data, path)
+        check(canonical(stated) == data and sorted(stated) == ['contracts', 'operator', 'organisation'], f'{path} is not in its form')
+        words, regions = [], []
+        for party in (stated['operator'], stated['organisation']):
+            check(set(party) <= {'identifier', 'name'}, f'{path} is not in its form')
+            words += party.values()
+        for each in stated['contracts']:
+            check(sorted(each) == ['kgCo2ePerKwh', 'name', 'region']
+                  and re.fullmatch(r'(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,9})?', each['kgCo2ePerKwh'], re.ASCII), f'{path} is not in its form')
+            words += [each['name'], each['region']]
+            regions.append(each['region'])
+        check(all(isinstance(each, str) and 0 < len(each.encode('utf-16-le')) <= 2048 for each in words) and len(regions) <= 256,
+              f'{path} is not in its form')
+        check(not any(disguised(each, spaces=True, joiners=True) for each in words), f'{path}: a name is not what it shows')
+        check(len(set(regions)) == len(regions), f'{path}: a region has two contracts')
 
     def compare_counts(self):
         for name, value in self.counts.items():
@@ -1968,6 +2050,37 @@ def words_of_witnesses(verifier, policy):
     return '; '.join(parts)
 
 
+def quoted(words):
+    """Words of others, the first of them."""
+    first = [f'“{plain(each[:CHARS_MAX])}{"…" if len(each) > CHARS_MAX else ""}”' for each in words[:SHOWN_MAX]]
+    return ', '.join(first) + (' and more' if len(words) > SHOWN_MAX else '')
+
+
+def words_of_claims(verifier):
+    """What receipts say that nothing confirms, and what whoever sealed says of names and contracts."""
+    claims, stated = verifier.claims, verifier.statement
+    if claims['stated']:
+        yield f"energy stated: of {claims['stated']} receipts by their upstream of itself; no meter confirms it"
+    if claims['beyond']:
+        yield f"energy stated: of {claims['beyond']} receipts it cannot be, and was not used (stated_beyond)"
+    if claims['counted']:
+        yield f"tokens counted: by the service for {claims['counted']} receipts: their upstream stated none, or what cannot be"
+    if verifier.software:
+        yield f'software: {quoted(list(verifier.software))}, by its own word'
+    if claims['delay'] > MERGE_DELAY:
+        yield (f"merge delay: up to {claims['delay']} s until a signed head has a receipt, by its promise; "
+               f'the service as released promises {MERGE_DELAY} s')
+    if claims['notes']:
+        yield (f"notes on revisions: {claims['notes']}, the word of those who asked, which nothing confirms: "
+               + quoted(verifier.first_notes))
+    names = [party[name] for party in (stated['organisation'], stated['operator']) for name in ('name', 'identifier') if name in party]
+    if names:
+        yield f'names: {quoted(names)}, the word of whoever sealed'
+    bought = [f"{each['region']} at {each['kgCo2ePerKwh']} kgCO2e/kWh: {each['name']}" for each in stated['contracts']]
+    if bought:
+        yield f'contracts: {quoted(bought)}, the word of whoever sealed; no total has them'
+
+
 def report(verifier, trusted, policy=None):
     subject, bounds = verifier.subject, verifier.subject['range']
     verdict = 'GOOD' if verifier.is_trusted else 'INTACT, ISSUER UNKNOWN'
@@ -1996,6 +2109,7 @@ def report(verifier, trusted, policy=None):
         yield 'no timestamp: when it was there is the word of the issuer alone'
     if verifier.anchored:
         yield 'witnesses: ' + words_of_witnesses(verifier, policy)
+    yield from words_of_claims(verifier)
     yield f'trusted: {trusted}'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'

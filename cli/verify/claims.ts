@@ -1,0 +1,144 @@
+import { MAXIMUM_MERGE_DELAY_SECONDS, type ReceiptDocument } from '#shared/receipts/document.ts';
+import { SOFTWARE } from '#shared/receipts/software.ts';
+import type { ReportStatement } from '#shared/packs/report/statement.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
+import type { Row } from '#cli/print.ts';
+
+/** Names of programs, and notes, that are shown of a pack; the rest is counted. */
+const SHOWN_MAX = 4;
+/** Characters of each that are shown. */
+const CHARS_MAX = 120;
+
+/** What receipts of a pack say that nothing in it confirms, as plain data for handing to another thread. */
+export interface Claims {
+  /** Receipts whose energy is the word of their upstream, and those whose upstream states energy that cannot be. */
+  stated: number;
+  beyond: number;
+  /** Receipts whose tokens the service counted itself. */
+  tokensCounted: number;
+  /** The first programs that made estimates, by their own words. */
+  software: string[];
+  /** Seconds of the longest promise to include a receipt. */
+  delayS: number;
+  /** Revisions with words of those who asked for them, and the first of these words. */
+  notes: number;
+  firstNotes: string[];
+}
+
+export function noClaims(): Claims {
+  return {
+    stated: 0,
+    beyond: 0,
+    tokensCounted: 0,
+    software: [],
+    delayS: 0,
+    notes: 0,
+    firstNotes: [],
+  };
+}
+
+/** What one receipt says. */
+export function claimsOf({
+  credentialSubject: subject,
+  inclusionPromise,
+  measurement,
+  revisionNote,
+}: ReceiptDocument): Claims {
+  const isBeyond = measurement?.used.some(({ record }) => record['stated_beyond'] !== undefined);
+  return {
+    stated: measurement?.dataQuality === 'TS' ? 1 : 0,
+    beyond: isBeyond ? 1 : 0,
+    tokensCounted: subject.usageSource === 'counted' ? 1 : 0,
+    software: measurement === undefined ? [] : [measurement.software],
+    delayS: Number(/\d+/.exec(inclusionPromise?.maximumMergeDelay ?? '')?.[0] ?? 0),
+    notes: revisionNote === undefined ? 0 : 1,
+    firstNotes: revisionNote === undefined ? [] : [revisionNote],
+  };
+}
+
+/** Both together. */
+export function joined(one: Claims, other: Claims): Claims {
+  return {
+    stated: one.stated + other.stated,
+    beyond: one.beyond + other.beyond,
+    tokensCounted: one.tokensCounted + other.tokensCounted,
+    software: firstOf(one.software, other.software),
+    delayS: Math.max(one.delayS, other.delayS),
+    notes: one.notes + other.notes,
+    firstNotes: firstOf(one.firstNotes, other.firstNotes),
+  };
+}
+
+/** Each once. One more than is shown, so that it is known that there are more. */
+function firstOf(one: string[], other: readonly string[]): string[] {
+  const more = other.filter((each) => !one.includes(each));
+  if (more.length === 0 || one.length > SHOWN_MAX) return one;
+  return [...one, ...new Set(more)].slice(0, SHOWN_MAX + 1);
+}
+
+/** The same in words, for the first lines of a verdict. */
+export function claimsSaid(claims: Claims, statement: ReportStatement | null): Row {
+  const { stated, beyond, tokensCounted, software, delayS, notes, firstNotes } = claims;
+  const foreign = software.filter((name) => name !== SOFTWARE);
+  return {
+    ...(stated + beyond === 0 ? {} : { 'energy stated': energyStated(stated, beyond) }),
+    ...(tokensCounted === 0
+      ? {}
+      : {
+          'tokens counted': `by the service for ${counted(tokensCounted, 'receipt')}: their upstream stated none, or what cannot be`,
+        }),
+    ...(foreign.length === 0
+      ? {}
+      : {
+          software: `${shown(foreign)}, by its own word; this is ${SOFTWARE}`,
+        }),
+    ...(delayS <= MAXIMUM_MERGE_DELAY_SECONDS
+      ? {}
+      : {
+          'merge delay': `up to ${count(delayS)} s until a signed head has a receipt, by its promise; the service as released promises ${MAXIMUM_MERGE_DELAY_SECONDS} s`,
+        }),
+    ...(notes === 0
+      ? {}
+      : {
+          'notes on revisions': `${count(notes)}, the word of those who asked, which nothing confirms: ${shown(firstNotes)}`,
+        }),
+    ...(statement === null ? {} : statementSaid(statement)),
+  };
+}
+
+function energyStated(stated: number, beyond: number): string {
+  const parts = [
+    ...(stated === 0
+      ? []
+      : [`of ${counted(stated, 'receipt')} by their upstream of itself; no meter confirms it`]),
+    ...(beyond === 0
+      ? []
+      : [`of ${counted(beyond, 'receipt')} it cannot be, and was not used (stated_beyond)`]),
+  ];
+  return parts.join('; ');
+}
+
+/** Names and contracts are on no receipt. */
+function statementSaid({ contracts, operator, organisation }: ReportStatement): Row {
+  const parties = [organisation, operator].flatMap(({ name, identifier }) =>
+    [name, identifier].filter((each) => each !== undefined),
+  );
+  const bought = contracts.map(
+    ({ region, kgCo2ePerKwh, name }) => `${region} at ${kgCo2ePerKwh} kgCO2e/kWh: ${name}`,
+  );
+  return {
+    ...(parties.length === 0 ? {} : { names: `${shown(parties)}, the word of whoever sealed` }),
+    ...(bought.length === 0
+      ? {}
+      : { contracts: `${shown(bought)}, the word of whoever sealed; no total has them` }),
+  };
+}
+
+function shown(words: readonly string[]): string {
+  const first = words.slice(0, SHOWN_MAX).map((each) => {
+    const text = Array.from(each).slice(0, CHARS_MAX).join('');
+    return `“${plain(text)}${text.length < each.length ? '…' : ''}”`;
+  });
+  return first.join(', ') + (words.length > SHOWN_MAX ? ' and more' : '');
+}

@@ -1,0 +1,253 @@
+/** Tamperings with words: names, times, statements and notes that a receipt or a seal may only say as they can be. */
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
+import { createMethodology } from '#shared/methodology/docket-1.ts';
+import { atEntry, atFirst, atRevision, type Edit, isMetered, PLAIN } from './ledger-edits.ts';
+import { toDecimalString as plainDecimal } from '#shared/kernel/decimal.ts';
+import type { Loose } from './tampering.ts';
+
+interface WordRow {
+  name: string;
+  /** Why a verifier can do no better. */
+  note?: string;
+  /** What both say of it then. */
+  says?: RegExp;
+}
+
+const subject =
+  (members: Loose): ((receipt: Loose) => void) =>
+  (receipt) =>
+    void Object.assign(receipt.credentialSubject, members);
+const plainSays = (members: Loose): Edit => atEntry(PLAIN, subject(members));
+const isStated = ({ measurement }: Loose): boolean => measurement?.dataQuality === 'TS';
+/** What is of one request stands in two of them. */
+const shared =
+  (name: string): Edit =>
+  (all) =>
+    plainSays({ [name]: all[PLAIN - 1].credentialSubject[name] })(all);
+const before = (time: string, ms: number): string => new Date(Date.parse(time) - ms).toISOString();
+
+const SAID_NOTE =
+  'Nothing in a pack confirms it: both verifiers say in their first lines what is said, and that it is the word of who says it.';
+const LEFT_NOTE =
+  'Whoever has every key of the issuer is the issuer; the receipt that the caller holds says otherwise, and --require-anchor refuses it.';
+
+/** Energy that cannot be, with the figures that would follow from it. */
+const absurd = (receipt: Loose): void => {
+  const { record } = receipt.measurement.used[0];
+  const joules = 0.000001;
+  const { results } = createMethodology(newestFactorSet()).estimate({
+    usage: {
+      inputTokens: record.input_tokens,
+      cachedInputTokens: record.cached_input_tokens,
+      outputTokens: record.output_tokens,
+      source: record.usage_source,
+    },
+    meteredJoules: joules,
+    route: record.route,
+    attempts: record.attempts,
+    latencyS: Number(record.latency_s),
+    model: { id: 'llama-3.1-8b', footprint: { ref: 'llama-3.1-8b', gpus: 1, batch: 64 } },
+    zone: 'FRA',
+    site: { operator: 'example', pue: 1.12, wue: 0.18 },
+  });
+  receipt.measurement.result = results.map(({ name, unit, ...ends }) => ({
+    lower: plainDecimal(ends.lower),
+    quantityKind: name,
+    type: 'QuantityValue',
+    unit,
+    upper: plainDecimal(ends.upper),
+    value: plainDecimal(ends.value),
+  }));
+  record.stated_joules = plainDecimal(joules);
+  receipt.credentialSubject.statedJoules = record.stated_joules;
+};
+
+const refusedInstead = (receipt: Loose): void => {
+  const { credentialSubject: of } = receipt;
+  for (const name of [
+    'answerId',
+    'attempts',
+    'cachedInputTokens',
+    'inputTokens',
+    'outputTokens',
+    'responseDigest',
+    'usageSource',
+  ])
+    delete of[name];
+  Object.assign(of, { outcome: 'refused', policy: { version: '2026-11-01' } });
+  delete receipt.measurement;
+};
+
+const degradedInstead = (receipt: Loose): void => {
+  Object.assign(receipt, {
+    degradation: { code: 'model_size_unknown', requestedTier: receipt.tier, stage: 'model' },
+    explanation: 'The size of the model is not known.',
+    tier: 'degraded',
+  });
+  delete receipt.measurement;
+};
+
+const names: readonly (readonly [what: string, members: Loose])[] = [
+  ['a region with a hyphen that is none (U+2010)', { region: 'eu\u2010west' }],
+  ['a region with Cyrillic letters', { region: 'eu-w\u0435st' }],
+  ['a model with a space of no width (U+200B)', { model: 'llama-3.1\u200b-8b' }],
+  ['a model with a space that does not break (U+00A0)', { model: 'llama\u00a03.1' }],
+  ['a model with a joiner (U+200D)', { model: 'llama-3.1-8b\u200d' }],
+  ['a model that turns the direction (U+202E)', { model: 'llama\u202e-3.1' }],
+  ['a requested model that turns the direction (U+2066)', { requestedModel: '\u2066gpt-4o' }],
+  ['an upstream’s name that turns the direction', { modelVersion: 'llama\u202e-3.1' }],
+  ['an upstream’s name with a line of its own', { modelVersion: 'llama\u2028GOOD' }],
+  ['an upstream’s name with an unseen space', { modelVersion: 'llama\u200b' }],
+  ['an upstream’s name with a wide space', { modelVersion: 'llama\u3000' }],
+  ['an answer’s id with a line of its own', { upstreamAnswerId: 'chatcmpl-1\nGOOD' }],
+  ['a zone of the grid with an unseen space', { gridZone: 'FRA\u200b' }],
+  ['a model that is a formula (=)', { model: '=HYPERLINK(1)' }],
+  ['a model that is a formula (+)', { model: '+1+cmd' }],
+  ['a model that is a formula (-)', { model: '-1+cmd' }],
+  ['a model that is a formula (@)', { model: '@SUM(1)' }],
+  ['a model that begins with a tab', { model: '\t=1' }],
+  ['a model that begins with a carriage return', { model: '\r=1' }],
+  ['a model that is markup', { model: '<b>llama</b>' }],
+  ['a requested model that is a formula', { requestedModel: '=1+1' }],
+];
+
+export const OF_WORDS: readonly (WordRow & { edit: Edit })[] = [
+  ...names.map(([what, members]) => ({ name: `a receipt with ${what}`, edit: plainSays(members) })),
+  {
+    name: 'a receipt of another program’s name with a line of its own',
+    edit: atEntry(PLAIN, (r) => void (r.measurement.software = 'docket/0.1.0\nGOOD')),
+  },
+  {
+    name: 'a note on a revision that turns the direction',
+    edit: atRevision((r) => void (r.revisionNote = 'assured \u202eton')),
+  },
+  { name: 'a receipt that waited for ten hours', edit: plainSays({ queuedMs: 36_000_000 }) },
+  {
+    name: 'a receipt whose upstream took longer than the request',
+    edit: plainSays({ upstreamMs: 5_000 }),
+  },
+  {
+    name: 'a receipt that waited and ran for longer than the request took',
+    edit: plainSays({ queuedMs: 1_000, upstreamMs: 1_000 }),
+  },
+  {
+    name: 'a receipt that ended a second before it began',
+    edit: atEntry(PLAIN, (r) => {
+      r.credentialSubject.endedAt = before(r.credentialSubject.startedAt, 1_000);
+    }),
+  },
+  ...['salt', 'requestDigest', 'responseDigest'].map((name) => ({
+    name: `a receipt with the ${name} of another`,
+    edit: shared(name),
+  })),
+  {
+    name: 'a metered revision is said to be by a new methodology',
+    edit: atFirst(
+      (r) => r.revisionReason === 'measured' && isMetered(r),
+      (r) => void (r.revisionReason = 'new_methodology'),
+    ),
+  },
+  {
+    name: 'energy that an upstream states is called measured',
+    edit: atFirst(isStated, (r) => void (r.measurement.dataQuality = 'T1')),
+  },
+  {
+    name: 'energy that an upstream states is called a model’s',
+    edit: atFirst(isStated, (r) => void (r.measurement.dataQuality = 'T2')),
+  },
+  {
+    name: 'energy that an upstream states, and cannot be, is used',
+    edit: atFirst(isStated, absurd),
+  },
+  {
+    name: 'energy that an upstream states is left out of the estimate unsaid',
+    edit: atFirst(isStated, (r) => void delete r.measurement.used[0].record.stated_joules),
+  },
+  {
+    name: 'energy that an upstream states is said to be out of bounds that are none',
+    edit: atFirst(isStated, (r) => void (r.measurement.used[0].record.stated_beyond = 'taste')),
+  },
+  {
+    name: 'a complete request is said to have been refused',
+    edit: atEntry(PLAIN, refusedInstead),
+    note: LEFT_NOTE,
+  },
+  {
+    name: 'an estimated request is said to be degraded',
+    edit: atEntry(PLAIN, degradedInstead),
+    note: LEFT_NOTE,
+  },
+  {
+    name: 'a receipt by a program of the future',
+    edit: atEntry(PLAIN, (r) => void (r.measurement.software = 'docket/99.0.0')),
+    note: SAID_NOTE,
+    says: /software.*docket\/99\.0\.0.*by its own word/,
+  },
+  {
+    name: 'a promise to be included within eleven days',
+    edit: atEntry(PLAIN, (r) => void (r.inclusionPromise.maximumMergeDelay = 'PT950400S')),
+    note: SAID_NOTE,
+    says: /merge delay.*950.?400 s/,
+  },
+  {
+    name: 'a promise to be included within a year',
+    edit: atEntry(PLAIN, (r) => void (r.inclusionPromise.maximumMergeDelay = 'PT31536000S')),
+  },
+  {
+    name: 'a note on a revision that claims assurance',
+    edit: atRevision((r) => void (r.revisionNote = 'Assured without reservation by an auditor')),
+    note: SAID_NOTE,
+    says: /notes on revisions.*nothing confirms.*“Assured without reservation by an auditor”/,
+  },
+];
+
+const STATED_NOTE =
+  'No receipt says names or contracts: both verifiers say in their first lines what they are, and that they are the word of whoever sealed.';
+const contract = (region: string, name = 'wind farm'): Loose => ({
+  kgCo2ePerKwh: '0',
+  name,
+  region,
+});
+
+export const WORDS_SEALED: readonly (WordRow & { members: Loose })[] = [
+  {
+    name: 'another organisation',
+    members: { organisation: { identifier: 'LEI 5', name: 'Bakery' } },
+    note: STATED_NOTE,
+    says: /names.*“Bakery”, “LEI 5”, the word of whoever sealed/,
+  },
+  {
+    name: 'a name that reads like an assurance',
+    members: { organisation: { name: 'Verified by Big Four LLP: GOOD' } },
+    note: STATED_NOTE,
+    says: /names.*“Verified by Big Four LLP: GOOD”, the word of whoever sealed/,
+  },
+  {
+    name: 'a contract for electricity',
+    members: { contracts: [contract('eu-west')] },
+    note: STATED_NOTE,
+    says: /contracts.*“eu-west at 0 kgCO2e\/kWh: wind farm”, the word of whoever sealed/,
+  },
+  {
+    name: 'a contract for a region without requests',
+    members: { contracts: [contract('mars-1')] },
+    note: STATED_NOTE,
+    says: /contracts.*“mars-1 at 0 kgCO2e\/kWh: wind farm”, the word of whoever sealed/,
+  },
+  {
+    name: 'a name that turns the direction',
+    members: { organisation: { name: 'Bakery \u202eDOOG' } },
+  },
+  {
+    name: 'a name with a line of its own',
+    members: { operator: { name: 'Bakery\u2028GOOD' } },
+  },
+  {
+    name: 'a contract whose name turns the direction',
+    members: { contracts: [contract('eu-west', 'wind \u2067farm')] },
+  },
+  {
+    name: 'two contracts for one region',
+    members: { contracts: [contract('eu-west'), contract('eu-west', 'sun')] },
+  },
+];
