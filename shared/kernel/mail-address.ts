@@ -25,7 +25,7 @@ export function mailAddress(typed: string): string | undefined {
  * The address to which many mail servers deliver this one, which has a note of its reader behind a `+`; undefined without one.
  * There is no end of notes, so letters to strangers are bounded by this as well.
  */
-export function mailboxOf(address: string): string | undefined {
+export function withoutNote(address: string): string | undefined {
   const [, local, domain] = /^([^+]+)\+.*(@[^@]*)$/.exec(address) ?? [];
   return local === undefined || domain === undefined ? undefined : local + domain;
 }

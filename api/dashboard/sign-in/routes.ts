@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { mailboxOf } from '#shared/kernel/mail-address.ts';
+import { withoutNote } from '#shared/kernel/mail-address.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { emailTyped } from '#shared/persons/checks.ts';
 import { checkPerson } from '#shared/persons/checks.ts';
@@ -42,7 +42,7 @@ const OF_PAIR: Attempts = { burst: 8, intervalMs: MINUTE_MS };
 const OF_EMAIL: Attempts = { burst: 100, intervalMs: 30_000 };
 /** What one address tries with any. */
 const OF_ADDRESS: Attempts = { burst: 40, intervalMs: 15_000 };
-/** E-mails that are asked for: to one person, to all addresses of a mailbox with a note behind a `+`, and by one address. */
+/** E-mails that are asked for: to one person, to all addresses that differ in a note behind a `+`, and by one address. */
 const LETTERS_TO: Attempts = { burst: 3, intervalMs: 10 * MINUTE_MS };
 const LETTERS_INTO: Attempts = { burst: 10, intervalMs: 10 * MINUTE_MS };
 const LETTERS_BY: Attempts = { burst: 10, intervalMs: MINUTE_MS };
@@ -184,12 +184,14 @@ async function letIn(
 
 /** Whether one more letter may be sent to this address, by the one who asks. */
 function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): Promise<boolean> {
-  const mailbox = mailboxOf(email);
+  const plainAddress = withoutNote(email);
   return deps.takeAttempts([
     [nameOf('letters by', callerNetwork(ip)), LETTERS_BY],
     [nameOf('letters to', email), LETTERS_TO],
-    // The mailbox's own address is not counted with these: with them its owner could be kept from a letter.
-    ...(mailbox === undefined ? [] : [[nameOf('letters into', mailbox), LETTERS_INTO] as const]),
+    // The address without a note is not counted with these: with them its owner could be kept from a letter.
+    ...(plainAddress === undefined
+      ? []
+      : [[nameOf('letters into', plainAddress), LETTERS_INTO] as const]),
   ]);
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
-import { mailboxOf } from '#shared/kernel/mail-address.ts';
+import { withoutNote } from '#shared/kernel/mail-address.ts';
 import { WRITING_STATES } from '#shared/accounts/account.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { emailTyped } from '#shared/persons/checks.ts';
@@ -27,8 +27,8 @@ const SESSION = { config: { scope: 'session' } } as const;
 const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * MINUTE_MS };
 /** E-mails to one address, from all senders. */
 const INVITED: Attempts = { burst: 3, intervalMs: HOUR_MS };
-/** And to all addresses of one mailbox that have a note behind a `+`: some teams have their accounts so. */
-const INVITED_OF_MAILBOX: Attempts = { burst: 10, intervalMs: HOUR_MS };
+/** And to all addresses that differ in a note behind a `+`: some teams have their accounts so. */
+const INVITED_WITHOUT_NOTE: Attempts = { burst: 10, intervalMs: HOUR_MS };
 
 const DONE: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is open for fourteen days.',
@@ -73,12 +73,12 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     }
     const email = form.text('email');
     const reader = emailTyped(email).slice(0, 254);
-    const mailbox = mailboxOf(reader);
+    const plainAddress = withoutNote(reader);
     const isTooMuch =
       (await deps.takeAttempt(`invitations by ${by.actor.id}`, INVITED_BY)) > 0 ||
       (await deps.takeAttempt(`invitations to ${reader}`, INVITED)) > 0 ||
-      (mailbox !== undefined &&
-        (await deps.takeAttempt(`invitations into ${mailbox}`, INVITED_OF_MAILBOX)) > 0);
+      (plainAddress !== undefined &&
+        (await deps.takeAttempt(`invitations into ${plainAddress}`, INVITED_WITHOUT_NOTE)) > 0);
     if (isTooMuch) {
       throw new PageError(429, 'Too many invitations', 'Nothing was sent. Wait some minutes.');
     }

@@ -203,7 +203,7 @@ describe('signing up', () => {
       await linkTo(strange, 3);
       const text = 'select from mail_outbox where recipient = $1';
       expect((await database.pool.query(text, [strange])).rows).toHaveLength(3);
-      // Its mailbox has no end of addresses, and they keep no letter from its own.
+      // There is no end of notes, and they keep no letter from the address without one.
       for (let i = 0; i < 12; i += 1)
         await signUp(browser({ address: `198.51.100.${i}` }), `ada+${i}@newcomer.example`);
       await signUp(browser({ address: '198.51.100.99' }), 'ada@newcomer.example');

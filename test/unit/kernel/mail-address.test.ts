@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mailAddress, mailboxOf } from '#shared/kernel/mail-address.ts';
+import { mailAddress, withoutNote } from '#shared/kernel/mail-address.ts';
 
 it.each([
   ' ada@example.com ',
@@ -49,6 +49,6 @@ it.each([
   ['ada+@example.com', 'ada@example.com'],
   ['ada@example.com', undefined],
   ['+1@example.com', undefined],
-])('%j stands in the mailbox %j', (address, mailbox) => {
-  expect(mailboxOf(address)).toBe(mailbox);
+])('%j is without its note %j', (address, plainAddress) => {
+  expect(withoutNote(address)).toBe(plainAddress);
 });
