@@ -56,7 +56,6 @@ const INPUTS: Readonly<Record<string, object>> = {
   'a `namespace` of tools': { tools: [{ type: 'namespace', name: 'n', tools: [TOOL] }] },
   'a tool that OpenAI runs': { tools: [{ type: 'web_search' }] },
   'an item of a tool that OpenAI runs': withItem({ type: 'web_search_call', id: 'ws_1' }),
-  'an `item_reference`': withItem({ type: 'item_reference', id: 'msg_1' }),
   'a `reasoning` item': withItem({ type: 'reasoning', summary: [] }),
   'a `file_id` or a `file_url`': {
     input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }],
@@ -77,8 +76,15 @@ export function responseRows(): string[][] {
     what,
     ...fateOf('', BASE, { ...BASE, ...body }),
   ]);
-  return [...fields, ...inputs];
+  return [...fields, ...inputs, REFERENCE];
 }
+
+/** What it becomes is known where kept responses are read. */
+const REFERENCE = [
+  'an `item_reference`',
+  'replaced by the item, in `input`; passed where none of that id is kept here',
+  'replaced by the item, in `input`; refused where none of that id is kept here',
+];
 
 function fateOf(field: string, before: object, body: Record<string, unknown>): [string, string] {
   try {

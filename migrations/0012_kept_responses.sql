@@ -14,12 +14,15 @@ create table kept_response (
   -- The items of its own request and the response as it was sent, compressed before they were sealed.
   sealed     bytea not null,
   bytes      integer not null generated always as (octet_length(sealed)) stored,
+  -- `<org_id>/<id>` of the items of its output that their server has named: the ids of others have the response's in them.
+  items      text[],
   expires_at timestamptz(3) not null,
   primary key (org_id, id)
 );
 alter table kept_response alter column sealed set storage external;
 -- What an organisation has is counted from the index alone.
 create index kept_response_bytes on kept_response (org_id) include (bytes);
+create index kept_response_items on kept_response using gin (items) where items is not null;
 create index kept_response_expiry on kept_response (expires_at);
 
 -- An organisation that has nothing kept any more, or is closed, has nothing left from the same moment on.

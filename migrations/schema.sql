@@ -301,6 +301,7 @@ create table kept_response (
   previous text,
   sealed bytea not null,
   bytes integer not null generated always as (octet_length(sealed)) stored,
+  items text[],
   expires_at timestamp(3) with time zone not null,
   constraint kept_response_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint kept_response_pkey PRIMARY KEY (org_id, id)
@@ -780,6 +781,7 @@ CREATE INDEX export_turn ON public.export USING btree (org_id, started_at);
 CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
 CREATE INDEX kept_response_bytes ON public.kept_response USING btree (org_id) INCLUDE (bytes);
 CREATE INDEX kept_response_expiry ON public.kept_response USING btree (expires_at);
+CREATE INDEX kept_response_items ON public.kept_response USING gin (items) WHERE (items IS NOT NULL);
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
 CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_id) INCLUDE (refusal_rule, org_id) WHERE (kind = 'refused'::text);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);

@@ -1,4 +1,5 @@
 import { inputItems, type ItemsPage } from './kept/conversation.ts';
+import type { Before } from './kept/kept-responses.ts';
 import {
   goOn,
   type ParsedBody,
@@ -24,10 +25,11 @@ export interface BodyReader {
    */
   read(request: RawRequest): Unrouted | Promise<Unrouted>;
   /**
-   * Puts the conversation before it that it goes on from, and says what it asks then.
+   * Puts the conversation before it that it goes on from, and items in place of references to them, and says what it asks
+   * then.
    * @throws Fault
    */
-  goOn(turns: readonly string[]): Unrouted['asked'] | Promise<Unrouted['asked']>;
+  goOn(before: Before): Unrouted['asked'] | Promise<Unrouted['asked']>;
   /**
    * What a model would read of it, and the body for its upstream.
    * @throws Fault
@@ -60,8 +62,8 @@ export class ReaderHere implements BodyReader {
     return unrouted;
   }
 
-  goOn(turns: readonly string[]): Unrouted['asked'] {
-    const { asked, body } = goOn(this.body, turns);
+  goOn(before: Before): Unrouted['asked'] {
+    const { asked, body } = goOn(this.body, before);
     this.#body = body;
     return asked;
   }

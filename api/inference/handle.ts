@@ -21,7 +21,7 @@ export interface InferenceDeps
   extends RequestReaderDeps, RouteDeps, ScreenDeps, AdmitDeps, RecallDeps, StreamDeps {
   admissions: ScreenDeps['admissions'] & AdmitDeps['admissions'] & RecallDeps['admissions'];
   pendingReceipts: PendingReceipts;
-  kept: Pick<KeptResponses, 'conversation' | 'hold' | 'keep' | 'has'>;
+  kept: Pick<KeptResponses, 'before' | 'hold' | 'keep' | 'has'>;
   events: ApiEvents;
 }
 
@@ -75,7 +75,9 @@ async function run(
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());
       if (recalled !== null) return { ...recalled, mayBeKept: keeps };
     }
-    const whole = unrouted.entry.previous === undefined ? unrouted : await reader.goOn(unrouted);
+    const { entry, references } = unrouted;
+    const isWhole = entry.previous === undefined && references === undefined;
+    const whole = isWhole ? unrouted : await reader.goOn(unrouted);
     if (whole === null) return null;
     chosen = routed(deps, whole, request.credential);
     noteRouted(request, chosen.entry.model);

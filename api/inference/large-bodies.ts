@@ -3,6 +3,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { faultOfWire } from '#shared/lanes/messages.ts';
 import type { BodyReader } from './body-reader.ts';
 import type { ItemsPage } from './kept/conversation.ts';
+import type { Before } from './kept/kept-responses.ts';
 import { HEADERS_READ, type RawRequest, type Unrouted } from './read.ts';
 import type { Read, ReadingModel, ReadPromptOptions } from './read-prompt.ts';
 import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
@@ -187,8 +188,8 @@ class ReaderOnThread implements BodyReader {
     return (await this.#thread.ask({ ask: 'read', request: asked }, [rawBody.buffer])) as Unrouted;
   }
 
-  async goOn(turns: readonly string[]): Promise<Unrouted['asked']> {
-    return (await this.#thread.ask({ ask: 'goOn', turns })) as Unrouted['asked'];
+  async goOn(before: Before): Promise<Unrouted['asked']> {
+    return (await this.#thread.ask({ ask: 'goOn', before })) as Unrouted['asked'];
   }
 
   async readPrompt(model: ReadingModel, options?: ReadPromptOptions): Promise<Read> {

@@ -46,7 +46,7 @@ async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<vo
       bytesRead = question.turns.reduce((sum, { length }) => sum + length, 0);
       answer = { value: reader.inputItems(question.turns, question.page) };
     } else if (question.ask === 'goOn') {
-      answer = { value: reader.goOn(question.turns) };
+      answer = { value: reader.goOn(question.before) };
       bytesRead = reader.body.rawBody.length;
     } else {
       const { verdict, texts, forUpstream, ownInput } = await reader.readPrompt(

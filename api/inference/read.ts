@@ -11,6 +11,7 @@ import { requestDigest } from '#shared/receipts/digest.ts';
 import { mediaInBlocks } from '#api/anthropic/media.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
 import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
+import { referencesIn, refuseOrphans } from '#api/openai/references.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from '#api/openai/requests.ts';
 import type { ResponseRequest } from '#api/openai/responses.ts';
 import {
@@ -21,6 +22,8 @@ import {
 } from '#api/openai/validate.ts';
 import { claimOf } from './idempotency.ts';
 import { withConversation } from './kept/conversation.ts';
+import type { Before } from './kept/kept-responses.ts';
+import { idsOf, withItems } from './kept/referred-items.ts';
 import { type Medium, mediaIn } from './modalities.ts';
 
 /** Ten minutes, as long as the SDKs wait for an answer. */
@@ -78,6 +81,8 @@ interface Asked {
   /** The kinds of media in its messages. */
   media?: Medium[] | undefined;
   embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
+  /** The place of a reference to what is not kept here, so that only a server may know it. */
+  reference?: string | undefined;
 }
 
 /** What is known of a request before it is routed. */
@@ -89,6 +94,8 @@ export interface Unrouted {
   asked: Asked;
   /** Its response is to be kept, as far as it and its organisation have it. */
   keeps: boolean;
+  /** The ids of the items that its input refers to, where there are any. */
+  references?: string[];
   /** What a request for a message names in `anthropic-beta`. */
   betas?: string;
   /** What identical requests have in common, with an Idempotency-Key (then `entry.claim` is set). */
@@ -159,6 +166,8 @@ export function read(
   unrouted.keeps = keepResponses && store !== false;
   if (previous != null) entry.previous = previous;
   if (unrouted.keeps) body.ownInput = memberText(body.text, 'input')!;
+  const references = referencesIn((parsed as ResponseRequest).input);
+  if (references.length > 0) unrouted.references = idsOf(references);
   return { unrouted, body };
 }
 
@@ -168,18 +177,29 @@ function betasIn(header: string | string[] | undefined): string | undefined {
 }
 
 /**
- * A request that has been read, with the conversation that it goes on from before its own input: all that is read of it from
- * here on is of both.
+ * A request that has been read, with the conversation before its own input that it goes on from, and the items in it that it
+ * refers to: all that is read of it from here on is of all of them.
  * @throws Fault
  */
 export function goOn(
-  { text, ownInput }: ParsedBody,
-  turns: readonly string[],
+  { text, ownInput, parsed }: ParsedBody,
+  before: Before,
 ): { asked: Asked; body: ParsedBody } {
-  const rawBody = Buffer.from(withConversation(text, turns));
-  const { body, media } = bodyOf({ route: 'responses', rawBody }, parseJsonBody(rawBody));
-  if (ownInput !== undefined) body.ownInput = ownInput;
-  return { asked: askedOf(body, media), body };
+  const { input } = parsed as ResponseRequest;
+  const own = withItems(text, input, before);
+  const rawBody = Buffer.from(withConversation(own.text, before.turns));
+  const json = parseJsonBody(rawBody);
+  const items = (json.value as { input: unknown[] }).input;
+  // What is before its own input came with an earlier request.
+  const first = items.length - own.places.length;
+  const left = referencesIn(items);
+  const placeIn = (at: number): string | undefined => own.places[at - first];
+  // Of what only a server knows, only a server can tell what is missing.
+  if (left.length === 0) refuseOrphans(items, placeIn);
+  const { body, media } = bodyOf({ route: 'responses', rawBody }, json);
+  if (ownInput !== undefined) body.ownInput = memberText(own.text, 'input')!;
+  const reference = left.map(({ at }) => placeIn(at) ?? 'previous_response_id')[0];
+  return { asked: { ...askedOf(body, media), reference }, body };
 }
 
 /** As it came, of the version that is known; of a later one what is known of it. */

@@ -5,7 +5,7 @@ import type { RawRequest, Unrouted } from './read.ts';
 import type { Read, ReadingModel, ReadPromptOptions } from './read-prompt.ts';
 
 export interface RequestReaderDeps extends ReadingDeps {
-  kept: Pick<KeptResponses, 'conversation'>;
+  kept: Pick<KeptResponses, 'before'>;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -44,8 +44,8 @@ export class RequestReader {
   }
 
   /**
-   * The request with the conversation that it goes on from, which is read from here on as if it had come with it; null when
-   * its client has left meanwhile.
+   * The request with the conversation that it goes on from and the items that it refers to, which are read from here on as if
+   * they had come with it; null when its client has left meanwhile.
    * @throws Fault
    */
   async goOn(unrouted: Unrouted): Promise<Unrouted | null> {
@@ -53,11 +53,12 @@ export class RequestReader {
     const { orgId } = credential;
     // A thread is not held while PostgreSQL is asked.
     if (this.#isOnThread) this.leave();
-    const wanted = { orgId, id: unrouted.entry.previous!, use: 'go on' } as const;
-    const asked = await this.#deps.kept.conversation(wanted, async (turns) => {
-      if (turns === null) throw new Fault('previous_response_not_found');
+    const named = { orgId, previous: unrouted.entry.previous, items: unrouted.references ?? [] };
+    const asked = await this.#deps.kept.before(named, async (before) => {
+      if (before === null) throw new Fault('previous_response_not_found');
       if (this.#hasLeft()) return null;
-      const bytes = turns.reduce((sum, { length }) => sum + length, rawBody.length);
+      const texts = [...before.turns, ...before.referred];
+      const bytes = texts.reduce((sum, { length }) => sum + length, rawBody.length);
       // With its conversation it may be one for a thread.
       const again = enterReader(this.#deps, { bytes, orgId });
       if (again instanceof Promise || this.#reader === undefined) {
@@ -66,7 +67,7 @@ export class RequestReader {
         if (this.#hasLeft()) return null;
         await this.#reader.read(this.#request!);
       }
-      return this.#reader.goOn(turns);
+      return this.#reader.goOn(before);
     });
     if (asked === null) return null;
     return { ...unrouted, asked: { ...asked, regionHeader: unrouted.asked.regionHeader } };

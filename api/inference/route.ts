@@ -5,6 +5,7 @@ import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.
 import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
+import { unknownItem } from './kept/referred-items.ts';
 import type { Unrouted } from './read.ts';
 
 export interface RouteDeps {
@@ -26,6 +27,18 @@ export interface Routed {
 }
 
 /**
+ * What is not kept here goes to servers of responses alone, which may keep it: to a chat it would say nothing.
+ * @throws Fault `invalid_input`
+ */
+function checkReference({ candidates }: Resolution, place: string | undefined): void {
+  if (place === undefined) return;
+  const mayKnow = candidates.every(({ endpoints }) =>
+    endpoints.every(({ endpoint }) => endpoint.responses === true),
+  );
+  if (!mayKnow) throw unknownItem(place);
+}
+
+/**
  * Chooses model, tier and regions of a request.
  * @throws Fault when it asks for what is not there, or cannot be had now
  */
@@ -41,6 +54,7 @@ export function routed(
     deps.health(),
   );
   checkModalities(resolution.model, asked.media);
+  checkReference(resolution, asked.reference);
   checkAddresses(deps.mediaUrls, PROMPT_PARAMS[entry.route], asked.media);
   const asMessage =
     entry.route === 'messages' &&

@@ -1,5 +1,6 @@
 import type { WireFault } from '#shared/lanes/messages.ts';
 import type { ItemsPage } from './kept/conversation.ts';
+import type { Before } from './kept/kept-responses.ts';
 import type { RawRequest } from './read.ts';
 import type { ReadingModel } from './read-prompt.ts';
 
@@ -13,7 +14,7 @@ export interface ThreadTerms {
 
 export type Question =
   | { ask: 'read'; request: Omit<RawRequest, 'rawBody'> & { rawBody: Uint8Array<ArrayBuffer> } }
-  | { ask: 'goOn'; turns: readonly string[] }
+  | { ask: 'goOn'; before: Before }
   | { ask: 'readPrompt'; model: ReadingModel; asMessage: boolean }
   | { ask: 'countPrompt'; model: ReadingModel }
   | { ask: 'inputItems'; turns: readonly string[]; page: ItemsPage }

@@ -125,11 +125,15 @@ const CustomTool = Type.Object({
   description: maybe(Type.String()),
   format: maybe(Type.Object({ type: Type.Enum(['text', 'grammar']) })),
 });
+/** One that a server runs, or a namespace in a namespace, which no server has. */
+const OtherMember = Type.Object({
+  type: Type.String({ pattern: '^(?!(?:function|custom)$)[A-Za-z0-9_.-]{1,64}$' }),
+});
 const NamespaceTool = Type.Object({
   type: Type.Literal('namespace'),
   name: Name,
   description: maybe(Type.String()),
-  tools: Type.Array(Type.Union([FunctionTool, CustomTool])),
+  tools: Type.Array(Type.Union([FunctionTool, CustomTool, OtherMember])),
 });
 const OtherTool = Type.Object({
   type: Type.String({
@@ -161,7 +165,10 @@ const ItemReference = Type.Object({
   role: Type.Optional(Type.Null()),
   content: Type.Optional(Type.Null()),
 });
-/** What tools did that a server of responses runs, or asks its caller to run by a name of its own. */
+/**
+ * What tools did that a server of responses runs, or asks its caller to run by a name of its own, and what it is told of
+ * itself. A chat loses no word by the lack of one; of a `compaction` it would lose a conversation, so that is not among them.
+ */
 const HostedItem = Type.Object({
   type: Type.Enum([
     'apply_patch_call',
@@ -169,6 +176,7 @@ const HostedItem = Type.Object({
     'code_interpreter_call',
     'computer_call',
     'computer_call_output',
+    'configuration_update',
     'file_search_call',
     'image_generation_call',
     'local_shell_call',
@@ -177,6 +185,8 @@ const HostedItem = Type.Object({
     'mcp_approval_response',
     'mcp_call',
     'mcp_list_tools',
+    'program',
+    'program_output',
     'shell_call',
     'shell_call_output',
     'tool_search_call',

@@ -1,5 +1,6 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { likenessOf } from './letter-case.ts';
+import { referencesIn, refuseOrphans } from './references.ts';
 import { HOSTED_ITEMS, ITEMS } from './responses.ts';
 
 /**
@@ -45,37 +46,10 @@ export function refuseState(body: Readonly<Record<string, unknown>>): void {
       '`truncation` may be `disabled` only: nothing of an input is left out unasked.',
     );
   }
-  const items = list(body['input']).map(record);
-  for (const [at, item] of items.entries()) refuseItem(item, `input[${at}]`);
-  refuseOrphans(items);
-}
-
-/** The items that go by the name of what they name, and those that it is named by. */
-const OUTPUTS: Readonly<Record<string, string>> = {
-  function_call_output: 'function_call',
-  custom_tool_call_output: 'custom_tool_call',
-};
-
-/**
- * A reference to nothing that is kept says nothing, and is left out; but what came of a call says as little without it, and
- * servers refuse it.
- */
-function refuseOrphans(items: readonly Readonly<Record<string, unknown>>[]): void {
-  if (!items.some(isReference)) return;
-  const called = new Set(items.map(({ type, call_id: id }) => `${String(type)} ${String(id)}`));
-  for (const [at, { type, call_id: id }] of items.entries()) {
-    const call = typeof type === 'string' ? OUTPUTS[type] : undefined;
-    if (call === undefined || typeof id !== 'string' || called.has(`${call} ${id}`)) continue;
-    throw invalidParam(
-      'input',
-      `The \`${call}\` of this output is not in the input, and no items are kept here that an \`item_reference\` could name: send the item itself.`,
-      `input[${at}].call_id`,
-    );
-  }
-}
-
-function isReference({ type, role, id }: Readonly<Record<string, unknown>>): boolean {
-  return type === 'item_reference' || (type == null && role == null && typeof id === 'string');
+  const { input, previous_response_id: previous } = body;
+  for (const [at, item] of list(input).entries()) refuseItem(record(item), `input[${at}]`);
+  // The call may be in the conversation, or be referred to: then this is judged when both are known.
+  if (previous == null && referencesIn(input).length === 0) refuseOrphans(input);
 }
 
 function refuseItem(item: Readonly<Record<string, unknown>>, path: string): void {

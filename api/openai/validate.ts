@@ -78,13 +78,29 @@ function itemFlaw(body: unknown): Flaw | null {
 function toolFlaw(body: unknown): Flaw | null {
   const { tools } = (body ?? {}) as { tools?: unknown };
   if (!Array.isArray(tools)) return null;
-  for (const [at, tool] of (tools as ({ type?: string } | null)[]).entries()) {
-    const type = tool?.type ?? '';
-    const schema = Object.hasOwn(TOOLS, type) ? TOOLS[type] : undefined;
-    const flaw = schema === undefined ? null : findFlaw(schema, tool, ['tools', at]);
+  for (const [at, tool] of tools.entries()) {
+    const flaw = memberFlaw(tool, ['tools', at]) ?? flawOfTool(tool, ['tools', at]);
     if (flaw !== null) return flaw;
   }
   return null;
+}
+
+/** What is wrong with the first of those in a namespace. */
+function memberFlaw(tool: unknown, path: readonly (string | number)[]): Flaw | null {
+  const { type, tools } = (tool ?? {}) as { type?: unknown; tools?: unknown };
+  if (type !== 'namespace' || !Array.isArray(tools)) return null;
+  for (const [at, member] of tools.entries()) {
+    if ((member as { type?: unknown } | null)?.type === 'namespace') continue;
+    const flaw = flawOfTool(member, [...path, 'tools', at]);
+    if (flaw !== null) return flaw;
+  }
+  return null;
+}
+
+function flawOfTool(tool: unknown, path: readonly (string | number)[]): Flaw | null {
+  const { type = '' } = (tool ?? {}) as { type?: string };
+  const schema = Object.hasOwn(TOOLS, type) ? TOOLS[type] : undefined;
+  return schema === undefined ? null : findFlaw(schema, tool, [...path]);
 }
 
 /** What is said of a body that its schema does not allow. */

@@ -233,6 +233,8 @@ function toolChoiceOf(choice: unknown, tools: ChatTools): unknown {
   });
   if (type !== 'allowed_tools') return named(type, tools.nameOf(name, namespace));
   const allowed = allowedIn(choice, tools).map((one) => named(one['type'], one['name']));
+  // All of them are of a namespace whose tools a server would have to run.
+  if (allowed.length === 0) return 'auto';
   return { type, allowed_tools: { mode, tools: allowed } };
 }
 

@@ -1,6 +1,6 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { JsonObject } from '#shared/kernel/json-object.ts';
-import { type ChatTools, IGNORED_TOOLS, namedIgnored } from './response-tools.ts';
+import { answeredMetadata, type ChatTools } from './response-tools.ts';
 
 /** What a response is known by. */
 export interface ResponseNames {
@@ -22,7 +22,6 @@ export function emptyResponse(
 ): JsonObject {
   const asked = (name: string, otherwise: unknown = null): unknown => request[name] ?? otherwise;
   const { choice, ignored = [] } = tools ?? {};
-  const left = ignored.length === 0 ? {} : { [IGNORED_TOOLS]: namedIgnored(ignored) };
   return {
     id: answerIdOf('responses', requestId),
     object: 'response',
@@ -34,7 +33,7 @@ export function emptyResponse(
     instructions: asked('instructions'),
     max_output_tokens: asked('max_output_tokens'),
     max_tool_calls: asked('max_tool_calls'),
-    metadata: { ...(asked('metadata', {}) as object), ...left },
+    metadata: answeredMetadata(asked('metadata', {}) as JsonObject, ignored),
     model,
     output: [],
     parallel_tool_calls: asked('parallel_tool_calls', true),

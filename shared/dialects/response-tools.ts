@@ -33,6 +33,21 @@ function isCallers(type: unknown): boolean {
 
 /** The member of `metadata` in which an answer names the types of tools that were left out of its request. */
 export const IGNORED_TOOLS = 'ignored_tools';
+/** Where the caller's own value of that name is, when ours stands in its place. */
+const CALLERS_IGNORED_TOOLS = 'ignored_tools_of_request';
+
+/** The `metadata` of an answer: that of its request, with what was left out. Where nothing was, it is the caller's alone. */
+export function answeredMetadata(asked: JsonObject, ignored: readonly string[]): JsonObject {
+  if (ignored.length === 0) return asked;
+  const named = namedIgnored(ignored);
+  const theirs = asked[IGNORED_TOOLS];
+  const isTheirs = theirs !== undefined && theirs !== named;
+  return {
+    ...asked,
+    [IGNORED_TOOLS]: named,
+    ...(isTheirs ? { [CALLERS_IGNORED_TOOLS]: theirs } : {}),
+  };
+}
 
 /** Reads the tools of a validated request. */
 export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): ChatTools {
@@ -54,6 +69,10 @@ export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): 
     else if (tool['type'] !== 'namespace') ignored.add(String(tool['type']));
     else
       for (const one of listOf(tool['tools']).filter(isObject)) {
+        if (!isCallers(one['type'])) {
+          ignored.add(String(one['type']));
+          continue;
+        }
         const [name, namespace] = [String(one['name']), String(tool['name'])];
         const joined = joinedName(namespace, name);
         const free = names.has(joined) ? shortened(joined, `${namespace}\n${name}`) : joined;

@@ -29,3 +29,12 @@ export function receiptIdNamed(name: string): Id<'rcpt'> | undefined {
   const receiptId = `rcpt_${last.slice(prefix.length)}`;
   return isId('rcpt', receiptId) ? receiptId : undefined;
 }
+
+/** The ids of items that are made here: of an output `msg_<ULID>_0`, of an input `msg_<ULID>_in_0`. */
+const ITEM_ID = /^[a-z]+_([0-9A-HJKMNP-TV-Z]{26})_(?:in_)?\d{1,6}$/;
+
+/** The id of the response that an item is of, where the id of the item was made here. */
+export function responseOfItem(itemId: string): string | undefined {
+  const ulid = ITEM_ID.exec(itemId)?.[1];
+  return ulid === undefined ? undefined : answerIdOf('responses', `req_${ulid}`);
+}

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
-import { memberText } from '#shared/kernel/json-text.ts';
+import { elements, memberText } from '#shared/kernel/json-text.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import type { Seals } from './seals.ts';
 
@@ -65,6 +65,28 @@ export function keptIn(text: string): KeptResponse {
 }
 
 const SMALL_BYTES = 65_536;
+/** Items of a response that are found by the ids of their server: agents have dozens, and each is a row of an index. */
+const FOREIGN_ITEMS_MAX = 256;
+/** As servers make them; what is odd is found by no reference. */
+const FOREIGN_ID = /^"([\w.:-]{1,128})"$/;
+
+/**
+ * The ids of the items of an output that its server has named, so that a reference to one finds this response. Those that
+ * were made here lead to it by themselves.
+ */
+export function foreignItemIds(response: string, id: string): string[] {
+  if (response.includes(`${id.replace(/^resp/, '')}_0"`)) return [];
+  const output = memberText(response, 'output');
+  if (output === undefined || !output.startsWith('[')) return [];
+  const ids = elements(output)
+    .slice(0, FOREIGN_ITEMS_MAX)
+    .flatMap(({ start, end }) => {
+      const item = output.slice(start, end);
+      const found = item.startsWith('{') ? FOREIGN_ID.exec(memberText(item, 'id') ?? '') : null;
+      return found === null ? [] : [found[1]!];
+    });
+  return [...new Set(ids)];
+}
 
 function placeOf({ orgId, id }: KeptResponseName): string {
   return `kept response:${orgId}:${id}`;

@@ -18,7 +18,7 @@ export function withConversation(body: string, turns: readonly string[]): string
 }
 
 /** An input as items, without the brackets around them. */
-function itemsIn(input: string): string {
+export function itemsIn(input: string): string {
   return input.startsWith('"') ? `{"role":"user","content":${input}}` : input.slice(1, -1).trim();
 }
 
@@ -32,17 +32,18 @@ function answeredIn(response: string): string {
 /** Reasoning that was written here: a server's own would be looked up there by its id, and is not kept there. */
 const OUR_REASONING = /^rs_[0-9A-HJKMNP-TV-Z]{26}_\d+$/;
 
-/** What of an output may be an input again. Reasoning that says nothing is a name of something kept elsewhere. */
 function outputOf(output: unknown): JsonObject[] {
-  return listOf(output)
-    .filter(isObject)
-    .filter(({ type, id, encrypted_content: sealed, content, summary }) =>
-      type === 'reasoning'
-        ? typeof sealed === 'string' ||
-          listOf(content).length > 0 ||
-          (OUR_REASONING.test(String(id)) && listOf(summary).length > 0)
-        : Object.hasOwn(ITEMS, String(type)),
-    );
+  return listOf(output).filter(isObject).filter(mayBeInput);
+}
+
+/** Whether an item of an output may be an input again. Reasoning that says nothing is a name of something kept elsewhere. */
+export function mayBeInput(item: JsonObject): boolean {
+  const { type, id, encrypted_content: sealed, content, summary } = item;
+  return type === 'reasoning'
+    ? typeof sealed === 'string' ||
+        listOf(content).length > 0 ||
+        (OUR_REASONING.test(String(id)) && listOf(summary).length > 0)
+    : Object.hasOwn(ITEMS, String(type));
 }
 
 /** An item of a list: everything there has an id of its own, by which the list goes on. */
@@ -74,19 +75,19 @@ export function inputItems(turns: readonly string[], { after, limit, order }: It
 function itemsOf(turns: readonly string[]): ListedItem[] {
   const items: ListedItem[] = [];
   const seen = new Set<unknown>();
-  const add = (item: JsonObject, name: string): void => {
-    const one = listed(item, name, seen);
+  const add = (item: JsonObject, made: string): void => {
+    const one = listed(item, made, seen);
     seen.add(one.id);
     items.push(one);
   };
   for (const [at, turn] of turns.entries()) {
     const { input, response } = keptIn(turn);
     const { id, output } = JSON.parse(response) as { id: string; output?: unknown };
-    const name = id.replace(/^resp_/, '');
     const own = JSON.parse(`[${itemsIn(input)}]`) as JsonObject[];
-    for (const [index, item] of own.entries()) add(item, `${name}_in_${index}`);
+    for (const [index, item] of own.entries()) add(item, madeIdOf(item, id, `in_${index}`));
     if (at === turns.length - 1) break;
-    for (const [index, item] of outputOf(output).entries()) add(item, `${name}_${index}`);
+    for (const [index, item] of listOf(output).entries())
+      if (isObject(item) && mayBeInput(item)) add(item, madeIdOf(item, id, String(index)));
   }
   return items;
 }
@@ -100,10 +101,18 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
   reasoning: 'rs_',
 };
 
+/** The id of an item that has none of its own: its response is found by it. */
+export function madeIdOf(
+  { type = 'message' }: JsonObject,
+  response: string,
+  place: string,
+): string {
+  return `${ID_PREFIXES[String(type)] ?? 'item_'}${response.replace(/^resp_/, '')}_${place}`;
+}
+
 /** An item as OpenAI lists it: with a type, an id, and parts where its content was a text. */
-function listed(item: JsonObject, name: string, seen: ReadonlySet<unknown>): ListedItem {
+function listed(item: JsonObject, made: string, seen: ReadonlySet<unknown>): ListedItem {
   const { type = 'message', id, role, content, status } = item;
-  const made = `${ID_PREFIXES[String(type)] ?? 'item_'}${name}`;
   // The caller gave its items their ids, and may have given one twice.
   const isOwn = typeof id === 'string' && id !== '' && !seen.has(id);
   const whole = { ...item, type, id: isOwn ? id : made };

@@ -1,6 +1,12 @@
 import { PATIENCE } from '#patience';
 import { Fault } from '#shared/kernel/errors.ts';
-import { type KeptResponse, packResponse, unpackResponse } from '#shared/lanes/kept-response.ts';
+import { responseOfItem } from '#shared/kernel/answer-ids.ts';
+import {
+  foreignItemIds,
+  type KeptResponse,
+  packResponse,
+  unpackResponse,
+} from '#shared/lanes/kept-response.ts';
 import type { ChainUse, createKeptResponses } from '#shared/lanes/postgres/kept-responses.ts';
 import { SealProblem, type Seals } from '#shared/lanes/seals.ts';
 import type { ApiEvents } from '#api/events.ts';
@@ -25,6 +31,7 @@ const KEEPING_MS = 1_000 * PATIENCE;
 const READING_MS = 5_000 * PATIENCE;
 /** PostgreSQL is asked for no other: it takes no text with a NUL. */
 const NAME = /^resp_\w{1,64}$/;
+const ITEM = /^[\w.:-]{1,128}$/;
 /** Conversations and responses in memory at once, from when they are read until they are used: of all, and of one organisation. */
 const READ_AT_ONCE = 4;
 const READ_OF_ONE = 2;
@@ -47,6 +54,23 @@ export interface Keeping {
   readonly previous: string | null;
   /** Its own input, as JSON text. */
   readonly input: string;
+}
+
+/** What a request names of what is kept. */
+export interface Named {
+  readonly orgId: string;
+  /** The response that it goes on from. */
+  readonly previous: string | undefined;
+  /** The ids of items that its input refers to. */
+  readonly items: readonly string[];
+}
+
+/** What was found of that, each as `keptIn` reads it. */
+export interface Before {
+  /** The conversation that it goes on from, oldest first. */
+  readonly turns: readonly string[];
+  /** Responses beside them that items are of. */
+  readonly referred: readonly string[];
 }
 
 /**
@@ -126,10 +150,11 @@ export class KeptResponses {
     const count = await this.#countOf(orgId);
     // What is compressed is smaller, so that most of what has no room is refused before that is done.
     if (count.bytes >= BYTES_OF_ORG_MAX) return false;
+    const items = foreignItemIds(content.response, id);
     const sealed = await packResponse(seals, keeping, content);
     if (count.bytes + sealed.length > BYTES_OF_ORG_MAX) return false;
     count.bytes += sealed.length;
-    return store.keep({ orgId, id, previous, sealed }, TURNS_MAX);
+    return store.keep({ orgId, id, previous, sealed, items }, TURNS_MAX);
   }
 
   async #countOf(orgId: string): Promise<{ bytes: number }> {
@@ -166,7 +191,43 @@ export class KeptResponses {
     work: (turns: readonly string[] | null) => T | Promise<T>,
   ): Promise<T> {
     if (!NAME.test(id)) return work(null);
-    return this.#inTurn(orgId, () => this.#read(orgId, id, use), work);
+    const read = async (): Promise<readonly string[] | null> =>
+      (await this.#chain(orgId, id, use))?.map(({ text }) => text) ?? null;
+    return this.#inTurn(orgId, read, work);
+  }
+
+  /**
+   * Has all used that a request names: the conversation that it goes on from, and the responses that items are of, as far as
+   * they are there; null where a part of the conversation is not.
+   * @throws Fault when it is too long, and when PostgreSQL cannot be asked
+   */
+  async before<T>(named: Named, work: (before: Before | null) => T | Promise<T>): Promise<T> {
+    const { orgId, previous } = named;
+    if (previous !== undefined && !NAME.test(previous)) return work(null);
+    return this.#inTurn(orgId, () => this.#before(named), work);
+  }
+
+  async #before({ orgId, previous, items }: Named): Promise<Before | null> {
+    const chain = previous === undefined ? [] : await this.#chain(orgId, previous, 'go on');
+    if (chain === null) return null;
+    const turns = chain.map(({ text }) => text);
+    if (items.length === 0) return { turns, referred: [] };
+    let left = this.#options.bodyBytesMax - bytesOf(turns);
+    const responses = items.map(responseOfItem);
+    const wanted = {
+      responses: responses.filter((id) => id !== undefined),
+      items: items.filter((id, at) => responses[at] === undefined && ITEM.test(id)),
+      except: chain.map(({ id }) => id),
+    };
+    const referred: string[] = [];
+    for (const { id, sealed } of await this.#options.store.ofItems(orgId, wanted, left)) {
+      const text = sealed === null ? null : await this.#opened(orgId, id, sealed, left);
+      if (text === null) throw TOO_LONG_ITEMS;
+      if (text === undefined) continue;
+      left -= Buffer.byteLength(text);
+      referred.push(text);
+    }
+    return { turns, referred };
   }
 
   /** What is read and used has a place until both have ended: what is late goes on being read. */
@@ -184,20 +245,24 @@ export class KeptResponses {
     }
   }
 
-  async #read(orgId: string, id: string, use: ChainUse): Promise<string[] | null> {
+  async #chain(
+    orgId: string,
+    id: string,
+    use: ChainUse,
+  ): Promise<{ id: string; text: string }[] | null> {
     const { store, bodyBytesMax: bytesMax } = this.#options;
     const rows = await store.chain(orgId, id, use, { turnsMax: TURNS_MAX, bytesMax });
     if (rows.some(({ sealed }) => sealed === null)) throw TOO_LONG[use];
     // Its beginning was deleted, or it was never kept.
     if (rows[0]?.previous !== null) return null;
-    const turns: string[] = [];
+    const turns: { id: string; text: string }[] = [];
     let left = bytesMax;
     for (const { id: name, sealed } of rows) {
-      const turn = await this.#opened(orgId, name, sealed!, left);
-      if (turn === null) throw TOO_LONG[use];
-      if (turn === undefined) return null;
-      left -= Buffer.byteLength(turn);
-      turns.push(turn);
+      const text = await this.#opened(orgId, name, sealed!, left);
+      if (text === null) throw TOO_LONG[use];
+      if (text === undefined) return null;
+      left -= Buffer.byteLength(text);
+      turns.push({ id: name, text });
     }
     return turns;
   }
@@ -278,6 +343,16 @@ const TOO_LONG: Readonly<Record<ChainUse, Fault>> = {
       'The conversation of this response is longer than a request may be, and is not listed.',
   }),
 };
+
+const TOO_LONG_ITEMS = new Fault('request_too_large', {
+  message:
+    'The responses whose items `input` refers to are longer than a request may be. Send what matters of them in `input`.',
+  param: 'input',
+});
+
+function bytesOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();

@@ -231,6 +231,7 @@ interface KeptResponseTable {
   previous: string | null;
   sealed: Buffer;
   bytes: ColumnType<number, never, never>;
+  items: string[] | null;
   expires_at: Date;
 }
 

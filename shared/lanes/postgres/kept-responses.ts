@@ -10,6 +10,18 @@ export interface KeptRow {
   /** The response that it goes on from. */
   previous: string | null;
   sealed: Uint8Array;
+  /** The ids of the items of its output that lead to it by no name of ours. */
+  items?: readonly string[];
+}
+
+/** Which responses items are of. */
+export interface ItemsWanted {
+  /** The ids of responses, by the ids of items that were made here. */
+  responses: readonly string[];
+  /** The ids of items that servers have named. */
+  items: readonly string[];
+  /** Responses that are read already. */
+  except: readonly string[];
 }
 
 /** What is read of it. */
@@ -69,11 +81,41 @@ const KEEP = statement(
   ${RENEWED},
   open as (
     select id from account where id = $1 and keep_responses and state = 'active' for share)
-  insert into kept_response (org_id, id, previous, sealed, expires_at)
-  select id, $2, $3, $4, now() + interval '24 hours' from open
+  insert into kept_response (org_id, id, previous, sealed, items, expires_at)
+  select id, $2, $3, $4, $6::text[], now() + interval '24 hours' from open
   where $3::text is null or exists (select from chain where id = $3)
   returning id`,
 );
+
+/**
+ * The responses of items, each once, and renewed. An item that two responses have by one name, as servers give that count
+ * from 1, is found by it in neither: it may be of another conversation. One more than the bound allows has no content.
+ */
+const OF_ITEMS = statement(
+  { id: 'text', sealed: 'bytea?' },
+  `with named as (
+    select id from kept_response where org_id = $1 and id = any($2::text[]) and expires_at > now()
+    union
+    select found.id from unnest($3::text[]) as wanted (item)
+    cross join lateral (
+      select min(k.id) as id from (
+        select id from kept_response
+        where org_id = $1 and items @> array[wanted.item] and expires_at > now() limit 2) k
+      having count(*) = 1) found),
+  chain as (
+    select k.id, sum(k.bytes) over (order by k.id) as total
+    from named n join kept_response k on k.org_id = $1 and k.id = n.id
+    where k.id <> all($4::text[])),
+  ${RENEWED}
+  select c.id, case when c.total <= $5::bigint then k.sealed end as sealed
+  from chain c join kept_response k on k.org_id = $1 and k.id = c.id
+  order by c.id`,
+);
+
+/** An item as it is found: by its own organisation. */
+function placed(orgId: string, item: string): string {
+  return `${orgId}/${item}`;
+}
 
 /** Kept responses, with the rights of `docket_api`. */
 export function createKeptResponses(pool: Pool) {
@@ -87,8 +129,12 @@ export function createKeptResponses(pool: Pool) {
       .where('expires_at', '>', now);
   return {
     /** Keeps a response; false where its organisation has none kept, or what it goes on from is gone. */
-    async keep({ orgId, id, previous, sealed }: KeptRow, turnsMax: number): Promise<boolean> {
-      const values = [orgId, id, previous, Buffer.from(sealed), turnsMax];
+    async keep(
+      { orgId, id, previous, sealed, items = [] }: KeptRow,
+      turnsMax: number,
+    ): Promise<boolean> {
+      const found = items.length === 0 ? null : items.map((item) => placed(orgId, item));
+      const values = [orgId, id, previous, Buffer.from(sealed), turnsMax, found];
       return (await queryRows(pool, KEEP, values)).length === 1;
     },
     /**
@@ -103,6 +149,15 @@ export function createKeptResponses(pool: Pool) {
     ): Promise<(Omit<ChainRow, 'sealed'> & { sealed: Buffer | null })[]> {
       const chain = use === 'go on' ? GO_ON_FROM_CHAIN : LIST_CHAIN;
       return queryRows(pool, chain, [orgId, id, turnsMax, bytesMax]);
+    },
+    /** The responses that items are of, as far as they are kept; beyond the bound without content. Renews them. */
+    async ofItems(
+      orgId: string,
+      { responses, items, except }: ItemsWanted,
+      bytesMax: number,
+    ): Promise<{ id: string; sealed: Buffer | null }[]> {
+      const wanted = items.map((item) => placed(orgId, item));
+      return queryRows(pool, OF_ITEMS, [orgId, responses, wanted, except, bytesMax]);
     },
     /** Null when it has expired or never was. */
     async read(orgId: string, id: string): Promise<ChainRow | null> {

@@ -186,6 +186,67 @@ export function keptResponses(system: () => System, upstream: ResponsesUpstream)
     },
   );
 
+  describe('an item of a response that is kept', { tags: ['responses.references'] }, () => {
+    const user = (content: string) => ({ role: 'user', content });
+    const reference = (id: string | undefined) => ({ type: 'item_reference', id });
+    const unknownAt = (place: string) => ({ status: 400, code: 'invalid_input', param: place });
+
+    it('is referred to by its id, as the AI SDK does from its second request on, and stays in what is kept of that', async () => {
+      const first = await create({ input: 'The lamp is green.' });
+      const listed = (await openai.responses.inputItems.list(first.id)).data[0]!;
+      const said = first.output[0]!.id;
+      const input = [reference(listed.id), reference(said), user('Which colour?')];
+      const second = await create({ input });
+      const whole = [user('The lamp is green.'), ...first.output, user('Which colour?')];
+      const control = await create({ input: whole, store: false });
+      expect(second.usage!.input_tokens).toBe(control.usage!.input_tokens);
+      // What the second request was made of is its own, also when the first response is gone.
+      await openai.responses.delete(first.id);
+      const { data } = await openai.responses.inputItems.list(second.id, { order: 'asc' });
+      expect(data[1]).toMatchObject({ id: said, role: 'assistant' });
+      await create({ input: 'And?', previous_response_id: second.id });
+      await expect(create({ input })).rejects.toMatchObject(unknownAt('input[0].id'));
+    });
+
+    it('is refused to another organisation as one that never was, and so is one that expired', async () => {
+      const first = await create({ input: 'Mine.' });
+      const input = [user('Whose?'), reference(first.output[0]!.id)];
+      const never = [user('Whose?'), reference('msg_01M7W53ZF4Z6X0T8WB5N2K9MVC_0')];
+      const refusal = async (asks: object, by: OpenAI): Promise<unknown> =>
+        create(asks, by).catch(({ status, error }: InstanceType<typeof OpenAI.APIError>) => ({
+          status,
+          error,
+        }));
+      const ofTheirs = await refusal({ input }, theirs);
+      expect(ofTheirs).toMatchObject({ status: 400, error: { param: 'input[1].id' } });
+      expect(await refusal({ input: never }, theirs)).toEqual(ofTheirs);
+      await system().database.pool.query(
+        `update kept_response set expires_at = now() - interval '1 second' where id = $1`,
+        [first.id],
+      );
+      expect(await refusal({ input }, openai)).toEqual(ofTheirs);
+    });
+
+    it('that was named by its server is found by that name, and one that only a server may know goes to servers of responses alone', async () => {
+      await system().database.pool.query(
+        `update kept_response set items = null where items is not null`,
+      );
+      await create({ model: NATIVE, input: 'One.' });
+      const input = [reference('rs_up'), reference('msg_up'), user('And?')];
+      await create({ model: NATIVE, input });
+      const { body } = upstream.requests.at(-1)!;
+      expect(body['input']).toEqual([
+        expect.objectContaining({ id: 'rs_up', encrypted_content: 'gAAAAABsealed' }),
+        expect.objectContaining({ id: 'msg_up', role: 'assistant' }),
+        user('And?'),
+      ]);
+      const theirOwn = [reference('msg_of_theirs'), user('And?')];
+      await create({ model: NATIVE, input: theirOwn });
+      expect(upstream.requests.at(-1)!.body['input']).toEqual(theirOwn);
+      await expect(create({ input: theirOwn })).rejects.toMatchObject(unknownAt('input[0].id'));
+    });
+  });
+
   it('an expired response is not there, and what goes on from a deleted one is not gone on from', async () => {
     const first = await create({ input: 'One.' });
     const second = await create({ input: 'Two.', previous_response_id: first.id });

@@ -171,6 +171,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: forbidden }] }],
         [
           { role: 'user', content: 'Hi' },
+          { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
           { type: 'function_call_output', call_id: 'c', output: forbidden },
         ],
         [
@@ -227,7 +228,6 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         tool_choice: 'auto',
         input: [
           { role: 'user', content: INPUT },
-          { type: 'item_reference', id: 'rs_1' },
           { type: 'web_search_call', id: 'ws_1', status: 'completed' },
           ...output,
           { type: 'function_call_output', call_id, output: 'Rain.' },

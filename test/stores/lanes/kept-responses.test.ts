@@ -111,6 +111,53 @@ describe('a conversation that is kept', { tags: ['responses.kept'] }, () => {
   });
 });
 
+describe('the responses that items are of', { tags: ['responses.references'] }, () => {
+  const keepWith = (id: string, items: string[], orgId = org) =>
+    kept.keep({ orgId, id, previous: null, sealed: Buffer.from(id), items }, BOUNDS.turnsMax);
+  const found = async (
+    responses: string[],
+    items: string[],
+    {
+      except = [],
+      bytesMax = 1_000,
+      orgId = org,
+    }: { except?: string[]; bytesMax?: number; orgId?: string } = {},
+  ) => {
+    const rows = await kept.ofItems(orgId, { responses, items, except }, bytesMax);
+    return rows.map(({ id, sealed }) => (sealed === null ? `no ${id}` : String(sealed)));
+  };
+
+  it('are found by their own names and by those of their servers, by their own organisation alone', async () => {
+    await keep('resp_1');
+    await keepWith('resp_2', ['msg_a', 'fc_a']);
+    await keepWith('resp_3', ['msg_b'], other);
+    expect(await found(['resp_1'], ['msg_a', 'fc_a', 'msg_c'])).toEqual(['resp_1', 'resp_2']);
+    expect(await found(['resp_1'], ['msg_a'], { except: ['resp_1'] })).toEqual(['resp_2']);
+    expect(await found(['resp_3'], ['msg_b'])).toEqual([]);
+    expect(await found(['resp_1', 'resp_2'], ['msg_a'], { orgId: other })).toEqual([]);
+    expect(await found([], ['msg_b'], { orgId: other })).toEqual(['resp_3']);
+  });
+
+  it('are not found by a name that two of them have: the item may be of another conversation', async () => {
+    await keepWith('resp_1', ['msg_0']);
+    await keepWith('resp_2', ['msg_0', 'fc_0']);
+    await keepWith('resp_1', ['fc_0'], other);
+    expect(await found([], ['msg_0'])).toEqual([]);
+    expect(await found([], ['msg_0', 'fc_0'])).toEqual(['resp_2']);
+  });
+
+  it('are renewed by that, gone when they have expired, and of what is beyond the bound without content', async () => {
+    await keepWith('resp_1', ['msg_a']);
+    await keepWith('resp_2', ['msg_b']);
+    await age('23 hours');
+    expect(await found(['resp_1'], [])).toEqual(['resp_1']);
+    expect(await leftMinutes()).toEqual([1_440, 60]);
+    expect(await found(['resp_1'], ['msg_b'], { bytesMax: 8 })).toEqual(['resp_1', 'no resp_2']);
+    await age('24 hours');
+    expect(await found(['resp_1'], ['msg_b'])).toEqual([]);
+  });
+});
+
 describe('an organisation that has nothing kept', { tags: ['responses.kept-choice'] }, () => {
   it('has none left from the moment that it says so, and a response that was on its way is not kept after it', async () => {
     await keep('resp_1');

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
-import { chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
+import { answeredMetadata, chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
+import { validateResponse } from '#api/openai/validate.ts';
 import codex from '#test/fixtures/clients/codex-0.171.0.json' with { type: 'json' };
 
 const parameters = { type: 'object' };
@@ -125,6 +126,32 @@ describe('the tools of a request for a response, at a chat server', () => {
         expect(chat).not.toHaveProperty(name);
       expect(chatToolsOf(body).choice).toBe('none');
     }
+  });
+
+  it('of a namespace that has one of a server’s among them are the others, and its type is named', () => {
+    const space = inSpace('sea', 'sail');
+    const mixed = { ...space, tools: [{ type: 'web_search' }, ...space.tools, inSpace('x', 'y')] };
+    const hosted = { type: 'namespace', name: 'web', tools: [{ type: 'mcp', server: 'x' }] };
+    const body = { model: 'm', input: 'Hi', tools: [mixed, hosted] };
+    expect(validateResponse(body)).toBe(body);
+    expect(namesIn(chatRequestOf(body))).toEqual(['sea__sail']);
+    expect(chatToolsOf(body).ignored).toEqual(['web_search', 'namespace', 'mcp']);
+    const chosen = { type: 'namespace', name: 'web' };
+    const choice = { type: 'allowed_tools', mode: 'required', tools: [chosen] };
+    expect(chatRequestOf({ ...body, tool_choice: choice })['tool_choice']).toBe('auto');
+  });
+
+  it('that are left out are named where the answer has the caller’s metadata, which loses nothing', () => {
+    const theirs = { team: 'harbour', ignored_tools: 'mine' };
+    expect(answeredMetadata(theirs, [])).toBe(theirs);
+    expect(answeredMetadata(theirs, ['mcp'])).toEqual({
+      team: 'harbour',
+      ignored_tools: 'mcp',
+      ignored_tools_of_request: 'mine',
+    });
+    // A caller that sends the metadata of an answer back gets the same again.
+    const again = { ignored_tools: 'mcp' };
+    expect(answeredMetadata(again, ['mcp'])).toEqual(again);
   });
 
   it('that are left out are named in at most 512 characters, each whole', () => {

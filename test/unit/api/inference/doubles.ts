@@ -268,8 +268,8 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     },
     exchanges,
     kept: {
-      conversation: async (_name, work) =>
-        work(['{"input":"Hi.","response":{"id":"resp_0","output":[]}}']),
+      before: async (_named, work) =>
+        work({ turns: ['{"input":"Hi.","response":{"id":"resp_0","output":[]}}'], referred: [] }),
       hold: () => () => {},
       keep: () => Promise.resolve(false),
       has: () => Promise.resolve(false),

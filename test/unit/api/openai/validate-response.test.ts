@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type OpenAI from 'openai';
+import { HOSTED_ITEMS, ITEMS } from '#api/openai/responses.ts';
 import { validateResponse } from '#api/openai/validate.ts';
 import codex from '#test/fixtures/clients/codex-0.171.0.json' with { type: 'json' };
 import { faultOf, type Make, refuses } from './rules.ts';
@@ -44,7 +46,7 @@ describe('a request for a response', () => {
     expect(() => validateResponse(response({ include }))).not.toThrow();
   });
 
-  it('may refer to items that are not kept, and repeat what tools of a server did', () => {
+  it('may refer to items, and repeat what tools of a server did', () => {
     const call = {
       type: 'function_call',
       call_id: 'c',
@@ -88,12 +90,9 @@ describe('a request for a response', () => {
   it.each([
     ['an item of an unknown type', input({ type: 'prophecy' }), 'input[1].type'],
     [
-      'what came of a call that is referred to',
-      input(
-        { type: 'item_reference', id: 'fc_1' },
-        { type: 'function_call_output', call_id: 'c', output: 'Rain.' },
-      ),
-      'input[2].call_id',
+      'what came of a call that is not there',
+      input({ type: 'function_call_output', call_id: 'c', output: 'Rain.' }),
+      'input[1].call_id',
     ],
     [
       'what a tool of a server put out as a file that is kept',
@@ -108,11 +107,51 @@ describe('a request for a response', () => {
     expect(faultOf(validateResponse, body)).toMatchObject({ code: 'invalid_input', param });
   });
 
+  it('may have every item that OpenAI’s SDK knows, but what stands for a conversation that is not there', () => {
+    const refused = ['compaction', 'compaction_trigger'];
+    const known = (type: string) => Object.hasOwn(ITEMS, type) || HOSTED_ITEMS.has(type);
+    expect(Object.keys(OF_SDK).filter((type) => !known(type))).toEqual(refused);
+    const compacted = input({ type: 'compaction', encrypted_content: 'x' });
+    expect(faultOf(validateResponse, compacted)).toMatchObject({ param: 'input[1].type' });
+  });
+
   it('says of what came of a call what has to be sent with it', () => {
-    const body = input(
-      { id: 'fc_1' },
-      { type: 'custom_tool_call_output', call_id: 'c', output: '' },
-    );
+    const body = input({ type: 'custom_tool_call_output', call_id: 'c', output: '' });
     expect(faultOf(validateResponse, body).message).toContain('`custom_tool_call`');
   });
 });
+
+/** Every type of an input item of OpenAI's SDK: a new one does not compile. */
+const OF_SDK: Record<NonNullable<OpenAI.Responses.ResponseInputItem['type']>, true> = {
+  additional_tools: true,
+  apply_patch_call: true,
+  apply_patch_call_output: true,
+  code_interpreter_call: true,
+  compaction: true,
+  compaction_trigger: true,
+  computer_call: true,
+  computer_call_output: true,
+  configuration_update: true,
+  custom_tool_call: true,
+  custom_tool_call_output: true,
+  file_search_call: true,
+  function_call: true,
+  function_call_output: true,
+  image_generation_call: true,
+  item_reference: true,
+  local_shell_call: true,
+  local_shell_call_output: true,
+  mcp_approval_request: true,
+  mcp_approval_response: true,
+  mcp_call: true,
+  mcp_list_tools: true,
+  message: true,
+  program: true,
+  program_output: true,
+  reasoning: true,
+  shell_call: true,
+  shell_call_output: true,
+  tool_search_call: true,
+  tool_search_output: true,
+  web_search_call: true,
+};

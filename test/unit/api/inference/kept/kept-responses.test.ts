@@ -33,6 +33,10 @@ function open(over: Partial<Store> = {}, seals = testSeals(), bodyBytesMax = MIB
     has: async (_, id) => rows.has(id),
     drop: async (_, id) => rows.delete(id),
     bytesOf: async () => 0,
+    ofItems: async (_, { responses, except }) =>
+      [...rows]
+        .filter(([id]) => responses.includes(id) && !except.includes(id))
+        .map(([id, { sealed }]) => ({ id, sealed })),
     ...over,
   };
   const kept = new KeptResponses({
@@ -243,6 +247,55 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
       param: null,
       message: expect.not.stringContaining('previous_response_id'),
     });
+  });
+
+  it('finds the responses of items beside a conversation, each once, and within one bound for both', async () => {
+    const ids = ['A', 'B', 'C'].map((last) => `resp_01M7W53ZF4Z6X0T8WB5N2K9MV${last}`);
+    const items = ids.flatMap((id) => [id.replace('resp', 'msg'), id.replace('resp', 'fc')]);
+    const named = {
+      orgId: 'org_1',
+      previous: ids[0],
+      items: [...items.map((id) => `${id}_0`), 'msg_theirs', 'odd\0', 'x'.repeat(200)],
+    };
+    const asked = vi.fn<Store['ofItems']>();
+    const { kept, rows } = open({
+      chain: async () => [{ id: ids[0]!, ...rows.get(ids[0]!)! }],
+      ofItems: async (...wanted) => {
+        await asked(...wanted);
+        return ids.slice(1).map((id) => ({ id, sealed: rows.get(id)!.sealed }));
+      },
+    });
+    const input = JSON.stringify('x'.repeat(60_000));
+    for (const id of ids) await kept.keep(keeping(id, input), RESPONSE);
+    const found = await kept.before(named, (before) => before);
+    expect([found!.turns.length, found!.referred.length]).toEqual([1, 2]);
+    const [, { items: foreign, except }] = asked.mock.calls[0]!;
+    // PostgreSQL takes no NUL, and an index no text of any length.
+    expect([foreign, except]).toEqual([['msg_theirs'], [ids[0]]]);
+    const bounded = open({ ofItems: async () => [{ id: ids[1]!, sealed: null }] });
+    const tooLong = { code: 'request_too_large', param: 'input' };
+    const alone = { ...named, previous: undefined };
+    await expect(bounded.kept.before(alone, () => {})).rejects.toMatchObject(tooLong);
+    const small = open(
+      { ofItems: async () => [...rows].map(([id, row]) => ({ id, ...row })) },
+      testSeals(),
+      100_000,
+    );
+    await expect(small.kept.before(alone, () => {})).rejects.toMatchObject(tooLong);
+  });
+
+  it('asks for no items where a request names none, and finds a response under the names that its server gave', async () => {
+    const keep = vi.fn<Store['keep']>(async () => true);
+    const { kept } = open({ keep, ofItems: () => Promise.reject(new Error('asked')) });
+    const output = (ids: unknown[]) => JSON.stringify({ output: ids.map((id) => ({ id })) });
+    await kept.keep(keeping(), output(['rs_up', 'msg_up', 'msg_up', 7, 'odd name']));
+    await kept.keep(keeping(), output(['rs_1_0', 'msg_1_1']));
+    expect(keep.mock.calls.map(([{ items }]) => items)).toEqual([['rs_up', 'msg_up'], []]);
+    const found = await kept.before(
+      { orgId: 'org_1', previous: undefined, items: [] },
+      (before) => before,
+    );
+    expect(found).toEqual({ turns: [], referred: [] });
   });
 
   it('finds no conversation whose beginning is gone', async () => {
