@@ -221,6 +221,7 @@ function probeJson(probe: Probe): Record<string, unknown> {
     responses: probe.responses,
     messages: probe.messages,
     developer: probe.developer,
+    reasoning_content: probe.reasoningContent,
     overflow: probe.overflow,
     problems: probe.problems,
     warnings: probe.warnings,

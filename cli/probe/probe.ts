@@ -1,6 +1,7 @@
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { addressOf } from '#shared/catalogue/base-url.ts';
 import type { Catalogue, Endpoint, Model, Timeouts } from '#shared/catalogue/catalogue.ts';
+import { isObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 import type { Dialect, Route, Usage } from '#shared/kernel/inference.ts';
 import { upstreamBody } from '#workers/inference/bodies.ts';
 import { inWords } from '#workers/inference/providers/failure-words.ts';
@@ -41,6 +42,8 @@ export interface Probe {
   messages: boolean | null;
   /** It takes the role `developer`, by that name or as `system` where the catalogue says so; null when not known. */
   developer: boolean | null;
+  /** Whether it wants back what the model thought: refuses a turn without, or answers it under that name and takes it. */
+  reasoningContent: 'demanded' | 'taken' | null;
   /** How it refuses a prompt above the context window: status and code, or why that is not known. */
   overflow: string | null;
   /** What must be mended: lines that name endpoint and address. */
@@ -122,6 +125,8 @@ class Look {
   readonly #model: Model;
   readonly #route: Dialect;
   readonly #probe: Probe;
+  /** Its answer has what the model thought under the name that servers take it back by. */
+  #thinks = false;
   /** Newer models of OpenAI refuse the older name of the bound. */
   #bound: 'max_tokens' | 'max_completion_tokens' = 'max_tokens';
 
@@ -144,6 +149,7 @@ class Look {
       responses: null,
       messages: null,
       developer: null,
+      reasoningContent: null,
       overflow: null,
       problems: [],
       warnings: [],
@@ -168,6 +174,7 @@ class Look {
     if (this.#route === 'chat.completions' && this.#endpoint.messages === true)
       await this.#native(this.#messagesOf());
     if (this.#route === 'chat.completions') await this.#developer();
+    if (this.#route === 'chat.completions') await this.#reasoning();
     await this.#overflow();
     return probe;
   }
@@ -181,6 +188,7 @@ class Look {
         return this.#call('Hello.');
       });
       probe.answers = true;
+      this.#thinks = hasReasoning(parsed);
       const { energy } = this.#endpoint;
       probe.usageInAnswers = readUsage(parsed['usage'], energy, this.#route) !== undefined;
       if (!probe.usageInAnswers) this.#warn('its answers report no usage: it is counted here');
@@ -253,9 +261,9 @@ class Look {
   /** A server that refuses `developer` and takes `system` is to get the one for the other. */
   async #developer(): Promise<void> {
     const probe = this.#probe;
-    const refusal = await this.#refusalOf('developer');
+    const refusal = await this.#refusalOf(inRole('developer'));
     if (refusal === undefined) probe.developer = true;
-    else if (isAboutRequest(refusal) && (await this.#refusalOf('system')) === undefined) {
+    else if (isAboutRequest(refusal) && (await this.#refusalOf(inRole('system'))) === undefined) {
       probe.developer = false;
       this.#warn(
         `it takes \`system\` and not \`developer\`, which \`developer_role: false\` in the catalogue mends: ${said(refusal)}`,
@@ -263,12 +271,34 @@ class Look {
     }
   }
 
-  async #refusalOf(role: 'developer' | 'system'): Promise<UpstreamFailure | undefined> {
-    const messages = [
-      { role, content: 'Be brief.' },
-      { role: 'user', content: 'Hello.' },
-    ];
-    const fields = { messages, [this.#bound]: 1 };
+  /**
+   * A server that thinks before it calls a tool may refuse what came of the call without what was thought, and another one
+   * that it is sent at all: the catalogue says which.
+   */
+  async #reasoning(): Promise<void> {
+    const probe = this.#probe;
+    const isSent = this.#endpoint.reasoningContent === true;
+    const without = await this.#refusalOf(secondTurn());
+    const isRefused = without !== undefined && isAboutRequest(without);
+    if (!isRefused && !this.#thinks && !isSent) return;
+    const refusal = await this.#refusalOf(secondTurn({ reasoning_content: 'A tool knows it.' }));
+    if (refusal === undefined) {
+      if (!isRefused && !this.#thinks) return;
+      probe.reasoningContent = isRefused ? 'demanded' : 'taken';
+      if (isSent) return;
+      this.#warn(
+        isRefused
+          ? `it demands what the model thought back, which \`reasoning_content: true\` in the catalogue sends: ${said(without)}`
+          : 'it answers what the model thought in `reasoning_content` and takes it back, which `reasoning_content: true` in the catalogue sends',
+      );
+    } else if (isSent && without === undefined && isAboutRequest(refusal))
+      this.#warn(
+        `it refuses what the model thought, which \`reasoning_content: true\` in the catalogue sends: ${said(refusal)}`,
+      );
+  }
+
+  async #refusalOf(asked: object): Promise<UpstreamFailure | undefined> {
+    const fields = { ...asked, [this.#bound]: 1 };
     const asking = this.#asking('chat.completions', fields, false);
     try {
       await callForAnswer(this.#provider, asking).opened;
@@ -370,6 +400,41 @@ function routeOf({ kinds }: Model): Dialect {
 function inputOf(route: Dialect, text: string): object {
   if (route === 'chat.completions') return { messages: [{ role: 'user', content: text }] };
   return route === 'completions' ? { prompt: text } : { input: text };
+}
+
+function inRole(role: 'developer' | 'system'): object {
+  return {
+    messages: [
+      { role, content: 'Be brief.' },
+      { role: 'user', content: 'Hello.' },
+    ],
+  };
+}
+
+/** A request of an agent that has run the tool that the model called. */
+function secondTurn(thought: object = {}): object {
+  const called = { name: 'get_weather', arguments: '{"city":"Oslo"}' };
+  const parameters = { type: 'object', properties: { city: { type: 'string' } } };
+  return {
+    messages: [
+      { role: 'user', content: 'Does it rain in Oslo?' },
+      {
+        role: 'assistant',
+        content: '',
+        ...thought,
+        tool_calls: [{ id: 'call_00000', type: 'function', function: called }],
+      },
+      { role: 'tool', tool_call_id: 'call_00000', content: 'It rains.' },
+    ],
+    tools: [{ type: 'function', function: { name: called.name, parameters } }],
+  };
+}
+
+function hasReasoning({ choices }: Readonly<Record<string, unknown>>): boolean {
+  const [first] = listOf(choices).filter(isObject);
+  const message = first?.['message'];
+  const thought = isObject(message) ? textOf(message['reasoning_content']) : undefined;
+  return thought !== undefined && thought !== '';
 }
 
 function failureIn(error: unknown): UpstreamFailure {

@@ -42,8 +42,12 @@ interface Habits {
   refusesMaxTokens?: boolean;
   /** What it says to the role `developer`. */
   developerSays?: { status: number; body: object };
+  /** What it does with what a model thought: DeepSeek thinks aloud and demands it back, others took it for a mistake. */
+  thought?: 'demanded' | 'answered' | 'refused';
 }
 
+/** As DeepSeek says it. */
+const THOUGHT_SAYS = 'The `reasoning_content` in the thinking mode must be passed back to the API.';
 const usageOf = (tokens: number) => ({
   prompt_tokens: tokens,
   completion_tokens: 1,
@@ -83,12 +87,21 @@ function modelServer(habits: Habits = {}): Promise<string> {
       });
     if (text.includes('"developer"') && habits.developerSays !== undefined)
       return json(response, habits.developerSays.status, habits.developerSays.body);
+    const isBack = text.includes('"reasoning_content"');
+    if (
+      (habits.thought === 'demanded' && text.includes('"tool_calls"') && !isBack) ||
+      (habits.thought === 'refused' && isBack)
+    )
+      return json(response, 400, {
+        error: { message: THOUGHT_SAYS, type: 'invalid_request_error' },
+      });
     if (text.length > longBytes && tooLong !== undefined)
       return json(response, tooLong.status, tooLong.body);
+    const thoughts = habits.thought === 'answered' ? { reasoning_content: 'Hm.' } : {};
     const usage = usageOf(Math.min(countsAtMost, Math.ceil(text.length / 2)));
     if (body.stream !== true)
       return json(response, 200, {
-        choices: [{ index: 0, message: { content: 'a' }, finish_reason: 'length' }],
+        choices: [{ index: 0, message: { ...thoughts, content: 'a' }, finish_reason: 'length' }],
         usage,
       });
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -117,6 +130,7 @@ interface Written {
   responses?: boolean;
   messages?: boolean;
   developerRole?: boolean;
+  reasoningContent?: boolean;
 }
 
 /** A catalogue with an endpoint for each of these, all for one model with a window of 1,000 tokens. */
@@ -138,9 +152,10 @@ ${rows
         responses,
         messages,
         developerRole,
+        reasoningContent,
       },
     ]) =>
-      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`}${messages === undefined ? '' : `, messages: ${messages}`}${developerRole === undefined ? '' : `, developer_role: ${developerRole}`} }`,
+      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`}${messages === undefined ? '' : `, messages: ${messages}`}${developerRole === undefined ? '' : `, developer_role: ${developerRole}`}${reasoningContent === undefined ? '' : `, reasoning_content: ${reasoningContent}`} }`,
   )
   .join('\n')}
 models:
@@ -207,6 +222,7 @@ describe('docket catalogue check --probe', () => {
       responses: null,
       messages: null,
       developer: true,
+      reasoning_content: null,
       overflow: '400 prompt_too_long',
       problems: [],
       warnings: [],
@@ -276,6 +292,40 @@ describe('docket catalogue check --probe', () => {
     ]);
     expect(of['mended']!.warnings).toEqual([]);
     expect(Object.values(of).map(({ developer }) => developer)).toEqual([false, true, null]);
+  });
+
+  it('finds a server that wants back what its model thought, or refuses it, and says which property of the endpoint that is', async () => {
+    const [demands, answers, refuses] = await Promise.all(
+      (['demanded', 'answered', 'refused'] as const).map((thought) =>
+        modelServer({ tooLong: OPENAI_SAYS, thought }),
+      ),
+    );
+    const { code, of } = await probed(
+      await catalogueOf({
+        demands: { address: demands! },
+        mended: { address: demands!, reasoningContent: true },
+        answers: { address: answers! },
+        refuses: { address: refuses! },
+        wrong: { address: refuses!, reasoningContent: true },
+      }),
+    );
+    expect(code).toBe(0);
+    const property = '`reasoning_content: true` in the catalogue sends';
+    expect(Object.values(of).map(({ warnings }) => warnings)).toEqual([
+      [
+        `${demands}: it demands what the model thought back, which ${property}: ${JSON.stringify(THOUGHT_SAYS)}`,
+      ],
+      [],
+      [
+        `${answers}: it answers what the model thought in \`reasoning_content\` and takes it back, which ${property}`,
+      ],
+      [],
+      [
+        `${refuses}: it refuses what the model thought, which ${property}: ${JSON.stringify(THOUGHT_SAYS)}`,
+      ],
+    ]);
+    const found = Object.values(of).map(({ reasoning_content: wants }) => wants);
+    expect(found).toEqual(['demanded', 'demanded', 'taken', null, null]);
   });
 
   it('says in a line each what is wrong: port, path, credential, model; exits with 2; and prints no credential, not even one that a server repeats', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
 import { answerOfChat, TranslatedStream } from '#workers/inference/translated-stream.ts';
@@ -92,6 +93,30 @@ describe('the events of a response that is written from chunks', () => {
         expect([...spoken.values()].join('').length).toBe(chars);
       }),
     );
+  });
+
+  it.each<[string, Json, Json]>([
+    // Both members are in every chunk, and one of them is null.
+    [
+      'DeepSeek',
+      { reasoning_content: 'Hm.', content: null },
+      { reasoning_content: null, content: 'Ja.' },
+    ],
+    ['vLLM and OpenRouter', { reasoning: 'Hm.', content: '' }, { content: 'Ja.' }],
+    ['Ollama', { thinking: 'Hm.', content: '' }, { content: 'Ja.' }],
+  ])('tell what a model thinks in the form of %s as one item before what it says', (_, ...said) => {
+    const { output } = eventsOf([{ role: 'assistant', content: '' }, ...said], 'stop').at(
+      -1,
+    )!.response!;
+    expect(output).toMatchObject([
+      { type: 'reasoning', content: [{ type: 'reasoning_text', text: 'Hm.' }] },
+      { type: 'message', content: [{ type: 'output_text', text: 'Ja.' }] },
+    ]);
+    expect(output).toHaveLength(2);
+    // An agent sends both back: to a server that demands the first it goes under DeepSeek's name.
+    expect(chatRequestOf({ input: output }, true)['messages']).toEqual([
+      { role: 'assistant', content: 'Ja.', reasoning_content: 'Hm.' },
+    ]);
   });
 
   it('tell what a model thinks as its summary where the request asks for one, and else in full', () => {
