@@ -43,9 +43,18 @@ export async function askApi(
   const { error } = (await answer.json().catch(() => ({}))) as {
     error?: { code: string; message: string };
   };
-  throw new Error(
-    error === undefined ? `HTTP ${answer.status}` : `${error.code}: ${error.message}`,
-  );
+  const words = error === undefined ? `HTTP ${answer.status}` : `${error.code}: ${error.message}`;
+  const isElsewhere = error === undefined || error.code === 'route_not_found';
+  throw new Error(isElsewhere ? `${words}${hintOf(baseUrl)}` : words);
+}
+
+/** What is said of a base URL that ends in no version, where nothing is found behind it. */
+function hintOf(baseUrl: string): string {
+  const { origin, pathname } = new URL(baseUrl);
+  const path = pathname.replace(/\/+$/, '');
+  return path.endsWith('/v1')
+    ? ''
+    : ` The base URL ends in /v1, and this one does not: try ${origin}${path}/v1.`;
 }
 
 /** A key from a file, or from standard input for `-`: arguments end up in shell histories and process lists, files do not. */

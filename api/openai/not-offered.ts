@@ -30,6 +30,10 @@ const OFFERED =
 const WITHOUT_VERSION =
   /^\/(?:chat\/completions|completions|embeddings|responses|messages|models)(?:\/|$)/;
 const VERSION_TWICE = /^\/v1\/v1(?:\/|$)/;
+/** `https://host//v1`, or `https://host/v1/` before a path with a slash of its own. */
+const SLASH_TWICE = /^\/{2,}v1(?:\/|$)|^\/{1,2}v1\/{2,}./;
+/** Where other services have their interface: Groq and Azure, OpenRouter. */
+const OF_OTHERS = /^\/(openai|api)\/v1(?:\/|$)/;
 
 /** What is said of an address to which a wrong base URL leads; undefined for others. */
 export function wrongBase(url: string, publicUrl: string): string | undefined {
@@ -38,6 +42,11 @@ export function wrongBase(url: string, publicUrl: string): string | undefined {
     return `The base URL lacks /v1: it is ${publicUrl}/v1. There is nothing at this address.`;
   if (VERSION_TWICE.test(path))
     return `This address has /v1 more than once. The base URL is ${publicUrl}/v1, or ${publicUrl} for a program that adds /v1 by itself.`;
+  if (SLASH_TWICE.test(path))
+    return `This address has a slash too many. The base URL is ${publicUrl}/v1, without a slash at its end.`;
+  const [, theirs] = OF_OTHERS.exec(path) ?? [];
+  if (theirs !== undefined)
+    return `The base URL is ${publicUrl}/v1, without /${theirs}. There is nothing at this address.`;
   return undefined;
 }
 

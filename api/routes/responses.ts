@@ -120,7 +120,7 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
         tag: 'Inference',
         summary: 'Delete a kept response',
         description:
-          'Deletes the response and the input of its request at once. What goes on from it cannot be gone on from any more. Its receipt stays.',
+          'Deletes the response and the input of its request at once. What goes on from it cannot be gone on from any more, and lists the input items that are left. Its receipt stays.',
         params,
         response: {
           200: json('It is deleted.', Deleted, {
@@ -164,7 +164,7 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
       const { orgId, keepResponses } = credential;
       if (!keepResponses) throw new Fault('response_not_found');
       // A short list is made where it is read; a long one waits for a thread, and keeps no one else from reading meanwhile.
-      const found = await kept.conversation({ orgId, id, use: 'list' }, (turns) => {
+      const found = await kept.conversation({ orgId, id }, (turns) => {
         if (turns === null) throw new Fault('response_not_found');
         return isLong(turns) ? turns : inputItems(turns, query);
       });

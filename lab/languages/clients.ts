@@ -29,6 +29,7 @@ const OPENAPI_GENERATOR = '7.25.0';
 /** Versions of Go's and Rust's stand in go.mod and Cargo.toml as well, which a test compares. */
 export const CLIENTS: readonly Client[] = [
   { name: 'openai', language: 'Python', version: '3.54.0', program: 'use_openai' },
+  { name: 'anthropic', language: 'Python', version: '2.14.0', program: 'use_anthropic' },
   {
     name: 'langchain-openai',
     language: 'Python',

@@ -16,7 +16,7 @@ Starts the product with its sandbox and asks through client libraries of other l
 something does not work, 130 when stopped. What this machine cannot get is skipped by name. Clients:
 ${CLIENTS.map(({ name, language, version }) => `  ${language.padEnd(8)}${name} ${version}`).join('\n')}
 
---write    write docs/clients.md; all clients must have run
+--write    write docs/libraries.md; all clients must have run
 --cache    where they are installed, once; default: docket/clients in the user's cache directory
 `;
 
@@ -61,7 +61,7 @@ if (failed.length > 0) {
 if (values.write) {
   if (reports.length < CLIENTS.length)
     throw new Error('the page is of all clients, and some have not run');
-  const page = join(import.meta.dirname, '../../docs/clients.md');
+  const page = join(import.meta.dirname, '../../docs/libraries.md');
   await writeFile(page, pageOf(reports));
   await promisify(execFile)('oxfmt', [page]);
 }

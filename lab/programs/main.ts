@@ -32,7 +32,7 @@ answer that breaks off, limits that are reached, a conversation that is too long
 code 1 when something does not work, 130 when stopped. What this machine cannot get is skipped by name. Programs:
 ${PROGRAMS.map(({ name, version }) => `  ${name} ${version}`).join('\n')}
 
---write    write docs/programs.md; all programs must have run
+--write    write docs/clients.md; all programs must have run
 --cache    where they are installed, once; default: docket/programs in the user's cache directory
 --record   write what each program asked into test/fixtures/programs, its texts cut short
 --verbose  what each program wrote
@@ -95,7 +95,7 @@ if (failed.length > 0) {
 if (values.write) {
   if (skipped.length > 0 || wanted.length < PROGRAMS.length)
     throw new Error('the table is of all programs, and some have not run');
-  const page = join(ROOT, 'docs/programs.md');
+  const page = join(ROOT, 'docs/clients.md');
   await writeFile(page, pageOf(found));
   await promisify(execFile)('oxfmt', [page]);
 }

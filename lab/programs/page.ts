@@ -11,9 +11,9 @@ export interface Found {
 
 const MARKS = { works: '✓', fails: '✗' } as const;
 
-const INTRODUCTION = `# Programs
+const INTRODUCTION = `# Clients: agents and other programs
 
-What the programs that people put before a model do with Docket, as \`npm run programs -- --write\` found it: it starts the product before a model that answers by script, installs each program at the version given here, and gives it prompts without a terminal, as a person of whom it knows nothing. A library is in a script that runs an agent with it as its documentation shows, with a tool that writes a file and one that reads it. Set are the address, the key and the model, each as the program's own documentation has it ([programs.ts](../lab/programs/programs.ts) says how), and nothing else but what lets it use its tools without asking a person, and keeps it from reporting home. What single calls of client libraries do is on [another page](clients.md).
+What the programs that people put before a model do with Docket, as \`npm run programs -- --write\` found it: it starts the product before a model that answers by script, installs each program at the version given here, and gives it prompts without a terminal, as a person of whom it knows nothing. A library is in a script that runs an agent with it as its documentation shows, with a tool that writes a file and one that reads it. Set are the address, the key and the model, each as the program's own documentation has it ([programs.ts](../lab/programs/programs.ts) says how), and nothing else but what lets it use its tools without asking a person, and keeps it from reporting home. What single calls of client libraries do, and how each reads a receipt, is on [another page](libraries.md).
 
 - *three steps*: the model has it write a file with its own tools, read it again, and say that it has done so; the file is there.
 - *silence of 50 s*: the model thinks so long before its first word, and the answer comes.
@@ -25,7 +25,7 @@ What the programs that people put before a model do with Docket, as \`npm run pr
 
 What comes from a hub of models is not tried: guidellm makes up texts with a model's tokenizer, and has a prompt in a file here; the tasks of lm-eval are fetched, and it has one of a single question here (tasks that compare given answers ask for probabilities, which chats do not give); Open WebUI reads documents by a model for embeddings, and is asked to chat here.
 
-None of the programs shows a receipt: \`npx docket last\` lists the newest of a key, with time, model and tokens, and the dashboard has them on its first page and under *Receipts*.
+*where the receipt is*: none of the programs shows one. \`npx docket last\` lists the newest of a key, with time, model and tokens, and the dashboard has them on its first page and under *Receipts* (_docket last_). What is written with a library has the receipt in what the library hands over: the member is what [tests](../test/product) and [the other page](libraries.md) read it from.
 `;
 
 const LEGEND =
@@ -33,15 +33,15 @@ const LEGEND =
 
 /** The page with the table of all programs. */
 export function pageOf(found: readonly Found[]): string {
-  const rows = PROGRAMS.map(({ name, version, route }) => {
+  const rows = PROGRAMS.map(({ name, version, route, receipt = '_docket last_' }) => {
     const cells = STEPS.map((step) => {
       const one = found.find(({ program, step: of }) => program === name && of === step);
       if (one === undefined) return '–';
       return [MARKS[one.verdict], one.how ?? ''].join(' ').trim();
     });
-    return [name, version, route, ...cells];
+    return [name, version, route, ...cells, receipt];
   });
-  const head = ['program', 'version', 'interface', ...STEPS];
+  const head = ['program', 'version', 'interface', ...STEPS, 'where the receipt is'];
   const table = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`);
   const reasons = PROGRAMS.flatMap(({ name, why = {} }) =>
     found

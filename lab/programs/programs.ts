@@ -52,6 +52,8 @@ export interface Program {
   route: 'chat' | 'messages' | 'responses';
   /** Whether it runs tools, and so can write a file. */
   hasTools: boolean;
+  /** Where its user has the receipt of an answer, where it hands one over; else by the key, from Docket. */
+  receipt?: string;
   /** Why a step does not work, where that is known. */
   why?: Partial<Record<Step, string>>;
   /** Whether it can go on with a conversation without a terminal. */
@@ -274,6 +276,8 @@ models:
     source: 'pip',
     version: '2.14.0',
     route: 'messages',
+    receipt:
+      '`message.receipt`; of a stream `receipt` of its event `message_stop`, of the helper `messages.stream` the id alone',
     hasTools: true,
     command: scripted(['use_anthropic.py'], anthropic),
   },
@@ -282,6 +286,7 @@ models:
     source: 'own',
     version: OWN['@anthropic-ai/sdk'],
     route: 'messages',
+    receipt: '`message.receipt`; of a stream `receipt` of its event `message_stop`',
     hasTools: true,
     command: scripted(['use_anthropic.ts'], anthropic),
   },
@@ -290,6 +295,7 @@ models:
     source: 'own',
     version: OWN['@ai-sdk/openai-compatible'],
     route: 'chat',
+    receipt: '`providerMetadata`, by a `metadataExtractor`',
     hasTools: true,
     command: scripted(['use_ai_sdk.ts', '@ai-sdk/openai-compatible'], openai),
   },
@@ -298,6 +304,8 @@ models:
     source: 'own',
     version: OWN['@ai-sdk/openai'],
     route: 'responses',
+    receipt:
+      '`response.body.receipt`, with `include: { responseBody: true }`; of a stream a raw chunk',
     hasTools: true,
     command: scripted(['use_ai_sdk.ts', '@ai-sdk/openai'], openai),
   },

@@ -1,36 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { CHECKS, type Client, CLIENTS } from '#lab/languages/clients.ts';
-import { snippetOf } from '#lab/languages/page.ts';
-import { readPage, ROOT } from './pages.ts';
+import { expect, it } from 'vitest';
+import { PROGRAMS, STEPS } from '#lab/programs/programs.ts';
+import { readPage } from './pages.ts';
 
 const page = readPage('docs/clients.md');
 
-/** Where a language's own tool reads versions from, and how. */
-const PINNED: Partial<Record<string, { file: string; line: (client: Client) => string }>> = {
-  Go: { file: 'go/go.mod', line: ({ name, version }) => `\t${name} ${version}\n` },
-  Rust: {
-    file: 'rust/Cargo.toml',
-    line: ({ name, version }) => `${name} = { version = "=${version}"`,
+it.each(PROGRAMS)(
+  'the page of programs has $name at the version that is tried, each step, and where its user finds the receipt',
+  ({ name, version, receipt = 'docket last' }) => {
+    const row = page.text.split('\n').find((line) => line.startsWith(`| ${name} `));
+    const cells = row?.split('|').map((cell) => cell.trim()) ?? [];
+    expect(cells[2]).toBe(version);
+    expect(cells.at(-2)).toContain(receipt);
+    // Name, version, interface, the receipt, and what is outside of the first and last bar.
+    expect(cells).toHaveLength(STEPS.length + 6);
   },
-};
-
-describe('the page of clients', () => {
-  it.each(CLIENTS)('shows of $name what was run, and its result', (client) => {
-    expect(page.text).toContain(`\n${snippetOf(client)}\n`);
-    const row = page.text.split('\n').find((line) => line.startsWith(`| ${client.name} `));
-    expect(row).toContain(` ${client.version} `);
-    // Name and version, a cell for each check, and what is outside of the first and last bar.
-    expect(row?.split('|')).toHaveLength(CHECKS.length + 4);
-  });
-
-  it.each(CLIENTS.filter(({ language }) => language in PINNED))(
-    'names the version of $name that is compiled',
-    (client) => {
-      const { file, line } = PINNED[client.language]!;
-      const pinned = readFileSync(join(ROOT, 'lab/languages', file), 'utf8');
-      expect(pinned).toContain(`\n${line(client)}`);
-    },
-  );
-});
+);

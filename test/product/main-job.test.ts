@@ -350,6 +350,7 @@ it(
       [[], { ...env, OPENAI_API_KEY: `${key}x` }, 'invalid_api_key'],
       [['--url', 'http://127.0.0.1:1/v1'], env, 'http://127.0.0.1:1 does not answer'],
       [['--url', 'none'], env, '--url'],
+      [['--url', new URL(system.baseUrl).origin], env, `try ${system.baseUrl}.`],
     ] as const) {
       const refused = await runDocket(['last', ...args], given);
       expect([refused.code, refused.stdout]).toEqual([1, '']);

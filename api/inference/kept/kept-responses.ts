@@ -182,17 +182,17 @@ export class KeptResponses {
   }
 
   /**
-   * Has the conversation used that ends with a response, oldest first, each turn as `keptIn` reads it; null where a part of
-   * it is not there. Others wait for their turn meanwhile.
+   * Has what is left of the conversation used that ends with a response, oldest first, each turn as `keptIn` reads it; null
+   * where that response is not there. Others wait for their turn meanwhile.
    * @throws Fault when it is too long, and when PostgreSQL cannot be asked
    */
   async conversation<T>(
-    { orgId, id, use }: { orgId: string; id: string; use: ChainUse },
+    { orgId, id }: { orgId: string; id: string },
     work: (turns: readonly string[] | null) => T | Promise<T>,
   ): Promise<T> {
     if (!NAME.test(id)) return work(null);
     const read = async (): Promise<readonly string[] | null> =>
-      (await this.#chain(orgId, id, use))?.map(({ text }) => text) ?? null;
+      (await this.#chain(orgId, id, 'list'))?.map(({ text }) => text) ?? null;
     return this.#inTurn(orgId, read, work);
   }
 
@@ -253,8 +253,9 @@ export class KeptResponses {
     const { store, bodyBytesMax: bytesMax } = this.#options;
     const rows = await store.chain(orgId, id, use, { turnsMax: TURNS_MAX, bytesMax });
     if (rows.some(({ sealed }) => sealed === null)) throw TOO_LONG[use];
-    // Its beginning was deleted, or it was never kept.
-    if (rows[0]?.previous !== null) return null;
+    const [first] = rows;
+    // It was never kept, or its beginning was deleted: without that it is another conversation, of which the rest is listed.
+    if (first === undefined || (use === 'go on' && first.previous !== null)) return null;
     const turns: { id: string; text: string }[] = [];
     let left = bytesMax;
     for (const { id: name, sealed } of rows) {

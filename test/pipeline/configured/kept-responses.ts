@@ -251,6 +251,9 @@ export function keptResponses(system: () => System, upstream: ResponsesUpstream)
     const first = await create({ input: 'One.' });
     const second = await create({ input: 'Two.', previous_response_id: first.id });
     await openai.responses.delete(first.id);
+    // What is left of it is listed: its own input.
+    const { data } = await openai.responses.inputItems.list(second.id, { order: 'asc' });
+    expect(data).toMatchObject([{ role: 'user', content: [{ text: 'Two.' }] }]);
     const asks = { input: 'Three.', previous_response_id: second.id };
     await expect(create(asks)).rejects.toMatchObject(NOT_FOUND);
     await system().database.pool.query(

@@ -4,7 +4,10 @@ import { expectRefusal } from '#test/support/envelope.ts';
 
 const app = await buildTestApp(NO_DATABASE);
 
-async function refusalOf(method: 'GET' | 'POST', url: string): Promise<string> {
+async function refusalOf(
+  method: 'GET' | 'POST',
+  url: string | { pathname: string },
+): Promise<string> {
   const answer = await app.inject({ method, url });
   const headers = new Headers(answer.headers as Record<string, string>);
   const refused = { status: answer.statusCode, headers, text: answer.payload };
@@ -49,6 +52,23 @@ it.each([
   },
 );
 
+it.each([
+  ['//v1/chat/completions', 'This address has a slash too many.'],
+  ['/v1//chat/completions', 'This address has a slash too many.'],
+  ['/openai/v1/chat/completions', 'without /openai.'],
+  ['/openai/v1', 'without /openai.'],
+  ['/api/v1/responses', 'without /api.'],
+])(
+  'a program with the base URL of another service, or with a slash too many, is told the right one: %s',
+  { tags: ['errors.base-url'] },
+  async (url, words) => {
+    // With two slashes at its beginning a text would be taken for a host.
+    const message = await refusalOf('POST', { pathname: url });
+    expect(message).toContain('The base URL is https://gateway.example/v1, without ');
+    expect(message).toContain(words);
+  },
+);
+
 it.each(['/messages', '/v1/v1/messages', '/v1/messages/nothing'])(
   'Anthropic’s clients are told so as they read errors: %s',
   { tags: ['errors.base-url'] },
@@ -62,7 +82,7 @@ it.each(['/messages', '/v1/v1/messages', '/v1/messages/nothing'])(
   },
 );
 
-it.each(['/modelsx', '/v1/v1x', '/v1/models2', '/chat'])(
+it.each(['/modelsx', '/v1/v1x', '/v1/models2', '/chat', '/openai', '/openai/v2/models', '/api'])(
   'an address to which no wrong base URL leads is no reason to speak of one: %s',
   async (url) => {
     expect(await refusalOf('GET', url)).toBe('There is nothing at this address.');

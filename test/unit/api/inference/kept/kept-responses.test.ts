@@ -51,7 +51,7 @@ function open(over: Partial<Store> = {}, seals = testSeals(), bodyBytesMax = MIB
 
 /** The turns of a conversation that is gone on from. */
 const conversation = (kept: KeptResponses, id: string): Promise<readonly string[] | null> =>
-  kept.conversation({ orgId: 'org_1', id, use: 'go on' }, (turns) => turns);
+  kept.before({ orgId: 'org_1', previous: id, items: [] }, (before) => before?.turns ?? null);
 const responseOf = (kept: KeptResponses, id: string, orgId = 'org_1'): Promise<string | null> =>
   kept.read(orgId, id, (text) => text);
 
@@ -180,7 +180,7 @@ it(
     const using = Promise.withResolvers<void>();
     const used: string[] = [];
     const use = (what: string) =>
-      kept.conversation({ orgId: 'org_1', id: 'resp_1', use: 'list' }, async () => {
+      kept.conversation({ orgId: 'org_1', id: 'resp_1' }, async () => {
         used.push(what);
         await using.promise;
       });
@@ -241,7 +241,7 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
       ],
     });
     await expect(conversation(many.kept, 'resp_2')).rejects.toMatchObject(tooLong);
-    const listed = { orgId: 'org_1', id: 'resp_2', use: 'list' } as const;
+    const listed = { orgId: 'org_1', id: 'resp_2' };
     await expect(many.kept.conversation(listed, () => {})).rejects.toMatchObject({
       code: 'request_too_large',
       param: null,
@@ -298,9 +298,12 @@ describe('reading what is kept', { tags: ['responses.sealed'] }, () => {
     expect(found).toEqual({ turns: [], referred: [] });
   });
 
-  it('finds no conversation whose beginning is gone', async () => {
+  it('finds no conversation whose beginning is gone, and lists what is left of it', async () => {
     const { kept } = open();
     await kept.keep({ ...keeping('resp_2'), previous: 'resp_1' }, RESPONSE);
+    const listed = { orgId: 'org_1', id: 'resp_2' };
+    expect(await kept.conversation(listed, (turns) => turns?.length)).toBe(1);
+    expect(await open().kept.conversation(listed, (turns) => turns)).toBeNull();
     expect(await conversation(kept, 'resp_2')).toBeNull();
     expect(await conversation(open().kept, 'resp_2')).toBeNull();
   });
