@@ -6,6 +6,7 @@ import {
   generateText,
   isStepCount,
   jsonSchema,
+  type ModelMessage,
   Output,
   RetryError,
   streamText,
@@ -345,3 +346,38 @@ describe.each([
     },
   );
 });
+
+it(
+  'the OpenAI provider of the AI SDK refers to what was answered before, and the model gets it as if it had been sent',
+  { tags: ['responses.references'] },
+  async () => {
+    const sent: string[] = [];
+    const provided = createOpenAI({
+      baseURL: system.baseUrl,
+      apiKey: system.key,
+      fetch: (url, init) => {
+        sent.push(String(init!.body));
+        return fetch(url, init);
+      },
+    });
+    const ask = (messages: ModelMessage[], store: boolean) =>
+      generateText({
+        model: provided('llama-3.1-8b'),
+        messages,
+        maxOutputTokens: 16,
+        providerOptions: { openai: { store } },
+      });
+    const begun: ModelMessage[] = [{ role: 'user', content: 'Tell me about the lighthouse.' }];
+    const first = await ask(begun, true);
+    const goneOn: ModelMessage[] = [
+      ...begun,
+      ...first.response.messages,
+      { role: 'user', content: 'And the keeper?' },
+    ];
+    const [kept, whole] = [await ask(goneOn, true), await ask(goneOn, false)];
+    const has = (text: string) => text.includes('"item_reference"');
+    expect(sent.map(has)).toEqual([false, true, false]);
+    expect(kept.usage.inputTokens).toBe(whole.usage.inputTokens);
+    expect(kept.usage.inputTokens).toBeGreaterThan(first.usage.inputTokens! + 10);
+  },
+);
