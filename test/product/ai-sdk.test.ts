@@ -356,7 +356,7 @@ it(
       baseURL: system.baseUrl,
       apiKey: system.key,
       fetch: (url, init) => {
-        sent.push(String(init!.body));
+        sent.push(init!.body as string);
         return fetch(url, init);
       },
     });
