@@ -40,7 +40,7 @@ export function promptsOf(route: Dialect, body: Readonly<Record<string, unknown>
 /** Predicted output is left out: the model does not read it as part of the prompt. */
 function chatPrompt({ messages, tools, functions }: Readonly<Record<string, unknown>>): Prompt {
   return {
-    texts: textsOf('chat.completions', { messages, tools, functions }).prompt,
+    texts: textsOf('chat.completions', { messages, tools, functions }).counted,
     tokens: 0,
     messages: Array.isArray(messages) ? messages.length : 0,
   };
@@ -54,7 +54,7 @@ function responsePrompt({ instructions, input, tools }: Readonly<Record<string, 
   const items = Array.isArray(input)
     ? input.filter((item) => !isObject(item) || isCounted(item))
     : input;
-  const { prompt: texts } = textsOf('responses', { instructions, input: items, tools });
+  const { counted: texts } = textsOf('responses', { instructions, input: items, tools });
   const told = typeof instructions === 'string' ? 1 : 0;
   return { texts, tokens: 0, messages: told + (Array.isArray(items) ? items.length : 1) };
 }

@@ -17,6 +17,8 @@ export interface Texts {
    * prompts with their suffix; embedding inputs.
    */
   prompt: string[];
+  /** The same without texts in files: to most servers they are media, whose tokens no text tells. */
+  counted: string[];
   /**
    * The same in every other way in which an upstream may put it together, one behind the other, where that reads
    * otherwise: the parts of a message without anything between them, or nothing but media; without files that are texts, which
@@ -464,6 +466,7 @@ class Reading {
   #isCut = false;
   #isCutByMedia = false;
   #isCutByFiles = false;
+  #hasFile = false;
   /** Pieces that are there and that some servers leave out. */
   readonly #optional = new Set<Piece['kind']>();
 
@@ -498,6 +501,7 @@ class Reading {
       if (kind === 'refusal' || kind === 'thought') this.#optional.add(kind);
     this.#isCut ||= isCut(pieces);
     const hasFile = pieces.some(({ kind }) => kind === 'file');
+    this.#hasFile ||= hasFile;
     this.#isCutByFiles ||= this.#isCut && hasFile;
     this.#isCutByMedia ||= this.#isCut && (hasFile || pieces.some(({ kind }) => kind === 'medium'));
   }
@@ -532,14 +536,19 @@ class Reading {
       ...(unlike !== undefined && { unlike }),
     };
     // As mostly: there is nothing to put together.
-    if (this.#isOfTexts) return { prompt: this.#said as string[], joined, beside, ...more };
+    if (this.#isOfTexts) {
+      const prompt = this.#said as string[];
+      return { prompt, counted: prompt, joined, beside, ...more };
+    }
     for (const without of subsetsOf(this.#optional)) {
       if (without.length > 0) this.#add(apart, joined, without);
       if (this.#isCut) this.#add(together, joined, without);
       if (this.#isCutByMedia) this.#add(betweenMedia, joined, without);
       if (this.#isCutByFiles) this.#add(withoutFiles, joined, without);
     }
-    return { prompt: this.#add(apart, [], []), joined, beside, ...more };
+    const prompt = this.#add(apart, [], []);
+    const counted = this.#hasFile ? this.#add(apart, [], ['file']) : prompt;
+    return { prompt, counted, joined, beside, ...more };
   }
 
   #say(pieces: readonly Piece[]): void {

@@ -23,6 +23,16 @@ describe('promptsOf', () => {
     ]);
   });
 
+  it('counts no text in a file, which is a medium to most servers: a drawing has none of the tokens of its source', () => {
+    const source = Buffer.from('<svg>drawn</svg>').toString('base64');
+    const url = `data:image/svg+xml;base64,${source}`;
+    const drawing = { type: 'image_url', image_url: { url } };
+    const content = [{ type: 'text', text: 'b' }, drawing];
+    expect(promptsOf('chat.completions', { messages: [{ role: 'user', content }] })).toEqual([
+      { texts: ['b'], tokens: 0, messages: 1 },
+    ]);
+  });
+
   it.each([
     ['a text', 'x', [[['x'], 0]]],
     [
