@@ -73,8 +73,26 @@ export function receiptShapes(receipt: TObject): { '@context': object; '@graph':
 
 const PROOF = { path: 'sec:proof', min: 1, max: 1 };
 
+/** What came to no answer, and has neither an estimate nor why there is none. */
+function withoutEstimate(subject: readonly Constraint[]): Constraint {
+  const ofAnswers = ['inputTokens', 'outputTokens', 'responseDigest', 'usageSource'];
+  return {
+    property: [
+      { path: 'docket:degradation', max: 0 },
+      { path: 'docket:measurement', max: 0 },
+      {
+        path: 'cred:credentialSubject',
+        node: {
+          property: [...subject, ...ofAnswers.map((name) => ({ path: `docket:${name}`, max: 0 }))],
+        },
+      },
+    ],
+  };
+}
+
 const HAS_ESTIMATE = {
-  message: 'A receipt has an estimate, or says why it has none, or was refused.',
+  message:
+    'A receipt has an estimate, or says why it has none, or the request failed or was refused.',
   or: [
     {
       property: [
@@ -91,22 +109,18 @@ const HAS_ESTIMATE = {
         { path: 'docket:tier', in: ['degraded'] },
       ],
     },
-    {
-      property: [
-        { path: 'docket:degradation', max: 0 },
-        { path: 'docket:measurement', max: 0 },
-        {
-          path: 'cred:credentialSubject',
-          node: {
-            property: [
-              { path: 'docket:outcome', inIris: ['docket:refused'] },
-              { path: 'docket:policy', min: 1 },
-              { path: 'docket:outputTokens', max: 0 },
-            ],
-          },
-        },
-      ],
-    },
+    withoutEstimate([
+      { path: 'docket:outcome', inIris: ['docket:refused'] },
+      { path: 'docket:policy', min: 1 },
+      { path: 'docket:attempts', max: 0 },
+      { path: 'docket:failure', max: 0 },
+    ]),
+    withoutEstimate([
+      { path: 'docket:outcome', inIris: ['docket:failed'] },
+      { path: 'docket:failure', min: 1 },
+      { path: 'docket:attempts', min: 1, minInclusive: 1 },
+      { path: 'docket:policy', max: 0 },
+    ]),
   ],
 };
 

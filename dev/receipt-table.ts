@@ -7,8 +7,10 @@ type Field = Described & Readonly<Record<string, unknown>>;
 
 /** When a field is there, in words. */
 const WHEN: Readonly<Record<Condition, string>> = {
-  ran: 'unless refused',
+  called: 'unless refused',
+  ran: 'unless failed or refused',
   refused: 'refused',
+  failed: 'failed',
   estimated: 'estimated',
   degraded: 'degraded',
   revision: 'a revision',

@@ -14,7 +14,7 @@ end $$;
 create table ledger_body (
   entry_id            text collate "C" not null check (length(entry_id) = 31),
   org_id              text collate "C" not null,
-  kind                text not null check (kind in ('inference', 'degraded', 'refused', 'recalculated', 'restated')),
+  kind                text not null check (kind in ('inference', 'degraded', 'failed', 'refused', 'recalculated', 'restated')),
   -- The receipt that this one revises.
   supersedes          text collate "C",
   key_id              text,

@@ -50,7 +50,7 @@ export interface Answered {
   /** As its receipt counts them, where its answer has one. */
   inputTokens?: number;
   outputTokens?: number;
-  /** Until the upstream call that was answered, and how many there were. */
+  /** Until the upstream call that was answered, and how many there were, also where none was. */
   queuedMs?: number;
   calls?: number;
   /** From its headers to the first of a stream. */
@@ -94,6 +94,7 @@ export function tellOfAnswers(app: FastifyInstance, tell: OnAnswered): void {
           ...(fault === null ? {} : { code: fault.code }),
           ...(credential === null ? {} : { orgId: credential.orgId, keyId: credential.keyId }),
           ...(inference === null ? {} : known(inference, request.arrivedAt)),
+          ...(fault?.calls === undefined ? {} : { calls: fault.calls }),
           hasReceipt: hasReceipt(inference, fault, status),
           isFree: inference?.admitted === undefined || inference.admitted.replayOf !== undefined,
           ms: Math.round(performance.now() - request.arrivedAt),
@@ -144,7 +145,10 @@ export function noteReceipt({ inference }: FastifyRequest, receipt: string | nul
   if (inference !== null && receipt !== null) inference.receipt = receipt;
 }
 
-/** What ran has a receipt unless it failed, and so has an answer that broke off or that its client did not wait for. */
+/**
+ * What ran has a receipt, an answer that broke off or that its client did not wait for too. One that failed has one where its
+ * error says so.
+ */
 function hasReceipt(inference: InferenceNote | null, fault: Fault | null, status: number): boolean {
   const ran = inference?.admitted !== undefined;
   if (ran && (status < 400 || status === CLIENT_LEFT)) return true;

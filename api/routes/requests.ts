@@ -58,10 +58,16 @@ const RequestRecord = Type.Object(
       description: 'Milliseconds from the request to the end of its answer',
     }),
     upstream_calls: Nullable(
-      Type.Integer({ minimum: 0, description: 'Failed ones included; null where it is not known' }),
+      Type.Integer({
+        minimum: 0,
+        description: 'Failed ones included; null where there was none, or it is not known',
+      }),
     ),
     receipt_id: Nullable(
-      Type.String({ description: 'Null where there is none: nothing ran, or it failed' }),
+      Type.String({
+        description:
+          'Null where there is none: nothing ran, or no upstream was called that did not refuse it. One that failed after a call has a receipt with the outcome `failed`',
+      }),
     ),
     replayed: Type.Boolean({
       description: 'It was given the answer, and the receipt, of an identical request',

@@ -61,8 +61,16 @@ const amounts = Object.fromEntries(
   ]),
 );
 const figures = {
-  requests: Type.Integer({ minimum: 0, description: 'Each counted once, refused ones included' }),
+  requests: Type.Integer({
+    minimum: 0,
+    description: 'Each counted once, refused and failed ones included',
+  }),
   refused: Type.Integer({ minimum: 0, description: 'Blocked by screening: nothing ran' }),
+  failed: Type.Integer({
+    minimum: 0,
+    description:
+      'An upstream was called and nothing came of it: what that used is not known, and is in no amount',
+  }),
   covered: Type.Integer({
     minimum: 0,
     description: 'Requests whose current receipt has a measurement; the amounts are theirs',
@@ -72,7 +80,12 @@ const figures = {
     description: 'Requests whose current receipt is degraded: their footprint is in no amount',
   }),
   coverage: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-    description: 'The covered share of the requests that ran, rounded down; null where none did',
+    description:
+      'The covered share of the requests that neither failed nor were refused, rounded down; null where there is none',
+  }),
+  coverage_with_failed: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+    description:
+      'The covered share of all requests for which an upstream was called, failed ones included, rounded down; null where there is none',
   }),
   input_tokens: Count,
   cached_input_tokens: Count,
@@ -122,11 +135,13 @@ const Usage = Type.Object(
 );
 
 const FIGURES = {
-  requests: 1204,
+  requests: 1206,
   refused: 3,
+  failed: 2,
   covered: 1198,
   uncovered: 3,
   coverage: 0.9975,
+  coverage_with_failed: 0.9958,
   input_tokens: 402_118,
   cached_input_tokens: 96_000,
   output_tokens: 351_902,
@@ -154,7 +169,7 @@ const USAGE: Static<typeof Usage> = {
   object: 'usage',
   from: '2026-11-20T00:00:00.000Z',
   to: '2026-11-21T00:00:00.000Z',
-  ledger_size: 1204,
+  ledger_size: 1206,
   group_by: 'day',
   data: [{ group: '2026-11-20', by: { day: '2026-11-20' }, ...FIGURES }],
   total: FIGURES,
@@ -180,7 +195,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
         operationId: 'retrieveUsage',
         tag: 'Usage',
         summary: 'Read usage and footprint of a period',
-        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier or quality of data. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the count of \`uncovered\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
+        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier or quality of data. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
         querystring: Query,
         response: {
           200: {
@@ -303,14 +318,20 @@ function describeRange(range: UsageRange, { ledgerSize }: UsageReport) {
   return { first_index: firstIndex, ...(last < firstIndex ? {} : { last_index: last }) };
 }
 
+function shareOf(covered: number, all: number): number | null {
+  return all === 0 ? null : Math.floor((covered / all) * 10_000) / 10_000;
+}
+
 function describe(of: UsageFigures) {
   const ran = of.covered + of.uncovered;
   return {
     requests: of.requests,
     refused: of.refused,
+    failed: of.failed,
     covered: of.covered,
     uncovered: of.uncovered,
-    coverage: ran === 0 ? null : Math.floor((of.covered / ran) * 10_000) / 10_000,
+    coverage: shareOf(of.covered, ran),
+    coverage_with_failed: shareOf(of.covered, ran + of.failed),
     input_tokens: of.tokens.input,
     cached_input_tokens: of.tokens.cachedInput,
     output_tokens: of.tokens.output,

@@ -240,7 +240,7 @@ function factsOf(seal: SealDocument, holds: boolean): Row {
   if (!holds) return claimed;
   return {
     ...claimed,
-    inferences: `${count(totals.covered)} with an estimate, ${count(totals.uncovered)} without, ${count(totals.refused)} refused`,
+    inferences: `${count(totals.covered)} with an estimate, ${count(totals.uncovered)} without, ${count(totals.failed)} failed, ${count(totals.refused)} refused`,
     tokens: `${count(totals.inputTokens)} in, ${count(totals.outputTokens)} out, of those with an estimate`,
     ...readableAmounts(totals.result),
     intervals: 'brackets add up the 5–95 % intervals of the receipts',

@@ -1,6 +1,6 @@
 import { encodeBytes, sha256Text } from '#primitives';
 import { leafHash } from '#shared/ledger/hashing.ts';
-import { QUALITY_WORDS } from '#shared/methodology/readable.ts';
+import { counted, QUALITY_WORDS } from '#shared/methodology/readable.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
@@ -94,6 +94,9 @@ function factsOf(document: ReceiptDocument): Row {
     model: subject.model,
     region: subject.region,
     outcome: subject.outcome,
+    ...(subject.failure === undefined
+      ? {}
+      : { 'failed with': `${subject.failure}, after ${counted(subject.attempts!, 'call')}` }),
     tokens: [used.tokens, used.counted].filter((text) => text !== '').join(', '),
     ...(measurement === undefined ? {} : readableAmounts(measurement.result)),
     ...(measurement === undefined ? {} : { 'quality of data': qualityOf(measurement) }),

@@ -25,7 +25,7 @@ export interface Verdict {
   refused: number;
   /** Answers under way when what holds the connection was killed. */
   excused: number;
-  /** A 200 whose receipt never came. */
+  /** A 200, or an error that names a receipt, whose receipt never came. */
   lost: number;
   /** Two complete receipts under one Idempotency-Key. */
   doubled: number;
@@ -60,9 +60,7 @@ export async function judge(
   attempts: readonly Attempt[],
   excuses: readonly Excuse[],
 ): Promise<Verdict> {
-  const wanted = attempts.flatMap(({ status, receiptId }) =>
-    status === 200 && receiptId !== null ? [receiptId] : [],
-  );
+  const wanted = attempts.flatMap(({ receiptId }) => (receiptId === null ? [] : [receiptId]));
   const receipts = await allReceipts(databaseUrl, new Set(wanted));
   const examples: string[] = [];
   const count = (what: string, found: readonly string[]): number => {
@@ -103,8 +101,9 @@ function lostOf(
 ): string[] {
   return attempts
     .filter(({ status, receiptId }) => {
-      if (status !== 200) return false;
-      return receiptId === null || receipts.get(receiptId)?.integrated !== true;
+      // An error names a receipt where a call had been made for it.
+      if (receiptId === null) return status === 200;
+      return receipts.get(receiptId)?.integrated !== true;
     })
     .map(tell);
 }

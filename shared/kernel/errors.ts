@@ -19,6 +19,8 @@ interface FaultDetails {
   cause?: unknown;
   /** The request has a receipt all the same, or will have one. */
   hasReceipt?: boolean;
+  /** Calls to upstreams that were made for the request, where its receipt counts them. */
+  calls?: number;
   /** All that its key asks before `retryAfterMs` is over is refused with the same. */
   holdsUntilThen?: boolean;
   /** Admission had no room for its request, and took nothing from any limit for it. */
@@ -54,6 +56,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
   readonly param: string | null;
   readonly retryAfterMs: number | undefined;
   readonly hasReceipt: boolean;
+  readonly calls: number | undefined;
   /** All that its key asks before `retryAfterMs` is over is refused with the same. */
   readonly holdsUntilThen: boolean;
   /** Admission had no room for its request, and took nothing from any limit for it. */
@@ -72,6 +75,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
     this.param = details.param ?? row.param ?? null;
     this.retryAfterMs = details.retryAfterMs ?? row.retryAfterMs;
     this.hasReceipt = details.hasReceipt ?? false;
+    this.calls = details.calls;
     this.holdsUntilThen = details.holdsUntilThen ?? false;
     this.hadNoRoom = details.hadNoRoom ?? false;
     this.headers = details.headers ?? {};

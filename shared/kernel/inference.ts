@@ -76,9 +76,29 @@ export interface UnknownUsage {
   statedJoules?: number;
 }
 
-/** complete · partial: the client left · truncated: the upstream or its worker died · refused: blocked by screening. */
-export const OUTCOMES = ['complete', 'partial', 'truncated', 'refused'] as const;
+/**
+ * complete · partial: the client left · truncated: the upstream or its worker died after something of its answer had come ·
+ * failed: an upstream was called, and nothing came of it · refused: blocked by screening.
+ */
+export const OUTCOMES = ['complete', 'partial', 'truncated', 'failed', 'refused'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
+
+/**
+ * Whether a request came to an answer, to a part of one, or to a client that did not wait for it. One that failed or was
+ * refused came to nothing that could be counted or estimated.
+ */
+export function ran(outcome: Outcome): boolean {
+  return outcome !== 'failed' && outcome !== 'refused';
+}
+
+/** Why a request failed after an upstream had been called, by codes of errors: those that its caller may be told. */
+export const FAILURES = [
+  'upstream_error',
+  'upstream_timeout',
+  'worker_lost',
+  'internal_error',
+] as const;
+export type Failure = (typeof FAILURES)[number];
 
 /** The outcome of one request: everything a receipt is made of. Travels on the receipts lane. */
 export interface InferenceRecord {
@@ -113,7 +133,7 @@ export interface InferenceRecord {
   salt: string;
   /** base64url of SHA-256(salt bytes || raw request body). */
   requestDigest: string;
-  /** base64url of SHA-256(salt bytes || answer bytes without the receipt); absent when refused. */
+  /** base64url of SHA-256(salt bytes || answer bytes without the receipt); absent when failed or refused. */
   responseDigest?: string;
   /**
    * Of a stream that did not come to its end: how many `data:` payloads were handed on. `responseDigest` is over exactly
@@ -123,6 +143,8 @@ export interface InferenceRecord {
   /** Tokens in those payloads. */
   relayedTokens?: number;
   outcome: Outcome;
+  /** For failed requests: why. */
+  failure?: Failure;
   /** The id of the response that it goes on from, `resp_…`. */
   previous?: string;
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
@@ -136,8 +158,10 @@ interface RecordField {
   form?: 'count' | 'digest' | 'name' | 'salt' | 'text' | 'time';
   /** The field of a receipt that states it, where that has another name. */
   as?: string;
-  /** A receipt states it unless the request was refused. */
+  /** A receipt states it of a request that came to an answer, or to a part of one. */
   ifRan?: true;
+  /** A receipt states it unless the request was refused. */
+  ifCalled?: true;
 }
 
 /** Each field of a record, once: what hands records over, writes receipts of them and reads them back goes by this. */
@@ -148,7 +172,7 @@ export const RECORD_FIELDS = {
   route: { form: 'name' },
   model: { form: 'name' },
   requestedModel: { ifKnown: true, form: 'text' },
-  upstreamModel: { ifKnown: true, form: 'text', as: 'modelVersion' },
+  upstreamModel: { ifKnown: true, form: 'text', as: 'modelVersion', ifRan: true },
   upstreamAnswerId: { ifKnown: true, form: 'text', ifRan: true },
   region: { form: 'name' },
   tier: {},
@@ -158,13 +182,14 @@ export const RECORD_FIELDS = {
   upstreamMs: { ifKnown: true, form: 'count', ifRan: true },
   meteredEndpoint: { ifKnown: true },
   usage: {},
-  attempts: { form: 'count', ifRan: true },
+  attempts: { form: 'count', ifCalled: true },
   salt: { form: 'salt' },
   requestDigest: { form: 'digest' },
-  responseDigest: { ifKnown: true, form: 'digest' },
-  relayedPayloads: { ifKnown: true, form: 'count' },
-  relayedTokens: { ifKnown: true, form: 'count' },
+  responseDigest: { ifKnown: true, form: 'digest', ifRan: true },
+  relayedPayloads: { ifKnown: true, form: 'count', ifRan: true },
+  relayedTokens: { ifKnown: true, form: 'count', ifRan: true },
   outcome: { form: 'name' },
+  failure: { ifKnown: true, form: 'name' },
   previous: { ifKnown: true },
   policy: { ifKnown: true },
 } as const satisfies {

@@ -6,7 +6,7 @@
 
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { InferenceRecord, Route } from '#shared/kernel/inference.ts';
+import type { Failure, InferenceRecord, Route } from '#shared/kernel/inference.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 
 /**
@@ -57,8 +57,11 @@ export interface InferenceEntry {
   traceparent?: string;
   /** Where the request may go when its region fails it, the best first; a pinned one has no such region. */
   elsewhere?: string[];
-  /** What the regions that have failed it had of it: deliveries, and calls to upstreams. */
-  before?: { deliveries: number; calls: number };
+  /**
+   * What the regions that have failed it had of it: deliveries, calls to upstreams, and why a receipt says that it failed,
+   * should nothing else come of it. Without that no call may have used anything.
+   */
+  before?: { deliveries: number; calls: number; failure?: Failure };
 }
 
 /** An entry on the receipts lane, which has no payload: what happened, and whom to tell. */
@@ -133,6 +136,8 @@ export interface WireFault {
   retryAfterMs?: number;
   /** The request has a receipt all the same. */
   hasReceipt?: true;
+  /** Calls to upstreams that were made for it, where its receipt counts them. */
+  calls?: number;
 }
 
 /** The parts of a refusal that the api process with the caller's connection needs. */

@@ -1,9 +1,13 @@
 import type { Hash } from './hashing.ts';
 
-/** What an entry is about; `refused` has no tokens, `degraded` no measurement, the last two revise another entry. */
+/**
+ * What an entry is about; `failed` and `refused` have no tokens, `degraded` no measurement, the last two revise another
+ * entry.
+ */
 export const LEDGER_KINDS = [
   'inference',
   'degraded',
+  'failed',
   'refused',
   'recalculated',
   'restated',

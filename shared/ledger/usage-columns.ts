@@ -4,7 +4,7 @@
 export const USAGE_DIMENSIONS = ['model', 'region', 'key_id', 'tier', 'quality'] as const;
 
 /** Inferences by what their current receipt is. */
-const COUNTS = ['refused', 'covered', 'uncovered'] as const;
+export const USAGE_COUNTS = ['refused', 'failed', 'covered', 'uncovered'] as const;
 const TOKENS = ['input_tokens', 'cached_input_tokens', 'output_tokens'] as const;
 /** The part of the tokens that belongs to uncovered inferences. */
 const UNCOVERED_TOKENS = [
@@ -17,7 +17,7 @@ const QUANTITIES = ['energy', 'gwp', 'water', 'adpe', 'adpf'] as const;
 const AMOUNTS = QUANTITIES.flatMap((name) => [name, `${name}_lower`, `${name}_upper`] as const);
 
 /** Every figure, in the order of the tables. */
-export const USAGE_FIGURES = [...COUNTS, ...TOKENS, ...UNCOVERED_TOKENS, ...AMOUNTS] as const;
+export const USAGE_FIGURES = [...USAGE_COUNTS, ...TOKENS, ...UNCOVERED_TOKENS, ...AMOUNTS] as const;
 export type UsageFigure = (typeof USAGE_FIGURES)[number];
 
 /** The expression that gives a figure from a row of `receipt_figure` under the name `r`. */

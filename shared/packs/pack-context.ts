@@ -4,7 +4,7 @@ import { PACK_FORMAT, type PackFormat, PACK_FORMATS } from './layout.ts';
 
 /** SHA-256 (hex) of the context that seals of each format cite. */
 const DIGESTS: Readonly<Record<PackFormat, string>> = {
-  'docket-evidence-pack/1': '98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4',
+  'docket-evidence-pack/1': 'f8c116e923dacad1af432d35b6070597b405d608dcec84959363164e3b81bb3b',
 };
 
 /** SHA-256 (hex) by name, of the contexts of seals. */

@@ -164,7 +164,10 @@ function agree(seal: SignedSeal, place: string): void {
     [(anchor?.headSize ?? 0) <= checkpoint.size, 'the anchored head is not beyond the checkpoint'],
     [firstIndex <= lastIndex && lastIndex < checkpoint.size, 'its range lies in the ledger'],
     [receipts === lastIndex - firstIndex + 1, 'it counts the receipts of its range'],
-    [totals.covered + totals.uncovered + totals.refused <= receipts, 'no receipt counts twice'],
+    [
+      totals.covered + totals.uncovered + totals.failed + totals.refused <= receipts,
+      'no receipt counts twice',
+    ],
     [
       lineage.documents <= LINEAGE_DOCUMENTS_MAX && lineage.documents <= lineage.described,
       'each of its lineage documents is of a receipt',

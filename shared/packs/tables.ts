@@ -15,6 +15,7 @@ const TOTALS_HEADER = csvLine([
   'name',
   'requests',
   'refused',
+  'failed',
   'covered',
   'uncovered',
   'input_tokens',
@@ -26,7 +27,7 @@ const TOTALS_HEADER = csvLine([
   ...AMOUNTS,
 ]);
 
-/** Figures of everything, then by month, model, region and quality of data. Tokens are of all requests that ran. */
+/** Figures of everything, then by month, model, region and quality of data. Tokens are of all requests that neither failed nor were refused. */
 export function totalsTable(totals: PackTotals): string {
   const lines = TOTALS_BY.flatMap((by) =>
     totals.by(by).map(([name, each]) => csvLine([by, name, ...figuresOf(each)])),
@@ -36,10 +37,11 @@ export function totalsTable(totals: PackTotals): string {
 
 function figuresOf(totals: Totals): (string | number)[] {
   const { counts } = totals;
-  const { covered, uncovered, refused } = counts;
+  const { covered, uncovered, failed, refused } = counts;
   return [
-    covered + uncovered + refused,
+    totals.requests,
     refused,
+    failed,
     covered,
     uncovered,
     counts.inputTokens + counts.uncoveredInputTokens,

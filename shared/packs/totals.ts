@@ -1,3 +1,4 @@
+import type { Outcome } from '#shared/kernel/inference.ts';
 import { QUANTITY_UNITS, type QuantityName } from '#shared/methodology/measurement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { TotalsDocument } from './seal-format.ts';
@@ -13,7 +14,7 @@ export type TotalsBy = (typeof TOTALS_BY)[number];
 
 /** What the totals take from one receipt. */
 export interface CountedReceipt {
-  kind: 'covered' | 'uncovered' | 'refused';
+  kind: 'covered' | 'uncovered' | 'failed' | 'refused';
   inputTokens: number;
   cachedInputTokens: number;
   outputTokens: number;
@@ -33,6 +34,7 @@ interface TotalsParts {
 interface Counts {
   covered: number;
   uncovered: number;
+  failed: number;
   refused: number;
   /** Tokens of the covered. */
   inputTokens: number;
@@ -45,15 +47,15 @@ interface Counts {
 
 /** What a receipt contributes when it is the current one of its inference. */
 export function countedReceipt(
-  document: Pick<ReceiptDocument, 'credentialSubject' | 'measurement' | 'degradation'>,
+  document: Pick<ReceiptDocument, 'credentialSubject' | 'measurement'>,
 ): CountedReceipt {
-  const { credentialSubject: subject, measurement, degradation } = document;
+  const { credentialSubject: subject, measurement } = document;
   const values: Partial<Record<QuantityName, Record<(typeof ENDS)[number], string>>> = {};
   for (const { quantityKind, value, lower, upper } of measurement?.result ?? []) {
     values[quantityKind] = { value, lower, upper };
   }
   return {
-    kind: measurement === undefined ? (degradation ? 'uncovered' : 'refused') : 'covered',
+    kind: measurement === undefined ? withoutEstimate(subject.outcome) : 'covered',
     inputTokens: subject.inputTokens ?? 0,
     cachedInputTokens: subject.cachedInputTokens ?? 0,
     outputTokens: subject.outputTokens ?? 0,
@@ -67,11 +69,16 @@ export function countedReceipt(
   };
 }
 
+function withoutEstimate(outcome: Outcome): CountedReceipt['kind'] {
+  return outcome === 'failed' || outcome === 'refused' ? outcome : 'uncovered';
+}
+
 /** Adds up current receipts: exactly, and beside how many could not be added. */
 export class Totals {
   readonly counts: Counts = {
     covered: 0,
     uncovered: 0,
+    failed: 0,
     refused: 0,
     inputTokens: 0,
     cachedInputTokens: 0,
@@ -99,6 +106,12 @@ export class Totals {
       if (value === undefined) return;
       ENDS.forEach((end, j) => this.#sums[i * ENDS.length + j]!.add(value[end]));
     });
+  }
+
+  /** How many were added, however their requests ended. */
+  get requests(): number {
+    const { covered, uncovered, failed, refused } = this.counts;
+    return covered + uncovered + failed + refused;
   }
 
   merge(parts: TotalsParts): void {

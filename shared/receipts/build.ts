@@ -1,7 +1,7 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { answerIdOf, receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { InferenceRecord, TokenInterval } from '#shared/kernel/inference.ts';
+import { type InferenceRecord, ran, type TokenInterval } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import {
@@ -36,7 +36,7 @@ export interface Revision {
 export interface ReceiptInput {
   issuer: ReceiptIssuer;
   record: InferenceRecord;
-  /** What the methodology gave. Absent exactly when the outcome is `refused`. */
+  /** What the methodology gave. Absent exactly when the outcome is `failed` or `refused`. */
   estimate?: { measurement: Measurement } | { degradation: Degradation };
   /** Epoch milliseconds: `validFrom`, and the proof's time. */
   signedAt: number;
@@ -55,13 +55,15 @@ export interface ReceiptInput {
  */
 export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   const { issuer, record, estimate, revision } = input;
-  if ((estimate === undefined) !== (record.outcome === 'refused')) {
+  if ((estimate === undefined) === ran(record.outcome)) {
     throw new MalformedData(
       'contradiction',
       'outcome',
-      'an estimate goes with every request that was not refused',
+      'an estimate goes with every request that neither failed nor was refused',
     );
   }
+  if ((record.outcome === 'failed') !== (record.failure !== undefined))
+    throw new MalformedData('contradiction', 'failure', 'goes with every request that failed');
   const receiptId = revision?.newReceiptId ?? receiptIdOf(record.requestId);
   const degraded = estimate !== undefined && 'degradation' in estimate;
   const document: Partial<ReceiptDocument> = {
@@ -127,9 +129,11 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   return subject as unknown as InferenceDocument;
 }
 
-function write({ field, form, ifKnown, ifRan }: Stated, record: InferenceRecord): unknown {
+function write(stated: Stated, record: InferenceRecord): unknown {
+  const { field, form, ifKnown, ifRan, ifCalled } = stated;
   const value = record[field];
-  if (ifRan && record.outcome === 'refused') return undefined;
+  if (ifRan && !ran(record.outcome)) return undefined;
+  if (ifCalled && record.outcome === 'refused') return undefined;
   return ifKnown && value === undefined ? undefined : form.write(value as never, field);
 }
 
@@ -138,26 +142,28 @@ function otherFields({ issuer, record, gridZone }: ReceiptInput): {
   [F in Exclude<keyof InferenceDocument, StatedField>]-?: InferenceDocument[F] | undefined;
 } {
   const { usage } = record;
-  const ran = record.outcome !== 'refused';
-  const known = ran && usage.source !== 'unknown' ? usage : undefined;
+  const isRun = ran(record.outcome);
+  const known = isRun && usage.source !== 'unknown' ? usage : undefined;
   return {
-    answerId: ran ? answerIdOf(record.route, record.requestId) : undefined,
+    answerId: isRun ? answerIdOf(record.route, record.requestId) : undefined,
     cachedInputTokens: known && count(known.cachedInputTokens, 'cachedInputTokens'),
     extrapolated: known?.extrapolated,
     gridZone,
     id: issuer.requests + record.requestId,
     inputTokens:
-      ran && usage.inputTokens !== undefined ? count(usage.inputTokens, 'inputTokens') : undefined,
-    statedJoules: ran ? joulesText(usage.statedJoules) : undefined,
+      isRun && usage.inputTokens !== undefined
+        ? count(usage.inputTokens, 'inputTokens')
+        : undefined,
+    statedJoules: isRun ? joulesText(usage.statedJoules) : undefined,
     organisation: issuer.organisations + record.orgId,
     outputTokens: known && count(known.outputTokens, 'outputTokens'),
-    policy: ran ? undefined : policyOf(record),
+    policy: record.outcome === 'refused' ? policyOf(record) : undefined,
     previous: record.previous && issuer.receipts + receiptIdNamed(record.previous)!,
     tokenInterval: known?.tokenInterval && inOrder(known.tokenInterval),
-    tokenizer: ran && usage.tokenizer !== undefined ? bounded(usage.tokenizer) : undefined,
+    tokenizer: isRun && usage.tokenizer !== undefined ? bounded(usage.tokenizer) : undefined,
     type: SUBJECT_TYPE,
-    usageReason: ran && usage.source === 'unknown' ? usage.reason : undefined,
-    usageSource: ran ? usage.source : undefined,
+    usageReason: isRun && usage.source === 'unknown' ? usage.reason : undefined,
+    usageSource: isRun ? usage.source : undefined,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { type InferenceRecord, ran } from '#shared/kernel/inference.ts';
 import type { LedgerKind } from '#shared/ledger/entries.ts';
 import type { Measurement, QuantityName } from '#shared/methodology/measurement.ts';
 import type { DerivationRecord } from './derivation.ts';
@@ -22,11 +22,11 @@ const text = <V extends string | null>(name: string, of: (source: ColumnSource) 
 /** Null where nothing ran or it is not known: absence is not a zero. */
 const tokens = (name: string, count: 'inputTokens' | 'cachedInputTokens' | 'outputTokens') => {
   const of = ({ record: { outcome, usage } }: ColumnSource): number | null =>
-    outcome === 'refused' || usage.source === 'unknown' ? null : usage[count];
+    !ran(outcome) || usage.source === 'unknown' ? null : usage[count];
   return { name, type: 'bigint', of } as const;
 };
 
-/** Null on a degraded or refused receipt. */
+/** Null on a degraded, failed or refused receipt. */
 const quantity = (name: string, kind: QuantityName) => {
   const of = ({ measurement }: ColumnSource): number | null =>
     measurement?.results.find((each) => each.name === kind)?.value ?? null;
@@ -91,7 +91,7 @@ function boundsOf({ results }: Measurement): string {
 
 /** One signed receipt as it goes into the store: the bytes, and what lists and totals need of them. */
 export interface ReceiptRow extends ReceiptColumns {
-  kind: 'inference' | 'degraded' | 'refused';
+  kind: 'inference' | 'degraded' | 'failed' | 'refused';
   /** The exact bytes, as text. */
   text: string;
   /** The derivation record that it names; absent without an estimate. */

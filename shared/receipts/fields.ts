@@ -26,8 +26,10 @@ export interface Described {
 
 /** What decides whether a field of a receipt is there. */
 export type Condition =
-  | 'ran' /* not blocked by screening */
+  | 'called' /* not blocked by screening */
+  | 'ran' /* neither that nor failed */
   | 'refused'
+  | 'failed'
   | 'estimated'
   | 'degraded'
   | 'revision';

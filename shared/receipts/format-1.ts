@@ -1,5 +1,11 @@
 import Type from 'typebox';
-import { OUTCOMES, ROUTES, USAGE_REASONS, USAGE_SOURCES } from '#shared/kernel/inference.ts';
+import {
+  FAILURES,
+  OUTCOMES,
+  ROUTES,
+  USAGE_REASONS,
+  USAGE_SOURCES,
+} from '#shared/kernel/inference.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { FAILURE_STAGES } from '#shared/methodology/measurement.ts';
 import {
@@ -142,11 +148,11 @@ const Inference = node(
     answerId: Type.Optional(
       text(
         'docket:answerId',
-        'the `id` in the answer, with the ULID of the request, by which the receipt can be fetched; embeddings and refusals have none',
+        'the `id` in the answer, with the ULID of the request, by which the receipt can be fetched; embeddings have none, and what failed or was refused',
       ),
     ),
     attempts: when(
-      'ran',
+      'called',
       wholeNumber('docket:attempts', 'calls made to upstreams, failed ones included'),
     ),
     cachedInputTokens: Type.Optional(
@@ -160,6 +166,14 @@ const Inference = node(
       flag(
         'docket:extrapolated',
         'true where the service counted a part of a very long text and estimated the rest: `tokenInterval` says between what',
+      ),
+    ),
+    failure: when(
+      'failed',
+      named(
+        'docket:failure',
+        own(FAILURES),
+        'why nothing came of the calls: `upstream_error`, the upstream failed or broke off; `upstream_timeout`; `worker_lost`, the process died that called it; `internal_error`, a fault of the service. There is no answer, and what the calls used is not known: there are no tokens and no measurement',
       ),
     ),
     gridZone: Type.Optional(
@@ -180,7 +194,7 @@ const Inference = node(
     outcome: named(
       'docket:outcome',
       own(OUTCOMES),
-      '`complete`; `partial`, the client left; `truncated`, the upstream died; `refused`, screening blocked the request',
+      '`complete`; `partial`, the client left; `truncated`, the upstream died in its answer; `failed`, an upstream was called and nothing came of it; `refused`, screening blocked the request',
     ),
     outputTokens: Type.Optional(
       wholeNumber('docket:outputTokens', 'tokens of all choices; absent where not known'),

@@ -1,6 +1,7 @@
 import { utf8Length } from '#primitives';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
+import { ran } from '#shared/kernel/inference.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
@@ -9,6 +10,7 @@ import { formatOfContext, RECEIPT_FORMAT, type ReceiptFormat, VC_CONTEXT_URL } f
 import { RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
 import { type Condition, type ConditionalField, conditionalFields } from './fields.ts';
 import { FORMAT_1 } from './format-1.ts';
+import { STATED } from './stated-fields.ts';
 
 /** Room for white space: a receipt that was printed for people still reads. */
 const INPUT_MAX = 4 * RECEIPT_BYTES_MAX;
@@ -54,6 +56,7 @@ export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
   const { read, conditional } = formatOf(value);
   const document: ReceiptDocument = read(value);
   checkPresence(document, conditional);
+  checkWhatDidNotRun(document);
   checkSubject(document);
   checkMeasurement(document);
   const canonical = canonicalJson(document);
@@ -64,20 +67,24 @@ export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
 /** Whether each condition holds of this receipt. */
 function conditionsOf(document: ReceiptDocument): Record<Condition, boolean> {
   const { tier, credentialSubject, type } = document;
-  const refused = credentialSubject.outcome === 'refused';
+  const { outcome } = credentialSubject;
   const degraded = tier === 'degraded';
   return {
-    refused,
+    refused: outcome === 'refused',
+    failed: outcome === 'failed',
     degraded,
-    ran: !refused,
-    estimated: !degraded && !refused,
+    called: outcome !== 'refused',
+    ran: ran(outcome),
+    estimated: !degraded && ran(outcome),
     revision: (type as readonly string[]).includes('RecalculatedReceipt'),
   };
 }
 
 const RULES: Readonly<Record<Condition, string>> = {
-  ran: 'goes with every request that ran',
+  called: 'goes with every request that was not refused',
+  ran: 'goes with every request that neither failed nor was refused',
   refused: 'goes with a refusal',
+  failed: 'goes with a failure',
   estimated: 'goes with an estimate',
   degraded: 'goes with the tier degraded',
   revision: 'goes with a recalculated receipt',
@@ -91,6 +98,25 @@ function checkPresence(document: ReceiptDocument, conditional: readonly Conditio
     if (within === undefined) continue;
     require(holds[condition] === Object.hasOwn(within as object, field), path, RULES[condition]);
   }
+}
+
+/** What is known of an answer, or of what was used for one, and of nothing else. */
+const OF_ANSWERS: readonly (keyof ReceiptDocument['credentialSubject'])[] = [
+  'answerId',
+  'statedJoules',
+  ...STATED.filter(({ ifRan }) => ifRan).map(({ as }) => as),
+];
+
+/** What failed or was refused states nothing of an answer, and no estimate is owed to it. One that failed was called. */
+function checkWhatDidNotRun({ credentialSubject: subject, degradation }: ReceiptDocument): void {
+  const { outcome, attempts } = subject;
+  if (ran(outcome)) return;
+  for (const field of OF_ANSWERS) {
+    require(subject[field] === undefined, `credentialSubject.${field}`, RULES.ran);
+  }
+  require(degradation === undefined, 'degradation', RULES.ran);
+  const isCalled = outcome === 'refused' || attempts! > 0;
+  require(isCalled, 'credentialSubject.attempts', 'is at least 1 where an upstream was called');
 }
 
 /** Tokens are there, or why they are not; a reason or an interval goes with what it is of. */

@@ -1,6 +1,6 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { digestIn } from '#shared/kernel/multihash.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { type InferenceRecord, ran } from '#shared/kernel/inference.ts';
 import type { MeasurementInput } from '#shared/methodology/measurement.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
 import type { StatedMeasurement } from '#shared/methodology/recompute.ts';
@@ -63,11 +63,11 @@ function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
 /**
  * What happened to the request, read back from a parsed receipt of it: all that another receipt of the same request
  * is made of. The key is on no receipt, so the caller brings it.
- * @throws MalformedData `missing_field` for a refusal, which is not recalculated.
+ * @throws MalformedData `missing_field` for what failed or was refused, which is not recalculated.
  */
 export function recordOnReceipt(document: ReceiptDocument, keyId: string): InferenceRecord {
   const subject = document.credentialSubject;
-  if (subject.outcome === 'refused') throw missing('credentialSubject.outcome');
+  if (!ran(subject.outcome)) throw missing('credentialSubject.outcome');
   const record: Partial<InferenceRecord> = {
     requestId: idInAddress(subject.id),
     orgId: idInAddress(subject.organisation),

@@ -37,6 +37,7 @@ export interface Stated {
   form: Form;
   ifKnown: boolean;
   ifRan: boolean;
+  ifCalled: boolean;
 }
 
 /** Those that a receipt states one by one. */
@@ -44,7 +45,11 @@ export const STATED: readonly Stated[] = Object.entries(RECORD_FIELDS).flatMap((
   if (!('form' in row)) return [];
   const field = name as keyof Fields;
   const as = ('as' in row ? row.as : field) as StatedField;
-  return [{ field, as, form: FORMS[row.form], ifKnown: 'ifKnown' in row, ifRan: 'ifRan' in row }];
+  const form = FORMS[row.form];
+  const has = (flag: 'ifKnown' | 'ifRan' | 'ifCalled'): boolean => flag in row;
+  return [
+    { field, as, form, ifKnown: has('ifKnown'), ifRan: has('ifRan'), ifCalled: has('ifCalled') },
+  ];
 });
 
 /** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */

@@ -38,6 +38,8 @@ export interface UsageFigures {
   requests: number;
   /** Blocked by screening: nothing ran, so they are neither covered nor uncovered. */
   refused: number;
+  /** An upstream was called and nothing came of it: what they used is not known, and will not be. */
+  failed: number;
   /** Requests whose current receipt states a measurement. The quantities are theirs. */
   covered: number;
   /** Requests whose current receipt is degraded: their usage is not estimated yet. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { ran } from '#shared/kernel/inference.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
@@ -59,7 +60,7 @@ export async function reissue(corpus: Corpus): Promise<void> {
 
 function issuedNow(issuer: ReceiptIssuer, before: ReceiptDocument, corpus: Corpus): Issued {
   const { credentialSubject: subject, measurement: stated, degradation } = before;
-  if (subject.outcome === 'refused') {
+  if (!ran(subject.outcome)) {
     const { proof: _, ...document } = { ...before, '@context': issuer.contexts };
     return { document };
   }

@@ -106,6 +106,7 @@ export async function startTamperLab(): Promise<TamperLab> {
   lab.statedJoules = 12;
   await lab.issue(2);
   lab.statedJoules = undefined;
+  await lab.issue(2, 'failed');
   await lab.revise([...measured.slice(1, 3), later[0]!], 24.5);
   const size = await lab.integrate();
   await lab.anchor();

@@ -445,6 +445,24 @@ function ofSeal(pack: ForgedPack): Tampering[] {
     },
     {
       ...sealed,
+      name: 'seal: counts a failure as a refusal',
+      edit:
+        () =>
+        ({ credentialSubject: { totals } }) => {
+          totals.failed -= 1;
+          totals.refused += 1;
+        },
+    },
+    {
+      ...sealed,
+      name: 'seal: counts no failures',
+      edit:
+        () =>
+        ({ credentialSubject }) =>
+          void (credentialSubject.totals.failed = 0),
+    },
+    {
+      ...sealed,
       name: 'seal: older than its receipts',
       edit: () => (edited) => void (edited.validFrom = '2020-01-01T00:00:00.000Z'),
     },
@@ -875,6 +893,37 @@ const fewerTokens = (receipt: Loose): void => {
 const lessened = (text: string): string => text.replace(/[1-9]/, '0');
 const dayBefore = (text: string): string => new Date(Date.parse(text) - DAY_MS).toISOString();
 
+const isFailed = ({ credentialSubject }: Loose): boolean => credentialSubject.outcome === 'failed';
+/** What the receipt of a failed request would have to state to be another, and cannot. */
+const OF_FAILURE: readonly [string, (receipt: Loose, answered: Loose) => void][] = [
+  ['is said to be a refusal', (r) => void (r.credentialSubject.outcome = 'refused')],
+  ['is said to be an answer', (r) => void (r.credentialSubject.outcome = 'complete')],
+  ['has the figures of an answer', (r, { measurement }) => void (r.measurement = measurement)],
+  ['states tokens', (r) => void (r.credentialSubject.inputTokens = 40)],
+  [
+    'states tokens, and by whom they were counted',
+    (r) => {
+      const tokens = { inputTokens: 40, cachedInputTokens: 0, outputTokens: 7 };
+      Object.assign(r.credentialSubject, tokens, { usageSource: 'upstream' });
+    },
+  ],
+  [
+    'states an answer',
+    (r, { credentialSubject }) =>
+      void (r.credentialSubject.responseDigest = credentialSubject.responseDigest),
+  ],
+  ['states no call', (r) => void (r.credentialSubject.attempts = 0)],
+  ['does not say why', (r) => void delete r.credentialSubject.failure],
+  [
+    'is said to wait for an estimate',
+    (r) =>
+      void Object.assign(r, {
+        tier: 'degraded',
+        explanation: 'x',
+        degradation: { code: 'x', requestedTier: 'audit_plus', stage: 'model' },
+      }),
+  ],
+];
 /** What can be done with the keys of receipts and heads, and whether it can be seen in what is signed. */
 const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] = [
   [
@@ -1101,6 +1150,11 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
       return [all[from], ...all.toSpliced(from, 1)];
     },
   ],
+  ...OF_FAILURE.map(([what, edit]): [string, Edit] => [
+    `a failure ${what}`,
+    (all) => atFirst(isFailed, (r) => edit(r, all[PLAIN]))(all),
+  ]),
+  ['a failure less', (all) => all.filter((r) => !isFailed(r)), HISTORY_NOTE],
 ];
 
 /** What the keys of receipts and heads make possible: another history, well signed. */

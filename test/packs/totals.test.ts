@@ -40,7 +40,7 @@ const outcomes: string[] = [];
 /** Where a receipt lies that a revision in the ledger's middle revises. */
 let revisedAt: number;
 
-/** Requests of three months, two regions, models of which one has no estimate, and refusals. */
+/** Requests of three months, two regions, models of which one has no estimate, failures and refusals. */
 function recordOf(i: number): InferenceRecord {
   const startedAt = Date.UTC(2026, 8, 1, 12) + (i % 75) * DAY;
   const usage: Usage = {
@@ -58,8 +58,10 @@ function recordOf(i: number): InferenceRecord {
     endedAt: startedAt + 900 + i,
     usage,
   });
-  if (i % 11 !== 0) return record;
   const { responseDigest: _, ...asked } = record;
+  if (i % 13 === 1)
+    return { ...asked, attempts: 2, outcome: 'failed', failure: 'upstream_timeout' };
+  if (i % 11 !== 0) return record;
   return { ...asked, outcome: 'refused', policy: { version: '2026-11-01', rule: 'a' } };
 }
 
@@ -132,6 +134,7 @@ it.each([
     const counts = [
       'requests',
       'refused',
+      'failed',
       'covered',
       'uncovered',
       ...tokens.flatMap((name) => [name, `uncovered_${name}`]),
@@ -148,11 +151,9 @@ it.each([
       upper,
     ]);
     expect(sealed).toEqual(pick(total, AMOUNTS));
-    expect([totals.covered, totals.uncovered, totals.refused]).toEqual([
-      total.covered,
-      total.uncovered,
-      total.refused,
-    ]);
+    const outcomesCounted = ['covered', 'uncovered', 'failed', 'refused'];
+    expect(total.failed).toBeGreaterThan(5);
+    expect(pick(totals, outcomesCounted)).toEqual(pick(total, outcomesCounted));
 
     const page = pack.text(REPORT_PAGE);
     for (const name of AMOUNTS.filter((_, i) => i % 3 === 0)) {

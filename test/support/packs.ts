@@ -50,7 +50,7 @@ export const PUBLIC_URL = 'https://gateway.example';
 export const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
 const KEY = 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG';
 
-export type IssuedKind = 'measured' | 'degraded' | 'refused';
+export type IssuedKind = 'measured' | 'degraded' | 'failed' | 'refused';
 
 /** A receipt that was issued, as a revision needs it. */
 export interface IssuedReceipt extends SubmittedReceipt {
@@ -230,8 +230,12 @@ export class PackLab {
   #input(ulid: string, kind: IssuedKind, orgId: string): ReceiptInput {
     const signedAt = Date.now();
     const record = this.#record(`req_${ulid}`, orgId, signedAt);
+    const { responseDigest: _, ...asked } = record;
+    if (kind === 'failed') {
+      const failed = { ...asked, attempts: 2, failure: 'upstream_error' } as const;
+      return { issuer: this.issuer, signedAt, record: { ...failed, outcome: 'failed' } };
+    }
     if (kind === 'refused') {
-      const { responseDigest: _, ...asked } = record;
       const policy = { version: '2026-11-01', rule: 'dual-use/nuclear' };
       return { issuer: this.issuer, signedAt, record: { ...asked, outcome: 'refused', policy } };
     }

@@ -3,7 +3,7 @@ import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf, hasNamedEvents } from '#shared/kernel/event-stream.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import type { UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
+import type { Failure, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
@@ -24,7 +24,12 @@ import {
 import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
-import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
+import {
+  calledInVain,
+  faultOf,
+  UpstreamError,
+  type UpstreamFailure,
+} from './providers/upstream-failure.ts';
 import { GrowingText } from './growing-text.ts';
 import { namerOf } from './our-names.ts';
 import { EventRelay, type EventStream } from './event-relay.ts';
@@ -32,7 +37,7 @@ import { MessageWriter, type MessageWriterOptions } from './messages/message-wri
 import { asOurMessage, NativeMessage, readMessageUsage, textOfMessage } from './messages/native.ts';
 import { asOurs, NativeStream, textOfResponse } from './responses/native.ts';
 import { ResponseWriter } from './responses/response-writer.ts';
-import type { Settlement, Spent } from './settlement.ts';
+import type { InVain, Settlement, Spent } from './settlement.ts';
 import type { Kept } from './kept-by-streams.ts';
 import type { StreamBounds } from './stream-bounds.ts';
 import { StreamPace } from './stream-pace.ts';
@@ -108,6 +113,8 @@ export class Run {
   #keptFrames: Kept | undefined;
   #call: UpstreamCall | undefined;
   #calls: number;
+  /** Why the receipt says that it failed, should nothing come of it; undefined while no call may have used anything. */
+  #failure: Failure | undefined;
   /** Epoch milliseconds of the call that is or was answered, and of the last byte of its answer. */
   #calledAt: number;
   #endedAt: number | undefined;
@@ -119,19 +126,20 @@ export class Run {
   /** The frames sent so far, where they will be kept; null once they are too large for that. */
   #frames: GrowingText | null = new GrowingText();
 
-  /** `calls`: what earlier deliveries of the entry may have called, of which nothing is known. */
+  /** `before`: what earlier deliveries of the entry have called, or may have, of which nothing is known. */
   constructor(
     deps: RunDeps,
     settlement: Settlement,
     entry: InferenceEntry,
     body: string,
-    calls: number,
+    before: { calls: number; failure?: Failure },
   ) {
     this.#deps = deps;
     this.#settlement = settlement;
     this.#entry = entry;
     this.#body = body;
-    this.#calls = calls;
+    this.#calls = before.calls;
+    this.#failure = before.failure;
     this.#calledAt = entry.startedAt;
     this.#digest = startSaltedDigest(entry.salt);
     this.#hold = deps.answerRoom.open();
@@ -377,7 +385,10 @@ export class Run {
 
   async #fail(error: unknown): Promise<void> {
     const isExpected = error instanceof UpstreamError;
-    if (!isExpected) this.#deps.events.runCrashed(this.#entry, error);
+    if (!isExpected) {
+      this.#deps.events.runCrashed(this.#entry, error);
+      if (this.#calls > 0) this.#failure = 'internal_error';
+    }
     const failure: UpstreamFailure = isExpected
       ? error.failure
       : { kind: 'unavailable', detail: String(error) };
@@ -389,8 +400,18 @@ export class Run {
       return;
     }
     const mayMove = isExpected && mayEndOtherwise(failure) && !this.#cancelled && this.#isInTime;
-    if (mayMove && (await this.#settlement.movedOn(this.#body, this.#calls))) return;
-    await this.#settlement.failed(this.#faultOf(failure));
+    if (mayMove && (await this.#settlement.movedOn(this.#body, this.#calls, this.#failure))) return;
+    await this.#settlement.failed(this.#faultOf(failure), this.#inVain);
+  }
+
+  /** Calls to upstreams that were made until now, or may have been by earlier deliveries. */
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** The calls of which nothing has come until now; undefined where none may have used anything. */
+  get #inVain(): InVain | undefined {
+    return this.#failure && { calls: this.#calls, failure: this.#failure };
   }
 
   #faultOf(failure: UpstreamFailure): WireFault {
@@ -419,7 +440,10 @@ export class Run {
         this.#call = call;
         this.#calledAt = this.#deps.now();
       },
-      onFailure: (target, failure) => this.#note(target, failure),
+      onFailure: (target, failure) => {
+        this.#failure = calledInVain(failure) ?? this.#failure;
+        this.#note(target, failure);
+      },
     };
   }
 

@@ -1,4 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { Failure } from '#shared/kernel/inference.ts';
 import {
   answerKey,
   begunKey,
@@ -6,6 +8,7 @@ import {
   leasesKey,
   leftLease,
   movedKey,
+  pendingReceiptKey,
 } from '#shared/lanes/keys.ts';
 import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
@@ -29,6 +32,12 @@ const BROKE_OFF: WireFault = {
   message: 'The first request with this key broke off.',
 };
 
+/**
+ * So long the receipt of a failed request is known to be on its way, a hundred bytes of Redis each; it is there within
+ * seconds, unless PostgreSQL is away. An answer's is announced for a day, but few of those are late.
+ */
+const FAILED_PENDING_S = 3_600;
+
 export interface SettlementDeps extends RepliesDeps {
   client: Pick<RedisClient, 'exists' | 'get' | 'set'>;
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
@@ -41,7 +50,13 @@ export interface SettlementDeps extends RepliesDeps {
 }
 
 /** What a request has used until its end, and what its client was sent. */
-export type Spent = Omit<Ending, 'outcome' | 'endedAt' | 'policy'>;
+export type Spent = Omit<Ending, 'outcome' | 'endedAt' | 'failure' | 'policy'>;
+
+/** Calls to upstreams of which nothing came, though they may have used something; and why, as its receipt says. */
+export interface InVain {
+  calls: number;
+  failure: Failure;
+}
 
 /**
  * Ends one delivery: sends the last reply, hands what happened to the receipts lane and takes the entry off its own, in
@@ -96,12 +111,12 @@ export class Settlement {
   }
 
   /**
-   * Has another region run the request after `calls` calls, where it may go to one that takes it; false when it stays. Its
+   * Has another region run the request after `calls` calls, the last of which that may have used anything failed so, where it may go to one that takes it; false when it stays. Its
    * claim, its lease and its deadline go with it, and nothing is charged again.
    */
-  async movedOn(body: string, calls: number): Promise<boolean> {
+  async movedOn(body: string, calls: number, failure?: Failure): Promise<boolean> {
     const entry = this.#entry;
-    const before = { deliveries: this.#number, calls };
+    const before = { deliveries: this.#number, calls, ...(failure && { failure }) };
     const place = await this.#deps.elsewhere.take({
       delivery: this.#delivery,
       entry,
@@ -125,11 +140,27 @@ export class Settlement {
     this.#deps.outbox.send(inbox, { id, attempt: this.#number, kind: 'moved', ...place });
   }
 
-  /** No answer at all: an error reply, no receipt, and the idempotency key may be used again. */
-  async failed(fault: WireFault): Promise<void> {
+  /**
+   * No answer at all: an error reply, and the idempotency key may be used again. There is a receipt where upstreams were
+   * called for it, and is announced in the same transaction: who asks for it by the error's header may be faster than it is.
+   */
+  async failed(fault: WireFault, inVain?: InVain): Promise<void> {
     const write = this.#deps.outbox.asHolder(this.#delivery);
-    this.replies.error(write, fault);
-    this.#freeClaim(write, fault);
+    if (inVain === undefined) {
+      this.replies.error(write, fault);
+      this.#freeClaim(write, fault);
+    } else {
+      const receipted: WireFault = { ...fault, hasReceipt: true };
+      this.replies.error(write, { ...receipted, calls: inVain.calls });
+      // Those who wait for an identical request are told of its receipt, and have made no calls of their own.
+      this.#freeClaim(write, receipted);
+      const { shard, orgId, id } = this.#entry;
+      const key = pendingReceiptKey(shard, orgId, receiptIdOf(id));
+      write.command('SET', key, '1', 'EX', FAILED_PENDING_S);
+      const usage = { source: 'unknown', reason: 'not_counted' } as const;
+      const ending = { ...inVain, usage, outcome: 'failed', endedAt: this.#deps.now() } as const;
+      write.record(receiptEntryOf(this.#entry, this.#number, ending, this.#deps.isTraced));
+    }
     this.#leaveLane(write);
     if (!(await this.#isStale(write))) this.#deps.events.runFailed(this.#entry, fault);
   }

@@ -1,5 +1,5 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import { dialectOf, type UnknownUsage } from '#shared/kernel/inference.ts';
+import { dialectOf, type Failure, type UnknownUsage } from '#shared/kernel/inference.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
@@ -19,7 +19,7 @@ import { asked, screenedBody } from './bodies.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
 import { dependsOnEndpoint, unknownUsage } from './usage.ts';
-import { Settlement, type SettlementDeps, type Spent } from './settlement.ts';
+import { type InVain, Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
   client: Pick<RedisClient, 'exists' | 'get' | 'getBuffer' | 'set'>;
@@ -44,6 +44,22 @@ const TOO_LATE = wireFault(
     message: 'No worker could take the request in time. Try again.',
   }),
 );
+
+interface CalledBefore {
+  calls: number;
+  failure?: Failure;
+}
+
+/** What earlier deliveries have called. Each worker that died with this entry is taken to have made one call. */
+function calledBefore({ number }: Delivery, { before }: InferenceEntry): CalledBefore {
+  const calls = number - 1 + (before?.calls ?? 0);
+  const failure = number > 1 ? 'worker_lost' : before?.failure;
+  return failure === undefined ? { calls } : { calls, failure };
+}
+
+function inVain({ calls, failure }: CalledBefore): InVain | undefined {
+  return failure && { calls, failure };
+}
 
 /** Runs what the lanes of its regions bring, as many requests at once as there are slots. */
 export class InferenceWorker {
@@ -93,17 +109,17 @@ export class InferenceWorker {
       await this.#run(delivery, message, settlement);
     } catch (error) {
       this.#deps.events.runCrashed(entry, error);
-      await settlement.failed(WORKER_LOST);
+      await settlement.failed(WORKER_LOST, inVain(calledBefore(delivery, entry)));
     } finally {
       this.#deps.events.runLeft(entry);
     }
   }
 
-  async #run({ number }: Delivery, message: SealedEntry, settlement: Settlement): Promise<void> {
+  async #run(delivery: Delivery, message: SealedEntry, settlement: Settlement): Promise<void> {
     const { client, now } = this.#deps;
     const { head: entry } = message;
-    // Each worker that died with this entry is taken to have made one call.
-    const calls = number - 1 + (entry.before?.calls ?? 0);
+    const { number } = delivery;
+    const before = calledBefore(delivery, entry);
     const body = await this.#bodyOf(message);
     if (number > 1) {
       const noted = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
@@ -112,15 +128,23 @@ export class InferenceWorker {
         const spent = await this.#spentOfLost(entry, body, decodeRelayed(noted));
         return settlement.broke(WORKER_LOST, spent);
       }
-      if (number > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
+      if (number > DELIVERIES_MAX) return settlement.failed(WORKER_LOST, inVain(before));
     }
     settlement.arrived();
-    if (body === undefined) return settlement.failed(UNOPENED);
-    if (body === null || now() >= entry.deadlineAt) return settlement.failed(TOO_LATE);
-    const run = new Run(this.#deps, settlement, entry, body, calls);
+    if (body === undefined) return settlement.failed(UNOPENED, inVain(before));
+    if (body === null || now() >= entry.deadlineAt)
+      return settlement.failed(TOO_LATE, inVain(before));
+    const run = new Run(this.#deps, settlement, entry, body, before);
     this.#runs.set(entry.id, run);
     try {
       await run.execute();
+    } catch (error) {
+      this.#deps.events.runCrashed(entry, error);
+      const { calls } = run;
+      await settlement.failed(
+        WORKER_LOST,
+        calls === 0 ? undefined : { calls, failure: 'internal_error' },
+      );
     } finally {
       // It may run here again already, for another region.
       if (this.#runs.get(entry.id) === run) this.#runs.delete(entry.id);

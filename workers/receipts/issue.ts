@@ -1,6 +1,6 @@
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { type InferenceRecord, ran } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { tokenWeight } from '#shared/metering/attribution.ts';
 import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
@@ -39,22 +39,20 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const signedAt = deps.now();
   const input: ReceiptInput = { issuer: deps.issuer, record, signedAt };
   if (region !== undefined) input.gridZone = region.zone;
-  const estimate =
-    record.outcome === 'refused'
-      ? undefined
-      : attemptEstimate(() => deps.estimate(hourly(deps, record)));
+  const estimate = ran(record.outcome)
+    ? attemptEstimate(() => deps.estimate(hourly(deps, record)))
+    : undefined;
   if (estimate !== undefined) input.estimate = estimate;
   const text = deps.signer().sign(buildReceipt(input));
   const measurement =
     estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
   const degradation =
     estimate !== undefined && 'degradation' in estimate ? estimate.degradation : undefined;
-  const kind = degradation === undefined ? 'inference' : 'degraded';
   const row: ReceiptRow = {
     ...receiptColumns({
       receiptId: receiptIdOf(record.requestId),
       record,
-      kind: record.outcome === 'refused' ? 'refused' : kind,
+      kind: kindOf(record, degradation),
       tier: degradation === undefined ? record.tier : 'degraded',
       issuedAt: signedAt,
       measurement,
@@ -65,6 +63,11 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const metered = meteredRun(record);
   if (metered !== undefined) row.metered = metered;
   return degradation === undefined ? { row } : { row, degradation };
+}
+
+function kindOf({ outcome }: InferenceRecord, degradation?: Degradation): ReceiptRow['kind'] {
+  if (outcome === 'failed' || outcome === 'refused') return outcome;
+  return degradation === undefined ? 'inference' : 'degraded';
 }
 
 function hourly(

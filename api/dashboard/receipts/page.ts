@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
+import { type Outcome, OUTCOMES } from '#shared/kernel/inference.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { count, QUANTITY_TITLES, type Scale, scaleFor } from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
@@ -34,6 +35,8 @@ interface ReceiptSearch {
   day: string;
   /** `degraded`, or empty for all. */
   tier: string;
+  /** Empty for all. */
+  outcome: Outcome | '';
 }
 
 export interface ReceiptsParts {
@@ -74,6 +77,18 @@ export function receiptsPage(frame: Frame, { page, search, after, notFound }: Re
           </option>
         </select>
       </div>
+      <div class="field">
+        <label for="outcome">Outcome</label>
+        <select id="outcome" name="outcome">
+          <option value="">all</option>
+          ${OUTCOMES.map(
+            (each) =>
+              html`<option value="${each}" ${search.outcome === each ? html`selected` : undefined}>
+                ${each}
+              </option>`,
+          )}
+        </select>
+      </div>
       <button type="submit">Show</button>
       ${isFiltered ? html`<a href="${address}">Show all</a>` : undefined}
     </form>
@@ -93,13 +108,14 @@ function nothing(frame: Frame, isFiltered: boolean): Html {
   return isFiltered
     ? html`<div class="empty">
         <h2>No receipt fits</h2>
-        <p class="prose">Look at another day, or leave out the model or the region.</p>
+        <p class="prose">Look at another day, or leave out the model, the region or the outcome.</p>
       </div>`
     : html`<div class="empty">
         <h2>No receipts yet</h2>
         <p class="prose">
-          Every answer to a request with one of your keys leaves a receipt here, within a moment.
-          The page of a new key has a request that you can paste.
+          Every answer to a request with one of your keys leaves a receipt here, within a moment,
+          and so does every failure of a provider that was called for one. The page of a new key has
+          a request that you can paste.
         </p>
         ${keysLink}
       </div>`;
@@ -168,16 +184,17 @@ function tokens(number: number | undefined): Html | string {
   return number === undefined ? html`<span class="soft">not known</span>` : count(number);
 }
 
-const OUTCOMES = {
+const BADGES = {
   complete: ['good', 'complete'],
   partial: ['warn', 'partial'],
   truncated: ['warn', 'truncated'],
+  failed: ['warn', 'failed'],
   refused: ['plain', 'refused'],
-} as const;
+} as const satisfies Record<Outcome, unknown>;
 
 /** What became of the request; and whether its footprint is known. */
 export function stateBadge({ tier, credentialSubject }: ReceiptDocument): Html {
   if (tier === 'degraded') return badge('warn', 'degraded');
-  const [tone, word] = OUTCOMES[credentialSubject.outcome];
+  const [tone, word] = BADGES[credentialSubject.outcome];
   return badge(tone, word);
 }

@@ -85,6 +85,15 @@ function standing(address: string, { id, document, revisions }: ReceiptParts): H
       </p>`,
     );
   }
+  if (document.credentialSubject.outcome === 'failed') {
+    return note(
+      'warn',
+      html`<p>
+        <strong>The request failed.</strong> An upstream was called and nothing came of it. What the
+        calls used is not known, so there are neither tokens nor an estimate.
+      </p>`,
+    );
+  }
   if (document.explanation === undefined) return undefined;
   return note('warn', html`<p><strong>Not estimated.</strong> ${document.explanation}</p>`);
 }
@@ -177,6 +186,10 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
     [
       'Time at the upstream',
       text('upstreamMs') === undefined ? undefined : `${text('upstreamMs')} ms`,
+    ],
+    [
+      'Failed with',
+      text('failure') === undefined ? undefined : html`<code>${text('failure')}</code>`,
     ],
     ['Blocked by', ruleOf(more['policy'])],
   ];

@@ -6,6 +6,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
+import { OUTCOMES } from '#shared/kernel/inference.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
@@ -145,7 +146,8 @@ async function list(
     region: askedFor(request, 'region'),
     day: askedFor(request, 'day'),
     tier: askedFor(request, 'tier') === 'degraded' ? 'degraded' : '',
-  };
+    outcome: OUTCOMES.find((one) => one === askedFor(request, 'outcome')) ?? '',
+  } as const;
   const asked = askedAfter(request, 'rcpt');
   const isReceipt = asked !== undefined && (await deps.ledger.receipt(orgId, asked)) !== null;
   const after = isReceipt ? asked : undefined;
@@ -157,6 +159,7 @@ async function list(
     ...(search.model === '' ? {} : { model: search.model }),
     ...(search.region === '' ? {} : { region: search.region }),
     ...(search.tier === '' ? {} : { tier: search.tier }),
+    ...(search.outcome === '' ? {} : { outcome: search.outcome }),
     ...(from === undefined ? {} : { from, to: from + DAY_MS }),
     ...(after === undefined ? {} : { after }),
   });

@@ -207,6 +207,6 @@ function whyNone({ code, status, streamed }: RequestRow): string {
   if (streamed === null && code === null) return 'None: no model was asked for an answer.';
   if (code === null) return 'None: the client left before anything ran.';
   return status >= 500
-    ? 'None: the request came to no answer.'
+    ? 'None: the request came to no answer, and no provider that was called can have used anything.'
     : 'None: the request was refused, and nothing ran.';
 }

@@ -101,11 +101,7 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
       card(
         'Covered',
         ran === 0 ? 'none ran' : percent(total.covered / ran),
-        total.uncovered === 0
-          ? 'all have an estimate'
-          : html`<a href="${base}/receipts?tier=degraded"
-              >${count(total.uncovered)} of ${count(ran)} not estimated</a
-            >`,
+        coverageWords(base, total),
       ),
     )}
     <section class="charts">
@@ -121,6 +117,23 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
     <div class="sides">
       ${headroom(parts)} ${total.covered === 0 ? undefined : comparisons(total.amounts)}
     </div>`;
+}
+
+/** What the share of covered requests leaves out. */
+function coverageWords(base: string, { covered, uncovered, failed }: UsageFigures): Html {
+  const ran = covered + uncovered;
+  const estimated =
+    uncovered === 0
+      ? html`${ran === 0 ? 'nothing to estimate' : 'all that ran have an estimate'}`
+      : html`<a href="${base}/receipts?tier=degraded"
+          >${count(uncovered)} of ${count(ran)} not estimated</a
+        >`;
+  if (failed === 0) return estimated;
+  return html`${estimated};
+    <a href="${base}/receipts?outcome=failed"
+      >${count(failed)} failed, ${percent(covered / (ran + failed))} with
+      ${failed === 1 ? 'it' : 'them'}</a
+    >`;
 }
 
 function newestReceipts(frame: Frame, base: string, { newest }: OverviewParts): Html | undefined {
@@ -183,12 +196,15 @@ function requestsChart(parts: OverviewParts): Html {
     count(largest),
     days.map(({ name, figures }) => {
       const uncovered = figures?.uncovered ?? 0;
+      const failed = figures?.failed ?? 0;
       const all = figures?.requests ?? 0;
-      const missing = uncovered === 0 ? '' : `, ${count(uncovered)} not estimated`;
+      const missing =
+        (uncovered === 0 ? '' : `, ${count(uncovered)} not estimated`) +
+        (failed === 0 ? '' : `, ${count(failed)} failed`);
       return {
         name,
-        covered: all - uncovered,
-        uncovered,
+        covered: all - uncovered - failed,
+        uncovered: uncovered + failed,
         words: `${name}: ${counted(all, 'request')}${missing}`,
       };
     }),
@@ -305,7 +321,7 @@ export function figuresTable(
     return [quantity, scaleFor(quantity, largest)] as const;
   });
   const heads = [
-    ...(['Requests', 'Not estimated', 'Tokens in', 'Tokens out'] as const),
+    ...(['Requests', 'Not estimated', 'Failed', 'Tokens in', 'Tokens out'] as const),
     ...scales.map(([quantity, scale]) => `${QUANTITY_TITLES[quantity]}, ${scale.unit}`),
     ...(whole === undefined ? [] : ['Share of gas']),
   ];
@@ -314,14 +330,15 @@ export function figuresTable(
     [...named, ...heads.map((text) => html`<span class="num">${text}</span>`)],
     rows.map(({ names, figures }) => {
       const [name = '', ...more] = names;
-      const { requests, uncovered, covered, tokens } = figures;
+      const { requests, uncovered, failed, covered, tokens } = figures;
       const cells = [
         count(requests),
         count(uncovered),
+        count(failed),
         count(tokens.input),
         count(tokens.output),
         ...scales.map(([quantity, scale]) =>
-          covered === 0 && uncovered > 0
+          covered === 0 && uncovered + failed > 0
             ? html`<span class="soft">not estimated</span>`
             : inScale(figures.amounts[quantity], scale),
         ),

@@ -238,7 +238,7 @@ interface KeptResponseTable {
 interface LedgerBodyTable {
   entry_id: string;
   org_id: string;
-  kind: 'inference' | 'degraded' | 'refused' | 'recalculated' | 'restated';
+  kind: 'inference' | 'degraded' | 'failed' | 'refused' | 'recalculated' | 'restated';
   supersedes: string | null;
   key_id: string | null;
   model: string | null;
@@ -526,6 +526,7 @@ interface UsageDayTable {
   first_index: Int8;
   last_index: Int8;
   refused: Int8;
+  failed: Int8;
   covered: Int8;
   uncovered: Int8;
   input_tokens: string;
@@ -562,6 +563,7 @@ interface UsageHourTable {
   first_index: Int8;
   last_index: Int8;
   refused: Int8;
+  failed: Int8;
   covered: Int8;
   uncovered: Int8;
   input_tokens: string;

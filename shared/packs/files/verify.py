@@ -187,28 +187,28 @@ def plain_decimal(number):
 
 # What signed documents consist of, as dev/verifier-forms.ts writes it: each member, and the form of its value.
 FORMS = json.loads(r'''
-{"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,"cachedInputTokens?":0,
-"endedAt":"time","extrapolated?":["=",true],"gridZone?":"","id":"iri","inputTokens?":0,"model":"","modelVersion?":"",
-"organisation":"iri","outcome":["=","complete","partial","truncated","refused"],"outputTokens?":0,
-"policy?refused":{"rule?":"","version":""},"previous?":"iri","queuedMs?":0,"region":"","relayedPayloads?":0,
-"relayedTokens?":0,"requestDigest":"digest","requestedModel?":"","responseDigest?":"digest","route":["=",
-"chat.completions","completions","embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$",
-"startedAt":"time","statedJoules?":"decimal","tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,
-"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,
-"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream",
-"counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],
-"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri",
-"inclusionPromise?":{"log":"","maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri",
-"measurement?estimated":{"dataQuality":["=","T1","TS","T2","T3","T4","T5"],"derivation":"iri","id":"iri",
-"metered?":{"digest":"digest","from":"time","to":"time"},"qualifiedAssociation":{"agent":"iri","hadPlan":"iri",
-"type":["=","Association"]},"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe",
-"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal",
-"value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],"used":["*",{"name":"",
-"record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},"proof?":{"@context":["*",
-"iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"","verificationMethod":"iri"},
-"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=","methodology_failed","new_methodology",
-"hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise","degraded"],
-"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
+{"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?called":0,"cachedInputTokens?":0,
+"endedAt":"time","extrapolated?":["=",true],"failure?failed":["=","upstream_error","upstream_timeout","worker_lost",
+"internal_error"],"gridZone?":"","id":"iri","inputTokens?":0,"model":"","modelVersion?":"","organisation":"iri",
+"outcome":["=","complete","partial","truncated","failed","refused"],"outputTokens?":0,"policy?refused":{"rule?":"",
+"version":""},"previous?":"iri","queuedMs?":0,"region":"","relayedPayloads?":0,"relayedTokens?":0,
+"requestDigest":"digest","requestedModel?":"","responseDigest?":"digest","route":["=","chat.completions",
+"completions","embeddings","responses","messages"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time",
+"statedJoules?":"decimal","tokenInterval?":{"inputLower":0,"inputUpper":0,"outputLower":0,"outputUpper":0},
+"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamAnswerId?":"","upstreamMs?":0,"usageReason?":["=",
+"caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream","counted","unknown"]},
+"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],"stage":["=","model",
+"factors","computation","input","timeout"]},"explanation?degraded":"","id":"iri","inclusionPromise?":{"log":"",
+"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"iri","measurement?estimated":{"dataQuality":["=","T1","TS","T2","T3",
+"T4","T5"],"derivation":"iri","id":"iri","metered?":{"digest":"digest","from":"time","to":"time"},
+"qualifiedAssociation":{"agent":"iri","hadPlan":"iri","type":["=","Association"]},"result":["*",{"lower":"decimal",
+"quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L",
+"kgSbe","MJ"],"upper":"decimal","value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],
+"used":["*",{"name":"","record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},
+"proof?":{"@context":["*","iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"",
+"verificationMethod":"iri"},"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=",
+"methodology_failed","new_methodology","hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise",
+"degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
 "RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time","wasRevisionOf?revision":{"digest":"digest",
 "id":"iri","leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$",
 "digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
@@ -219,8 +219,8 @@ FORMS = json.loads(r'''
 "id":"iri","lineage":{"described":0,"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri",
 "range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
 "LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
-"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"inputTokens":0,"outputTokens":0,"refused":0,
-"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
+"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,
+"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
 "QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"type":["=",
 "PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
 "type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],"created":"time",
@@ -776,12 +776,15 @@ class Anchor:
 # --- a receipt by itself ----------------------------------------------------------------------------------------------
 
 # The forms of receipts, by the context that tells them apart.
-RECEIPT_FORMATS = {'docket-receipt-YC-a2o8x_1k1lU6Bw2bXgzKDuJkIpOhWBMmJ73Iw-ww.jsonld': '1'}
+RECEIPT_FORMATS = {'docket-receipt-NWBRb3T-jvPZbBl082ETmDkSjoYscOoF56PVMJeicNQ.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
 NOTE_MAX = 500
 # Words of others that are shown, and characters of each; what a released service promises at most until a head has a receipt.
 SHOWN_MAX, CHARS_MAX, MERGE_DELAY = 4, 120, 10
+# What is known of an answer, or of what was used for one, and of nothing else.
+OF_ANSWERS = ['answerId', 'modelVersion', 'queuedMs', 'relayedPayloads', 'relayedTokens', 'responseDigest', 'statedJoules',
+              'upstreamAnswerId', 'upstreamMs']
 # Characters of names that a catalogue can give.
 CATALOGUE_NAMES = {'model': '[A-Za-z0-9][A-Za-z0-9._:/@+~-]{0,255}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
 
@@ -790,10 +793,15 @@ def check_form(receipt, place):
     """A receipt has the members of its format, and does not say two things at once."""
     subject, own = receipt['credentialSubject'], receipt['@context'][-1].rpartition('/')[2]
     check(own in RECEIPT_FORMATS, f'{place}: no receipt was issued with the context {own}')
-    refused, degraded = subject.get('outcome') == 'refused', receipt['tier'] == 'degraded'
+    outcome, degraded = subject.get('outcome'), receipt['tier'] == 'degraded'
+    ran = outcome not in ('failed', 'refused')
     FITS[RECEIPT_FORMATS[own]](receipt, place, {
-        'refused': refused, 'degraded': degraded, 'ran': not refused,
-        'estimated': not degraded and not refused, 'revision': 'RecalculatedReceipt' in receipt['type']})
+        'refused': outcome == 'refused', 'failed': outcome == 'failed', 'degraded': degraded, 'called': outcome != 'refused',
+        'ran': ran, 'estimated': not degraded and ran, 'revision': 'RecalculatedReceipt' in receipt['type']})
+    if not ran:
+        stated = next((name for name in OF_ANSWERS if name in subject), 'degradation' if degraded else None)
+        check(stated is None, f'{place}: {stated} of a request that came to no answer')
+        check(outcome == 'refused' or subject['attempts'] > 0, f'{place}: a failure without a call')
     source = subject.get('usageSource')
     for name in ('inputTokens', 'cachedInputTokens', 'outputTokens'):
         known = source not in (None, 'unknown')
@@ -1131,7 +1139,7 @@ def follows(measurement, figures):
 
 UNCOVERED = ('uncoveredInputTokens', 'uncoveredCachedInputTokens', 'uncoveredOutputTokens')
 AMOUNTS = [f'{kind}_{unit.lower()}{end}' for kind, unit in UNITS.items() for end in ('', '_lower', '_upper')]
-TOTALS = ['by', 'name', 'requests', 'refused', 'covered', 'uncovered', 'input_tokens', 'cached_input_tokens', 'output_tokens',
+TOTALS = ['by', 'name', 'requests', 'refused', 'failed', 'covered', 'uncovered', 'input_tokens', 'cached_input_tokens', 'output_tokens',
           'uncovered_input_tokens', 'uncovered_cached_input_tokens', 'uncovered_output_tokens'] + AMOUNTS
 ROWS = ['integrated_at', 'counted', 'index', 'receipt', 'revises', 'revised_by', 'signed_at', 'started_at', 'route', 'model',
         'region', 'grid_zone', 'outcome', 'tier', 'data_quality', 'input_tokens', 'cached_input_tokens', 'output_tokens'] + AMOUNTS
@@ -1149,9 +1157,9 @@ def count(receipt, groups):
     measurement, subject = receipt.get('measurement'), receipt['credentialSubject']
     group = (subject['startedAt'][:7], subject['model'], subject['region'], (measurement or {}).get('dataQuality', ''))
     totals, sums = groups.setdefault(group, ({}, {}))
-    kind = 'covered' if measurement else 'uncovered' if 'degradation' in receipt else 'refused'
+    kind = 'covered' if measurement else 'uncovered' if 'degradation' in receipt else subject['outcome']
     totals[kind] = totals.get(kind, 0) + 1
-    for name, uncovered in zip(TOKENS, UNCOVERED) if kind != 'refused' else ():
+    for name, uncovered in zip(TOKENS, UNCOVERED) if kind in ('covered', 'uncovered') else ():
         key = name if measurement else uncovered
         totals[key] = totals.get(key, 0) + subject.get(name, 0)
     for each in measurement['result'] if measurement else ():
@@ -1160,9 +1168,13 @@ def count(receipt, groups):
             sums[key] = sums.get(key, 0) + decimal.Decimal(each[end])
 
 
+def requests_in(totals):
+    return totals['covered'] + totals['uncovered'] + totals['failed'] + totals['refused']
+
+
 def added(groups, wanted=lambda group: True):
     """Totals and sums of the groups that are wanted."""
-    totals = dict.fromkeys(('covered', 'uncovered', 'refused') + TOKENS + UNCOVERED, 0)
+    totals = dict.fromkeys(('covered', 'uncovered', 'failed', 'refused') + TOKENS + UNCOVERED, 0)
     sums = {(kind, end): decimal.Decimal(0) for kind in UNITS for end in BOUNDS}
     for group, (counts, amounts) in groups.items():
         if wanted(group):
@@ -1175,8 +1187,8 @@ def added(groups, wanted=lambda group: True):
 
 def totals_row(by, name, added):
     totals, sums = added
-    row = [by, name, totals['covered'] + totals['uncovered'] + totals['refused']]
-    row += [totals[kind] for kind in ('refused', 'covered', 'uncovered')]
+    row = [by, name, requests_in(totals)]
+    row += [totals[kind] for kind in ('refused', 'failed', 'covered', 'uncovered')]
     row += [totals[one] + totals[other] for one, other in zip(TOKENS, UNCOVERED)] + [totals[name] for name in UNCOVERED]
     return csv(row + [plain_decimal(sums[kind, end]) for kind in UNITS for end in BOUNDS])
 
@@ -1188,9 +1200,9 @@ VC_SHA256 = '59955ced6697d61e03f2b2556febe5308ab16842846f5b586d7f1f7adec92734'
 TAGS = ['bagit.txt', 'VERIFY.md', 'verify.py', 'bag-info.txt', 'manifest-sha256.txt', 'evidence-pack.jsonld']
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
-PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-98f61cd5e4673fea8bdf8824f74dce96866eee5c7d7fa71574f343ddc2b616c4.jsonld'}
+PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-f8c116e923dacad1af432d35b6070597b405d608dcec84959363164e3b81bb3b.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = '280f56ae6843a2d103926d57455d50c89c6644b48af6cda02f3c8ff51740d275'
+SHAPES_SHA256 = 'b5b94f86e753052d56b8caa477382a3ec85a2c670aa4a308d47e5eb0f454d66a'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
@@ -1329,7 +1341,7 @@ class Verifier:
         check(name == self.pack.folder, 'the folder is not named as the seal says')
         check(subject['range']['receipts'] == bounds['lastIndex'] - bounds['firstIndex'] + 1, 'the seal counts other receipts than its range has')
         totals, lineage = subject['totals'], subject['lineage']
-        check(totals['covered'] + totals['uncovered'] + totals['refused'] <= bounds['receipts'], 'the totals count a receipt twice')
+        check(requests_in(totals) <= bounds['receipts'], 'the totals count a receipt twice')
         check([(each['quantityKind'], each['unit']) for each in totals['result']] == list(UNITS.items()), 'the totals are not of each quantity once')
         check(lineage['documents'] <= min(LINEAGE_MAX, lineage['described']) and lineage['undescribed'] * (LINEAGE_MAX - lineage['documents']) == 0,
               'the seal counts lineage otherwise than packs have it')
@@ -2029,7 +2041,7 @@ It does not show that a model ran, or that an estimate is true."""
 def words_of(bounds, totals):
     """The range and the totals, to the last digit."""
     yield f"entries {bounds['firstIndex']} to {bounds['lastIndex']}, with {bounds['revisions']} revisions from after them"
-    yield f"inferences: {totals['covered']} with an estimate, {totals['uncovered']} without, {totals['refused']} refused"
+    yield f"inferences: {totals['covered']} with an estimate, {totals['uncovered']} without, {totals['failed']} failed, {totals['refused']} refused"
     yield f"tokens: {totals['inputTokens']} in, {totals['outputTokens']} out, of those with an estimate"
     for each in totals['result']:
         bounds = f"[{each['lower']}–{each['upper']}], which adds up 5–95 % intervals"

@@ -53,7 +53,7 @@ const QUALITY_WORDS: Readonly<Record<string, string>> = {
   T3: 'T3, size published or declared',
   T4: 'T4, size guessed',
   T5: 'T5, class of model alone',
-  '': 'no estimate or refused',
+  '': 'no estimate, failed or refused',
 };
 
 const REVISION_WORDS: Readonly<Record<RevisionReason, string>> = {
@@ -131,7 +131,7 @@ ${rows([
 }
 
 function summary(total: Totals): string {
-  const { covered, uncovered, refused } = total.counts;
+  const { covered, uncovered, failed, refused } = total.counts;
   const cells = QUANTITIES.map((name) => {
     const { value, lower, upper } = total.amount(name);
     const scale = scaleFor(name, value);
@@ -142,10 +142,15 @@ function summary(total: Totals): string {
     return `<div><span>${QUANTITY_TITLES[name]}</span>${shown}</div>`;
   });
   const ran = covered + uncovered;
-  const share = ran === 0 ? 'none ran' : `${((covered / ran) * 100).toFixed(1)} %`;
+  const withFailed =
+    failed === 0 ? '' : `; with those that failed ${shareOf(covered, ran + failed)}`;
   return `<section><h2>Totals</h2><div class="cards">${cells.join('')}
-<div><span>Covered</span><strong>${share}</strong><span>${count(covered)} of ${count(ran)} requests</span></div></div>
-<p>${counted(covered + uncovered + refused, 'request')}: ${count(covered)} with an estimate, ${count(uncovered)} without, ${count(refused)} refused before anything ran. Amounts are of the ${count(covered)} alone; brackets are 5–95 % intervals. Exact figures stand in <code>totals.csv</code>.</p></section>`;
+<div><span>Covered</span><strong>${shareOf(covered, ran)}</strong><span>${count(covered)} of ${count(ran)} requests${withFailed}</span></div></div>
+<p>${counted(total.requests, 'request')}: ${count(covered)} with an estimate, ${count(uncovered)} without, ${count(failed)} failed after an upstream had been called, ${count(refused)} refused before anything ran. Amounts are of the ${count(covered)} alone; brackets are 5–95 % intervals. Exact figures stand in <code>totals.csv</code>.</p></section>`;
+}
+
+function shareOf(covered: number, all: number): string {
+  return all === 0 ? 'none ran' : `${((covered / all) * 100).toFixed(1)} %`;
 }
 
 function period({ requested, range, at, receipts }: ReportInput): string {
@@ -192,14 +197,14 @@ function breakdown(totals: PackTotals, by: TotalsBy): string {
   const gas = scaleOf(named, 'gwp');
   const water = scaleOf(named, 'water');
   const lines = shown.map(([name, each]) => {
-    const { covered, uncovered, refused, outputTokens, uncoveredOutputTokens } = each.counts;
+    const { covered, uncovered, failed, outputTokens, uncoveredOutputTokens } = each.counts;
     const cell = (quantity: 'energy' | 'gwp' | 'water', scale: typeof energy): string => {
       const { value, lower, upper } = each.amount(quantity);
       return covered === 0
         ? '<td class="missing">not estimated</td>'
         : `<td title="${value}">${scale.text(value)} <small>[${scale.text(lower)}–${scale.text(upper)}]</small></td>`;
     };
-    return `<tr><th scope="row">${escaped(name)}</th><td>${count(covered + uncovered + refused)}</td><td>${count(uncovered)}</td><td>${count(outputTokens + uncoveredOutputTokens)}</td>${cell('energy', energy)}${cell('gwp', gas)}${cell('water', water)}</tr>`;
+    return `<tr><th scope="row">${escaped(name)}</th><td>${count(each.requests)}</td><td>${count(uncovered)}</td><td>${count(failed)}</td><td>${count(outputTokens + uncoveredOutputTokens)}</td>${cell('energy', energy)}${cell('gwp', gas)}${cell('water', water)}</tr>`;
   });
   return `<section><h2>By ${BY_TITLES[by].toLowerCase().replace('utc', 'UTC')}</h2>
 ${barChart(
@@ -207,7 +212,7 @@ ${barChart(
   'gwp',
   bars(shown, by).map(([name, each]) => [by === 'data_quality' ? tierOf(name) : name, each]),
 )}
-<table class="figures"><thead><tr><th scope="col">${BY_TITLES[by]}</th><th scope="col">Requests</th><th scope="col">Not estimated</th><th scope="col">Tokens out</th><th scope="col">Energy, ${energy.unit}</th><th scope="col">Gas, ${gas.unit}</th><th scope="col">Water, ${water.unit}</th></tr></thead><tbody>
+<table class="figures"><thead><tr><th scope="col">${BY_TITLES[by]}</th><th scope="col">Requests</th><th scope="col">Not estimated</th><th scope="col">Failed</th><th scope="col">Tokens out</th><th scope="col">Energy, ${energy.unit}</th><th scope="col">Gas, ${gas.unit}</th><th scope="col">Water, ${water.unit}</th></tr></thead><tbody>
 ${lines.join('\n')}
 </tbody></table></section>`;
 }
@@ -280,8 +285,9 @@ ${lines.join('\n')}
 
 function coverage({ facts, totals }: ReportInput, total: Totals): string {
   const { counts } = total;
+  const failed = failures(counts);
   if (counts.uncovered === 0) {
-    return '<section><h2>Coverage</h2><p>Every request that ran has an estimate.</p></section>';
+    return `<section><h2>Coverage</h2><p>${allEstimated(counts)}</p>${failed}</section>`;
   }
   const why = [...facts.uncovered].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const tokens = counts.uncoveredInputTokens + counts.uncoveredOutputTokens;
@@ -298,10 +304,26 @@ function coverage({ facts, totals }: ReportInput, total: Totals): string {
     worst * tokens === 0
       ? 'There is nothing in this pack from which to say how much they may have caused.'
       : `A conservative stand-in, in no figure of this report: at the upper bound of the model in this pack that causes most per token, they come to at most ${scale.text(worst * tokens)} ${scale.unit}.`;
-  return `<section><h2>Coverage</h2><p>${count(counts.uncovered)} requests have no estimate, with ${count(counts.uncoveredInputTokens)} tokens in and ${count(counts.uncoveredOutputTokens)} out where these are known. ${standIn}</p>
+  return `<section><h2>Coverage</h2>${failed}<p>${count(counts.uncovered)} requests have no estimate, with ${count(counts.uncoveredInputTokens)} tokens in and ${count(counts.uncoveredOutputTokens)} out where these are known. ${standIn}</p>
 <table class="figures"><thead><tr><th scope="col">Why</th><th scope="col">Requests</th></tr></thead><tbody>
 ${why.map(([code, number]) => `<tr><th scope="row"><code>${escaped(code)}</code></th><td>${count(number)}</td></tr>`).join('\n')}
 </tbody></table></section>`;
+}
+
+/** Of a pack in which nothing that ran is without an estimate. */
+function allEstimated({ covered, failed }: Totals['counts']): string {
+  if (covered > 0)
+    return failed === 0
+      ? 'Every request that ran has an estimate.'
+      : 'Every request that ran and did not fail has an estimate.';
+  return failed === 0 ? 'No request ran.' : 'No request ran that did not fail.';
+}
+
+/** What is in no figure, and never will be. */
+function failures({ covered, uncovered, failed }: Totals['counts']): string {
+  if (failed === 0) return '';
+  const all = covered + uncovered + failed;
+  return `<p>${counted(failed, 'request')} failed after an upstream had been called: nothing came of the calls, and what they used is not known. They are in no amount, and no estimate will be made. Of the ${count(all)} requests for which an upstream was called, ${count(covered)} have an estimate: ${shareOf(covered, all)}.</p>`;
 }
 
 function restatements({ facts, superseded, revisions }: ReportInput, total: Totals): string {

@@ -4,6 +4,7 @@ import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
 import { type Columns, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import {
   figureOf,
+  USAGE_COUNTS,
   USAGE_DIMENSIONS,
   USAGE_FIGURES,
   type UsageFigure,
@@ -125,7 +126,7 @@ function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): s
       coalesce((select size from head), 0) as ledger_size
     from (${queries.join(' union all ')}) f
     group by grouping sets ((${names.join(', ')}), ())
-    having grouping(${names[0]}) = 1 or sum(f.refused + f.covered + f.uncovered) <> 0
+    having grouping(${names[0]}) = 1 or sum(${USAGE_COUNTS.map((name) => `f.${name}`).join(' + ')}) <> 0
     order by grouping(${names[0]}) desc, ${order}
     limit ${USAGE_ROWS_MAX + 2}`;
 }
@@ -143,7 +144,7 @@ function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
          from piece p
          cross join lateral (
            select b.entry_id from ledger_body b where b.org_id = $1 and b.entry_id >= p.first_id and b.entry_id < p.end_id
-             and b.kind in ('inference', 'degraded', 'refused') offset 0) b
+             and b.kind in ('inference', 'degraded', 'failed', 'refused') offset 0) b
          cross join lateral (
            select e.index from ledger_entry e where e.entry_id = b.entry_id and e.org_id = $1 limit 1) e
          left join lateral (
@@ -278,7 +279,8 @@ function namesOf(row: UsageRow, count: number): string[] {
 }
 
 function figuresOf(row: UsageRow): UsageFigures {
-  const [refused, covered, uncovered] = [row.refused, row.covered, row.uncovered].map(Number) as [
+  const [refused, failed, covered, uncovered] = USAGE_COUNTS.map((name) => Number(row[name])) as [
+    number,
     number,
     number,
     number,
@@ -292,8 +294,9 @@ function figuresOf(row: UsageRow): UsageFigures {
     return { value: row[name], lower: row[`${name}_lower`], upper: row[`${name}_upper`] };
   };
   return {
-    requests: refused + covered + uncovered,
+    requests: refused + failed + covered + uncovered,
     refused,
+    failed,
     covered,
     uncovered,
     tokens: tokens(''),

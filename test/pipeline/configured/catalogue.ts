@@ -15,7 +15,12 @@ export const MODELS = {
   either: 'claude-or-a-chat',
   google: 'gemini',
   googleEmbedding: 'gemini-embedding',
+  slow: 'takes-its-time',
+  nowhere: 'is-not-there',
 } as const;
+
+/** The port of a service that no machine of tests has. */
+const NOTHING_LISTENS = 'http://127.0.0.1:9';
 
 /** Where the servers listen that stand in for providers. */
 export interface Origins {
@@ -57,6 +62,8 @@ const endpointsAt = (origins: Origins) => [
   native('anthropic', `${origins.native}/v1`, 'ANTHROPIC_API_KEY', { messages: true }),
   openaiCompatible('messages', origins.native, { messages: true }),
   native('google', `${origins.native}/v1beta`, 'GEMINI_API_KEY'),
+  { ...openaiCompatible('slow', ''), base_url: '${SANDBOX_URL}', timeout_ms: 1_000 },
+  openaiCompatible('nowhere', NOTHING_LISTENS),
 ];
 
 /** Two are as one of the default catalogue, but for their endpoints. */
@@ -81,6 +88,12 @@ const modelsLike = (modelOf: (id: string) => object) => [
     endpoints: [{ name: 'chat', model: 'almanac' }],
     footprint: { active_b: 8 },
   },
+  ...(['slow', 'nowhere'] as const).map((name) => ({
+    ...modelOf('llama-3.1-8b'),
+    id: MODELS[name],
+    aliases: [],
+    endpoints: [{ name, model: 'm' }],
+  })),
   {
     id: MODELS.responses,
     kinds: ['chat'],

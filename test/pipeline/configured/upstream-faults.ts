@@ -8,9 +8,10 @@ import {
   upstreamCalls,
 } from '#test/support/calls.ts';
 import { payloadsOf, post } from '#test/support/http.ts';
-import { expectSigned, type Receipt } from '#test/support/receipts.ts';
+import { expectSigned, issuedReceipt, type Receipt } from '#test/support/receipts.ts';
 import type { System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+import { MODELS } from './catalogue.ts';
 
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
 
@@ -168,7 +169,7 @@ export function upstreamFaults(system: () => System): void {
     );
 
     it(
-      'an upstream that always fails gives 502 with an envelope and no receipt',
+      'an upstream that always fails gives 502 with an envelope, and a receipt that says so',
       { tags: ['codes.upstream'] },
       async () => {
         const response = await chat('status=500');
@@ -177,6 +178,25 @@ export function upstreamFaults(system: () => System): void {
         expect(await response.json()).toMatchObject({
           error: { type: 'inference_error', code: 'upstream_error' },
         });
+        const id = response.headers.get('x-receipt-id')!;
+        const { credentialSubject } = await issuedReceipt(system(), id);
+        expect(credentialSubject).toMatchObject({ outcome: 'failed', failure: 'upstream_error' });
+      },
+    );
+
+    it.each([
+      [MODELS.slow, { outcome: 'failed', failure: 'upstream_timeout', attempts: 1 }],
+      [MODELS.nowhere, null],
+    ] as const)(
+      'an upstream that is too slow was called, and one that takes no connection was not: %s',
+      { tags: ['receipts.failed'] },
+      async (model, subject) => {
+        const response = await chat('stall=60000', { model });
+        expect(response.status).toBeGreaterThanOrEqual(500);
+        const id = response.headers.get('x-receipt-id');
+        if (subject === null) return expect(id).toBeNull();
+        const { credentialSubject } = await issuedReceipt(system(), id!);
+        expect(credentialSubject).toMatchObject(subject);
       },
     );
 

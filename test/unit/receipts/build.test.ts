@@ -160,6 +160,28 @@ describe('what stands on each kind of receipt', () => {
     expect(document.degradation).toBeUndefined();
   });
 
+  it('failed: the calls and why, and neither tokens, an answer nor a measurement', () => {
+    const { credentialSubject, ...document } = buildReceipt(INPUTS['failed']!);
+    expect(credentialSubject).toEqual({
+      attempts: 3,
+      endedAt: '2026-11-20T09:38:05.995Z',
+      failure: 'upstream_timeout',
+      id: 'https://gateway.example/requests/req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
+      model: 'llama-3.1-8b',
+      organisation: 'https://gateway.example/organisations/org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
+      outcome: 'failed',
+      region: 'eu-west',
+      requestDigest: credentialSubject.requestDigest,
+      route: 'chat.completions',
+      salt: credentialSubject.salt,
+      startedAt: '2026-11-20T09:38:04.107Z',
+      type: ['Activity', 'Inference'],
+    });
+    expect(document.tier).toBe('audit_plus');
+    for (const absent of ['measurement', 'degradation', 'explanation'])
+      expect(document).not.toHaveProperty(absent);
+  });
+
   it.each(['partial', 'truncated'])('%s: a measurement of what was spent', (outcome) => {
     const document = buildReceipt(INPUTS[outcome]!);
     expect(document.credentialSubject.outcome).toBe(outcome);

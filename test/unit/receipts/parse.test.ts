@@ -169,6 +169,68 @@ describe('a document that is no receipt is refused with its place', () => {
   });
 });
 
+describe('a receipt of a request that came to no answer states none', () => {
+  const signedText = (kind: 'failed' | 'refused'): string =>
+    newIssuer().signer.sign(buildReceipt(INPUTS[kind]!));
+  const full: Loose = JSON.parse(text);
+  it.each<[string, 'failed' | 'refused', string, (document: Loose) => void]>([
+    ['an estimate', 'failed', 'measurement', (d) => (d.measurement = full.measurement)],
+    ['tokens', 'failed', 'inputTokens', (d) => (d.credentialSubject.inputTokens = 0)],
+    ['tokens', 'failed', 'outputTokens', (d) => (d.credentialSubject.outputTokens = 5)],
+    ['tokens', 'failed', 'usageSource', (d) => (d.credentialSubject.usageSource = 'counted')],
+    ['an answer', 'failed', 'answerId', (d) => (d.credentialSubject.answerId = 'chatcmpl-1')],
+    ['energy', 'failed', 'statedJoules', (d) => (d.credentialSubject.statedJoules = '1')],
+    [
+      'an answer',
+      'failed',
+      'responseDigest',
+      (d) => (d.credentialSubject.responseDigest = full.credentialSubject.responseDigest),
+    ],
+    ['a part of one', 'failed', 'relayedTokens', (d) => (d.credentialSubject.relayedTokens = 0)],
+    ['an answer', 'failed', 'upstreamMs', (d) => (d.credentialSubject.upstreamMs = 7)],
+    ['no reason', 'failed', 'failure', (d) => delete d.credentialSubject.failure],
+    ['no calls', 'failed', 'attempts', (d) => delete d.credentialSubject.attempts],
+    ['none of its calls', 'failed', 'attempts', (d) => (d.credentialSubject.attempts = 0)],
+    [
+      'a policy',
+      'failed',
+      'policy',
+      (d) => (d.credentialSubject.policy = { version: '2026-11-01' }),
+    ],
+    ['another outcome', 'failed', 'attempts', (d) => (d.credentialSubject.outcome = 'refused')],
+    ['another outcome', 'failed', 'measurement', (d) => (d.credentialSubject.outcome = 'complete')],
+    ['another outcome', 'refused', 'attempts', (d) => (d.credentialSubject.outcome = 'failed')],
+    ['calls', 'refused', 'attempts', (d) => (d.credentialSubject.attempts = 1)],
+    [
+      'an answer',
+      'refused',
+      'responseDigest',
+      (d) => (d.credentialSubject.responseDigest = full.credentialSubject.responseDigest),
+    ],
+    [
+      'an estimate that is owed',
+      'failed',
+      'degradation',
+      (d) => {
+        d.tier = 'degraded';
+        d.explanation = 'x';
+        d.degradation = { code: 'x', requestedTier: 'audit', stage: 'model' };
+      },
+    ],
+  ])('%s of one that was %s (%s)', (_what, kind, field, edit) => {
+    const signed: Loose = JSON.parse(signedText(kind));
+    expect(parseReceipt(JSON.stringify(signed)).document.credentialSubject.outcome).toBe(kind);
+    edit(signed);
+    const ofSubject = field !== 'measurement' && field !== 'degradation';
+    expect(() => parseReceipt(JSON.stringify(signed))).toThrow(
+      expect.objectContaining({
+        code: 'contradiction',
+        path: ofSubject ? `credentialSubject.${field}` : field,
+      }),
+    );
+  });
+});
+
 describe('a receipt is found in what callers save', () => {
   const answer = `{"id":"chatcmpl-1","choices":[{"logprobs":null,"p":0.5}],"receipt":${text}}`;
   it.each([

@@ -45,6 +45,21 @@ describe('what cannot stand on a receipt is refused where it is built', () => {
       { ...full, record: { ...record, outcome: 'refused' } },
       'contradiction',
     ],
+    [
+      'an estimate of a failure',
+      { ...full, record: { ...record, outcome: 'failed', failure: 'upstream_error' } },
+      'contradiction',
+    ],
+    [
+      'a failure that does not say why',
+      { issuer, record: { ...record, outcome: 'failed' }, signedAt: SIGNED_AT },
+      'contradiction',
+    ],
+    [
+      'why an answer failed',
+      { ...full, record: { ...record, failure: 'upstream_error' } },
+      'contradiction',
+    ],
     ['no estimate of an answer', { issuer, record, signedAt: SIGNED_AT }, 'contradiction'],
     [
       'a refusal without its policy',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ran } from '#shared/kernel/inference.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { orderedJson } from '#shared/kernel/canonical-json.ts';
 import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipts/derivation.ts';
@@ -13,7 +14,7 @@ describe('a receipt gives back what it was made of', () => {
   it('any request that ran, so that another receipt of it can be issued years later', () => {
     fc.assert(
       fc.property(
-        anyInput.filter((input) => input.record.outcome !== 'refused'),
+        anyInput.filter(({ record: { outcome } }) => ran(outcome)),
         (input) => {
           const { document } = parseReceipt(orderedJson(buildReceipt(input)));
           const { upstreamModel, ...told } = input.record;
@@ -53,12 +54,15 @@ describe('a receipt gives back what it was made of', () => {
     expect(statedInputs(whole)).toEqual(measurement.inputs);
   });
 
-  it('but nothing of a refusal: nothing ran', () => {
-    const document = buildReceipt(INPUTS['refused']!);
-    expect(() => recordOnReceipt(document, record.keyId)).toThrow(
-      expect.objectContaining({ code: 'missing_field' }),
-    );
-  });
+  it.each(['failed', 'refused'])(
+    'but nothing of one that was %s: there is no estimate to make',
+    (kind) => {
+      const document = buildReceipt(INPUTS[kind]!);
+      expect(() => recordOnReceipt(document, record.keyId)).toThrow(
+        expect.objectContaining({ code: 'missing_field' }),
+      );
+    },
+  );
 });
 
 it('the software that receipts name is this release', () => {

@@ -6,6 +6,7 @@ import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
 import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import type { SigningKey } from '#shared/receipts/signing/files/key-files.ts';
 import {
+  FAILURES,
   type InferenceRecord,
   type Outcome,
   type Usage,
@@ -117,6 +118,18 @@ function refusedRecord(): InferenceRecord {
   };
 }
 
+/** A failed request: upstreams were called, and nothing of what they used is known. */
+function failedRecord(): InferenceRecord {
+  const { responseDigest: _, upstreamAnswerId: _id, ...rest } = record;
+  return {
+    ...rest,
+    attempts: 3,
+    usage: { source: 'unknown', reason: 'not_counted' },
+    outcome: 'failed',
+    failure: 'upstream_timeout',
+  };
+}
+
 /** One input of each kind of receipt. */
 export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
   full: {
@@ -210,6 +223,7 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
     estimate: { measurement },
     signedAt: SIGNED_AT,
   },
+  failed: { issuer, record: failedRecord(), signedAt: SIGNED_AT },
   refused: { issuer, record: refusedRecord(), signedAt: SIGNED_AT },
   revised: { issuer, record, estimate: { measurement }, signedAt: SIGNED_AT, revision },
 };
@@ -380,7 +394,8 @@ export const anyInput: fc.Arbitrary<ReceiptInput> = fc
       signedAt: anyTime,
       gridZone: anyText,
       revision: anyRevision,
-      refused: fc.boolean(),
+      ended: fc.constantFrom('answered', 'failed', 'refused'),
+      failure: fc.constantFrom(...FAILURES),
       unknown: fc.record(
         {
           source: fc.constant('unknown' as const),
@@ -391,17 +406,22 @@ export const anyInput: fc.Arbitrary<ReceiptInput> = fc
         { requiredKeys: ['source', 'reason'] },
       ),
     },
-    { requiredKeys: ['issuer', 'record', 'estimate', 'signedAt', 'refused'] },
+    { requiredKeys: ['issuer', 'record', 'estimate', 'signedAt', 'ended', 'failure'] },
   )
-  .map(({ refused, estimate, unknown, ...input }) => {
-    if (unknown !== undefined && !refused) {
-      const degradation = { stage: 'input' as const, code: 'usage_unknown' };
-      return { ...input, record: { ...input.record, usage: unknown }, estimate: { degradation } };
+  .map(({ ended, failure, estimate, unknown, revision: revised, ...input }) => {
+    const { record: asked } = input;
+    // What the worker may have noted of an answer stands on no receipt of a request that came to none.
+    if (ended === 'failed')
+      return {
+        ...input,
+        record: { ...asked, attempts: asked.attempts + 1, outcome: 'failed', failure },
+      };
+    if (ended === 'refused') {
+      const policy = { version: '2026-11-01', rule: 'a' };
+      return { ...input, record: { ...asked, outcome: 'refused', policy } };
     }
-    if (!refused) return { ...input, estimate };
-    const { responseDigest: _, relayedPayloads: _p, relayedTokens: _t, ...rest } = input.record;
-    return {
-      ...input,
-      record: { ...rest, outcome: 'refused', policy: { version: '2026-11-01', rule: 'a' } },
-    };
+    const answered = revised === undefined ? input : { ...input, revision: revised };
+    if (unknown === undefined) return { ...answered, estimate };
+    const degradation = { stage: 'input' as const, code: 'usage_unknown' };
+    return { ...answered, record: { ...asked, usage: unknown }, estimate: { degradation } };
   });

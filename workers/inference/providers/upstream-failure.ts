@@ -1,6 +1,6 @@
 import { codeOfParameter } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
+import { type Failure, PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
 import { type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type ErrorBody, readErrorBody } from './error-body.ts';
 
@@ -34,6 +34,8 @@ export interface UpstreamFailure {
   code?: string;
   param?: string;
   retryAfterMs?: number;
+  /** Nothing of the request was sent, where its kind does not say so. */
+  isUnsent?: true;
   /** What was thrown, where the fault is our own. */
   cause?: unknown;
 }
@@ -45,6 +47,40 @@ export function ownFault(cause: unknown): UpstreamFailure {
     detail: 'its answer could not be read for a fault of our own',
     cause,
   };
+}
+
+/**
+ * Errors that come before anything of a request is sent: there was no connection, or none that is trusted, or the library
+ * that would make one is not there.
+ */
+const UNSENT =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_\w+|ERR_TLS_\w+|ERR_MODULE_\w+|CERT_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+)$/;
+
+/** What calls that fail so are on a receipt; those with a status, where it is one of a server. */
+const IN_VAIN: Readonly<Partial<Record<UpstreamFailure['kind'], Failure>>> = {
+  unavailable: 'upstream_error',
+  misconfigured: 'upstream_error',
+  timeout: 'upstream_timeout',
+  connection: 'upstream_error',
+  malformed: 'upstream_error',
+  unfinished: 'upstream_error',
+  too_large: 'upstream_error',
+  slow_client: 'upstream_error',
+  own_fault: 'internal_error',
+};
+
+/**
+ * Why a receipt says that a request failed, where nothing else comes of it than this call; undefined where the call may have
+ * used nothing: none was made, nothing of the request was sent, or the upstream has refused it before its answer began. A
+ * bad request, a rate or a credential that is refused would otherwise write receipts without a bound.
+ */
+export function calledInVain(call: UpstreamFailure): Failure | undefined {
+  const { kind, status, errno = '', isUnsent = UNSENT.test(errno) } = call;
+  if (isUnsent) return undefined;
+  // Without a status it was an answer of 200 that turned out to be an error.
+  const { [kind]: failure } = IN_VAIN;
+  if (kind !== 'unavailable' && kind !== 'misconfigured') return failure;
+  return (status ?? (kind === 'unavailable' ? 500 : 400)) < 500 ? undefined : failure;
 }
 
 /** An upstream fails a call: before anything of its answer was used, or with what its stream goes on to say. */

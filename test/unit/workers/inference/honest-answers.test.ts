@@ -44,14 +44,18 @@ const says =
     else response.onResponseEnd();
   };
 
-/** The record of a request that is answered like this; undefined when none is made, since it failed. */
+/** The record of a request that is answered like this; undefined when it failed, which states nothing of an answer. */
 async function recordOf(
   behaviour: Behaviour,
   stream: boolean,
 ): Promise<InferenceRecord | undefined> {
   const { run, handed } = workerWith(new ScriptedProvider(behaviour));
   await run(delivery({ stream }));
-  return handed()[0]?.record;
+  const record = handed()[0]?.record;
+  if (record?.outcome !== 'failed') return record;
+  expect(record).not.toHaveProperty('responseDigest');
+  expect(record.usage.source).toBe('unknown');
+  return undefined;
 }
 
 interface Choice {

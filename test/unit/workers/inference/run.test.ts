@@ -39,6 +39,7 @@ import { testSeals } from '#test/support/seals.ts';
 const ANSWER = completion({ prompt_tokens: 11, completion_tokens: 4 });
 const TIMED_OUT: UpstreamFailure = { kind: 'timeout', detail: 'no first byte' };
 const MISCONFIGURED: UpstreamFailure = { kind: 'misconfigured', status: 401, detail: 'HTTP 401' };
+const REJECTED: UpstreamFailure = { kind: 'rejected', status: 400, detail: 'HTTP 400' };
 const ONE = ['first'];
 const TWO = ['first', 'second'];
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
@@ -212,9 +213,10 @@ describe('a request for a whole answer', () => {
     expect(outbox.replies.map(({ kind }) => kind)).toEqual(['answer']);
   });
 
-  it('after four failed connections a request gets an error and no receipt, and leaves the lane', async () => {
+  it('after four refused connections a request gets an error and no receipt, and leaves the lane', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    const provider = new ScriptedProvider(fails({ kind: 'connection', detail: 'ECONNREFUSED' }));
+    const refused: UpstreamFailure = { kind: 'connection', detail: 'x', errno: 'ECONNREFUSED' };
+    const provider = new ScriptedProvider(fails(refused));
     const { run, outbox, handed, events } = workerWith(provider);
     const over = run(delivery());
     await vi.advanceTimersByTimeAsync(10_000);
@@ -227,6 +229,87 @@ describe('a request for a whole answer', () => {
     expect(handed()).toEqual([]);
     expect(events.filter((event) => event === 'upstreamFailed')).toHaveLength(4);
     expect(events.at(-1)).toBe('runFailed');
+  });
+
+  it.each([false, true])(
+    'a request whose upstreams were called and failed has a receipt that says so, announced, handed over and told with its error in one write (stream: %s)',
+    { tags: ['receipts.failed'] },
+    async (stream) => {
+      const { run, outbox, handed, events } = workerWith(
+        new ScriptedProvider(fails(UNAVAILABLE), fails(TIMED_OUT)),
+      );
+      const one = delivery({ stream, claim: '{s0}:claim:a' });
+      await run(one);
+      expect(outbox.replies).toMatchObject([
+        { kind: 'error', error: { code: 'upstream_timeout', hasReceipt: true, calls: 3 } },
+      ]);
+      const receipt = one.entry.id.replace('req_', 'rcpt_');
+      expect(outbox.writes).toHaveLength(1);
+      expect(inShort(outbox.writes[0]!)).toEqual(
+        expect.arrayContaining([
+          'error',
+          `SET {s0}:pending:${one.entry.orgId}:${receipt}`,
+          TO_RECEIPTS,
+          'done',
+        ]),
+      );
+      const [told, ...others] = handed();
+      expect(others).toEqual([]);
+      expect(told).not.toHaveProperty('claim');
+      expect(told!.record).toMatchObject({
+        requestId: one.entry.id,
+        outcome: 'failed',
+        failure: 'upstream_timeout',
+        attempts: 3,
+        usage: { source: 'unknown' },
+      });
+      expect(told!.record).not.toHaveProperty('responseDigest');
+      expect(events.at(-1)).toBe('runFailed');
+    },
+  );
+
+  it.each<[string, readonly UpstreamFailure[], string | undefined]>([
+    ['it timed out', [TIMED_OUT], 'upstream_timeout'],
+    ['it broke off', [{ kind: 'connection', detail: 'x', errno: 'ECONNRESET' }], 'upstream_error'],
+    ['no error says how it ended', [{ kind: 'connection', detail: 'x' }], 'upstream_error'],
+    ['it answered 502', [UNAVAILABLE], 'upstream_error'],
+    ['it answered 501', [{ ...MISCONFIGURED, status: 501 }], 'upstream_error'],
+    ['an error came with 200', [{ kind: 'unavailable', detail: 'x' }], 'upstream_error'],
+    ['its answer is none', [{ kind: 'malformed', detail: 'x' }], 'upstream_error'],
+    ['its answer is too large', [{ kind: 'too_large', detail: 'x' }], 'upstream_error'],
+    ['its answer met a fault of ours', [{ kind: 'own_fault', detail: 'x' }], 'internal_error'],
+    ['it failed, and another refused it', [UNAVAILABLE, REJECTED], 'upstream_error'],
+    ['it refused it', [REJECTED], undefined],
+    ['it answered 401', [MISCONFIGURED], undefined],
+    ['it answered 429', [{ kind: 'rate_limited', status: 429, detail: 'x' }], undefined],
+    ['it answered 409', [{ kind: 'unavailable', status: 409, detail: 'x' }], undefined],
+    ['it was refused in the words of 200', [{ kind: 'misconfigured', detail: 'x' }], undefined],
+    ['there is no host', [{ kind: 'connection', detail: 'x', errno: 'ENOTFOUND' }], undefined],
+    [
+      'its certificate is not known',
+      [{ kind: 'connection', detail: 'x', errno: 'DEPTH_ZERO_SELF_SIGNED_CERT' }],
+      undefined,
+    ],
+    ['nothing was sent', [{ kind: 'own_fault', detail: 'x', isUnsent: true }], undefined],
+  ])('where %s, the receipt of the failure says %3$s', async (_, failures, said) => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const { run, handed, outbox } = workerWith(new ScriptedProvider(...failures.map(fails)));
+    const over = run(delivery());
+    await vi.advanceTimersByTimeAsync(10_000);
+    await over;
+    expect(handed().map(({ record }) => record.failure)).toEqual(said === undefined ? [] : [said]);
+    const [reply] = outbox.replies as { error?: { hasReceipt?: true } }[];
+    expect(reply!.error!.hasReceipt).toBe(said === undefined ? undefined : true);
+  });
+
+  it('a crash of ours after an answer had come is a failure with a receipt', async () => {
+    const { run, handed } = workerWith(new ScriptedProvider(answers(completion({}))), {
+      countUsage: () => Promise.reject(new Error('a fault of ours')),
+    });
+    await run(delivery());
+    expect(handed()).toMatchObject([
+      { record: { outcome: 'failed', failure: 'internal_error', attempts: 1 } },
+    ]);
   });
 
   it.each<[string, UpstreamFailure, readonly string[], readonly string[]]>([
@@ -942,7 +1025,32 @@ describe('an entry that is delivered again', () => {
     await fourth.run(delivery({}, { number: 4 }));
     expect(provider.requests).toHaveLength(1);
     expect(fourth.outbox.replies).toMatchObject([{ error: { code: 'worker_lost' } }]);
-    expect(inShort(fourth.outbox.queued)).toEqual(['error', ...LEFT]);
+    expect(fourth.handed()).toMatchObject([
+      { attempt: 4, record: { outcome: 'failed', failure: 'worker_lost', attempts: 3 } },
+    ]);
+  });
+
+  it('a request whose worker died and whose time is over has a receipt that says so: it may have been called', async () => {
+    const { run, handed, clock } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    const one = delivery({}, { number: 2 });
+    clock.now = one.entry.deadlineAt;
+    await run(one);
+    expect(handed()).toMatchObject([
+      { record: { outcome: 'failed', failure: 'worker_lost', attempts: 1 } },
+    ]);
+  });
+
+  it('what other regions failed with is on the receipt of one that no further region can call', async () => {
+    const before = { deliveries: 1, calls: 2, failure: 'upstream_timeout' } as const;
+    const { run, handed, clock } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    const one = delivery({ before });
+    clock.now = one.entry.deadlineAt;
+    await run(one);
+    expect(handed()).toMatchObject([{ record: { failure: 'upstream_timeout', attempts: 2 } }]);
+    const refusedThere = workerWith(new ScriptedProvider(answers(ANSWER)));
+    refusedThere.clock.now = one.entry.deadlineAt;
+    await refusedThere.run(delivery({ before: { deliveries: 1, calls: 2 } }));
+    expect(refusedThere.handed()).toEqual([]);
   });
 });
 

@@ -42,7 +42,7 @@ export function failureOf(error: unknown): UpstreamFailure {
   if (unreadable !== undefined) return { kind: 'malformed', detail: unreadable };
   if (name === 'TimeoutError') return { kind: 'timeout', detail: 'it did not answer in time' };
   // What is thrown before anything is sent says nothing about the server, and callers can bring it about.
-  if (isOfComputing(error)) return ownFault(error);
+  if (isOfComputing(error)) return { ...ownFault(error), isUnsent: true };
   const errno = errnoOf(error);
   const failure: UpstreamFailure = {
     kind: 'connection',
