@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, payloadsIn } from '#test/support/calls.ts';
+import { chatBody, payloadsIn, upstreamCalls } from '#test/support/calls.ts';
 import { measured } from '#test/support/control.ts';
 import { post } from '#test/support/http.ts';
 import { openStreams, PACE_MS, STREAMS } from '#test/support/open-streams.ts';
@@ -119,6 +119,33 @@ describe('streams in flight', () => {
         expect(covered).toBeGreaterThan(0);
         expect(missing).toBeLessThan(missingMax);
       }
+    },
+  );
+});
+
+describe('a call in flight', () => {
+  it(
+    'a request whose worker was killed in its call, and that comes to no answer, has one receipt that counts the lost call',
+    { tags: ['receipts.failed', 'survives.inference-worker'] },
+    async () => {
+      const before = await integrated(system);
+      const body = chatBody({ sandbox_fault: 'id=lost-call; stall=1500; status=400' });
+      const asked = post(system, '/chat/completions', JSON.stringify(body));
+      const calls = async (): Promise<number> => (await upstreamCalls(system, 'lost-call')).length;
+      await until(async () => (await calls()) === 1, 'the upstream is called');
+      for (const worker of system.processes('inference')) worker.kill('SIGKILL');
+      await system.start('inference');
+      const response = await asked;
+      expect([response.status, await calls()]).toEqual([400, 2]);
+      const receipt = await receiptOf(response.headers.get('x-receipt-id')!);
+      await expectSigned(system, receipt);
+      expect(receipt.credentialSubject).toMatchObject({
+        outcome: 'failed',
+        failure: 'worker_lost',
+        attempts: 2,
+      });
+      const after = await integrated(system);
+      expect(after.receipts - before.receipts).toBe(1);
     },
   );
 });

@@ -89,6 +89,12 @@ export function inferenceRecord(more: Partial<CountedRecord> = {}): CountedRecor
   };
 }
 
+/** A request whose upstream was called twice and failed, a moment ago. */
+export function failedRecord(more: Partial<InferenceRecord> = {}): InferenceRecord {
+  const { responseDigest: _, upstreamModel: _model, ...asked } = inferenceRecord();
+  return { ...asked, attempts: 2, outcome: 'failed', failure: 'upstream_error', ...more };
+}
+
 interface ReceiptPools {
   receipts: Pool;
   ledger: Pool;

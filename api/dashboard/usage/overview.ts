@@ -124,16 +124,15 @@ function coverageWords(base: string, { covered, uncovered, failed }: UsageFigure
   const ran = covered + uncovered;
   const estimated =
     uncovered === 0
-      ? html`${ran === 0 ? 'nothing to estimate' : 'all that ran have an estimate'}`
+      ? html`${failed === 0 ? 'all have an estimate' : 'all others have an estimate'}`
       : html`<a href="${base}/receipts?tier=degraded"
           >${count(uncovered)} of ${count(ran)} not estimated</a
         >`;
   if (failed === 0) return estimated;
-  return html`${estimated};
-    <a href="${base}/receipts?outcome=failed"
-      >${count(failed)} failed, ${percent(covered / (ran + failed))} with
-      ${failed === 1 ? 'it' : 'them'}</a
-    >`;
+  const withFailed = percent(covered / (ran + failed));
+  return html`<a href="${base}/receipts?outcome=failed"
+      >${count(failed)} failed, ${withFailed} with ${failed === 1 ? 'it' : 'them'}</a
+    >; ${ran === 0 ? 'nothing to estimate' : estimated}`;
 }
 
 function newestReceipts(frame: Frame, base: string, { newest }: OverviewParts): Html | undefined {

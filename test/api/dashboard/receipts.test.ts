@@ -9,6 +9,7 @@ import {
   type TestBrowser,
 } from '#test/support/dashboard.ts';
 import {
+  failedRecord,
   inferenceRecord,
   issueReceipts,
   makeReceiptSigner,
@@ -25,6 +26,7 @@ const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestB
 let orgId = '';
 let ids: string[] = [];
 let degraded = '';
+let failed = '';
 let small = { orgId: '', id: '' };
 
 beforeAll(async () => {
@@ -49,6 +51,10 @@ beforeAll(async () => {
     inferenceRecord({ orgId, model: UNSIZED, requestId: newId('req', Date.UTC(2026, 10, 21)) }),
   ]);
   degraded = ids.at(-1)!;
+  [failed = ''] = await issueReceipts(pools, signer, [
+    failedRecord({ orgId, requestId: newId('req', Date.UTC(2026, 10, 22)) }),
+  ]);
+  ids.push(failed);
   small.orgId = (await activeAccount(registries, 'audit')).id;
   [small.id = ''] = await issueReceipts(pools, signer, [
     inferenceRecord({ orgId: small.orgId, requestId: newId('req'), tier: 'audit' }),
@@ -66,7 +72,7 @@ describe('receipts', () => {
     'a receipt is found by its id, its address, its request and its answer; what is not there is said',
     { tags: ['dashboard.receipts'] },
     async () => {
-      const id = ids.at(-2)!;
+      const id = ids.at(-3)!;
       for (const name of [
         id,
         `https://gateway.example/receipts/${id}`,
@@ -149,6 +155,9 @@ describe('receipts', () => {
         linked((await visitors.member.get(`${list()}?${query}`)).payload);
       expect(await of(`model=${UNSIZED}`)).toEqual([degraded]);
       expect(await of('tier=degraded')).toEqual([degraded]);
+      expect(await of('outcome=failed')).toEqual([failed]);
+      expect(await of('outcome=refused')).toEqual([]);
+      expect(await of('outcome=odd')).toHaveLength(25);
       expect(await of('day=2026-11-21')).toContain(degraded);
       expect(await of('day=2026-11-20')).toHaveLength(25);
       expect(await of('region=nowhere')).toEqual([]);
@@ -219,6 +228,18 @@ describe('receipts', () => {
       const form = formTokenOf((await visitors.stranger.get('/dashboard/account')).payload);
       const flagged = await visitors.stranger.post(`${list(theirs)}/${degraded}/flag`, { form });
       expect(flagged.statusCode).toBe(404);
+    },
+  );
+
+  it(
+    'a receipt of a failure says that nothing came of its calls, and is not to be estimated again',
+    { tags: ['receipts.failed', 'dashboard.receipts'] },
+    async () => {
+      const page = (await visitors.member.get(`${list()}/${failed}`)).payload;
+      for (const said of ['The request failed.', 'upstream_error', 'signature holds'])
+        expect(page).toContain(said);
+      expect(page).not.toContain(`${failed}/flag`);
+      expect(page).not.toContain('Not estimated.');
     },
   );
 
