@@ -15,7 +15,7 @@ const DURATION = '^(\\d+h)?(\\d+m)?(\\d+(\\.\\d+)?s|\\d+ms)$';
 export const HEADERS = {
   'x-request-id': text('Names this request, in our logs too.', 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC'),
   'x-receipt-id': text(
-    'The receipt of this request: the request’s id with another prefix, so it is known before the first byte.',
+    'The receipt of this request: the request’s id with another prefix, so it is known before the first byte. On an error it stands where there is a receipt, or will be: of a request that was blocked, and of one for which an upstream was called and of which nothing came (outcome `failed`).',
     'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   ),
   'x-region': text('The region that answered.', 'eu-west'),

@@ -71,9 +71,9 @@ function answer(
       ? note(
           'plain',
           html`<p>
-            No receipt has this id: the request was refused before it ran, is not over, or never
-            was. Requests that an account may not make leave no receipt; what became of them is
-            shown by
+            No receipt has this id: the request was refused, failed before an upstream was called,
+            is not over, or never was. Requests that an account may not make leave no receipt; what
+            became of them is shown by
             <code>docket requests show</code>.
           </p>`,
         )
