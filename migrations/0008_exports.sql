@@ -8,6 +8,8 @@ create table export (
   last_index      bigint not null,
   -- The signed checkpoint that the pack leads to: fixed when it is asked for, so that every run builds the same bytes.
   checkpoint_size bigint not null,
+  -- The tree of the log that this checkpoint is a head of: a later one than the first after a declared loss.
+  generation      integer not null default 1,
   done            bigint not null default 0,
   -- The run that may write here, and when it last did. A run that falls silent loses its place.
   run_id          text,

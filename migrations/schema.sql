@@ -242,6 +242,7 @@ create table export (
   first_index bigint not null,
   last_index bigint not null,
   checkpoint_size bigint not null,
+  generation integer not null default 1,
   done bigint not null default 0,
   run_id text,
   run_at timestamp(3) with time zone,
@@ -387,6 +388,17 @@ create table ledger_head (
   constraint ledger_head_size_check CHECK ((size >= 0)),
   constraint ledger_head_usage_size_check CHECK ((usage_size >= 0))
 ) with (fillfactor=50);
+
+create table ledger_loss (
+  log_id text not null,
+  generation integer not null,
+  kept_size bigint not null,
+  note text not null,
+  declared_at timestamp(3) with time zone not null default now(),
+  constraint ledger_loss_generation_check CHECK (((generation >= 2) AND (generation <= 999999))),
+  constraint ledger_loss_kept_size_check CHECK ((kept_size >= 0)),
+  constraint ledger_loss_pkey PRIMARY KEY (log_id, generation)
+);
 
 create table ledger_quarantine (
   entry_id text not null,
@@ -1181,6 +1193,13 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.ledger_generation_at(log text, head_size bigint)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN COALESCE((SELECT max(l.generation) AS max FROM ledger_loss l WHERE ((l.log_id = ledger_generation_at.log) AND (l.kept_size < ledger_generation_at.head_size))), 1);
+
 CREATE OR REPLACE FUNCTION public.ledger_head_check()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1211,6 +1230,18 @@ begin
     end if;
   end loop;
   return low;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_loss_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from ledger_loss l where l.log_id = new.log_id
+             and (l.generation >= new.generation or l.kept_size > new.kept_size)) then
+    raise exception 'a loss comes after those before it' using errcode = 'check_violation';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_refuse()
@@ -1328,6 +1359,9 @@ CREATE TRIGGER ledger_entry_no_truncate BEFORE TRUNCATE ON public.ledger_entry F
 CREATE TRIGGER ledger_head_check BEFORE UPDATE ON public.ledger_head FOR EACH ROW EXECUTE FUNCTION ledger_head_check();
 CREATE TRIGGER ledger_head_no_removal BEFORE DELETE ON public.ledger_head FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_head_no_truncate BEFORE TRUNCATE ON public.ledger_head FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_loss_check BEFORE INSERT ON public.ledger_loss FOR EACH ROW EXECUTE FUNCTION ledger_loss_check();
+CREATE TRIGGER ledger_loss_no_change BEFORE DELETE OR UPDATE ON public.ledger_loss FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_loss_no_truncate BEFORE TRUNCATE ON public.ledger_loss FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_retention_no_change BEFORE DELETE OR UPDATE ON public.ledger_retention FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_retention_no_truncate BEFORE TRUNCATE ON public.ledger_retention FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_tile_no_change BEFORE DELETE OR UPDATE ON public.ledger_tile FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
@@ -1449,6 +1483,10 @@ grant insert, select, update on ledger_head to docket_ledger;
 grant select on ledger_head to docket_operator;
 grant select on ledger_head to docket_recalculation;
 grant select on ledger_head to docket_receipts;
+grant select on ledger_loss to docket_api;
+grant select on ledger_loss to docket_exports;
+grant select on ledger_loss to docket_ledger;
+grant insert, select on ledger_loss to docket_operator;
 grant select on ledger_quarantine to docket_api;
 grant select on ledger_quarantine to docket_housekeeping;
 grant insert, select on ledger_quarantine to docket_ledger;

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
-import { CHECKPOINT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
+import { CHECKPOINT, LOSS_NOTE, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { exact, json } from '#api/docs/operation.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { LEDGER_KINDS, type LedgerEntry } from '#shared/ledger/entries.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
+import type { DeclaredLoss } from '#shared/ledger/postgres/losses.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
 import { LogIndex, Span, spanOf, tilePath } from './fields.ts';
@@ -40,6 +41,31 @@ const ENTRY: Static<typeof Entry> = {
   leaf_hash: '9f91161f43433e49a6de6db680d79f60159f2e4ac9172621a12846428158440b',
   integrated_at: '2026-11-20T09:38:07.412Z',
   supersedes: null,
+};
+
+const Loss = Type.Object(
+  {
+    tree: Type.Integer({ minimum: 2, description: 'The number of the tree that was opened' }),
+    published_size: Type.Integer({
+      minimum: 0,
+      description: 'Entries of the last head that was published before',
+    }),
+    kept_size: Type.Integer({ minimum: 0, description: 'Entries with which the tree begins' }),
+    declared_at: Type.String({ format: 'date-time' }),
+    reason: Type.String(),
+    statement: Type.String({ description: 'The signed note, which says all of it' }),
+  },
+  { title: 'LedgerLoss' },
+);
+const Losses = Type.Object({ object: Type.Literal('list'), data: Type.Array(Loss) });
+
+const LOSS: Static<typeof Loss> = {
+  tree: 2,
+  published_size: 1_234,
+  kept_size: 1_200,
+  declared_at: '2026-11-20T09:38:07.412Z',
+  reason: 'the disk failed, and the standby lagged',
+  statement: LOSS_NOTE,
 };
 
 const CONFIG = { scope: 'service:read' } as const;
@@ -102,6 +128,29 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
         .type('text/plain; charset=utf-8')
         .header('cache-control', 'no-cache')
         .send(checkpoint);
+    },
+  );
+  app.get(
+    '/ledger/losses',
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'listLedgerLosses',
+        tag: 'Ledger',
+        summary: 'List declared losses',
+        description:
+          'What the service has declared of your log, oldest first: that entries were published and are lost, because its database was put back to an older state. Each statement closes one tree of the log and opens its successor, whose checkpoints have its number behind the name of the log. Most logs have none.',
+        response: {
+          200: json('All of them.', Losses, {
+            none: { object: 'list', data: [] },
+            one: { object: 'list', data: [LOSS] },
+          }),
+        },
+      },
+    },
+    async (request): Promise<Static<typeof Losses>> => {
+      const losses = await ledger.losses(request.credential.orgId);
+      return { object: 'list', data: losses.map(describeLoss) };
     },
   );
   await app.register(treeRoutes, { ledger });
@@ -168,6 +217,17 @@ const treeRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = async (app, {
     },
   );
 };
+
+function describeLoss({ note, statement: loss }: DeclaredLoss): Static<typeof Loss> {
+  return {
+    tree: loss.generation,
+    published_size: loss.published.size,
+    kept_size: loss.kept.size,
+    declared_at: loss.at,
+    reason: loss.reason,
+    statement: note,
+  };
+}
 
 /** The id that cursors use is the receipt's: pages of the SDK take `after=<last id>`. */
 function describe(entry: LedgerEntry): Static<typeof Entry> {

@@ -11,6 +11,7 @@ import { plain } from '#shared/kernel/plain-text.ts';
 import { checkAnchorProof, parseAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { MalformedLedgerText, type SignedNote } from '#shared/ledger/notes.ts';
+import { logOfTree } from '#shared/ledger/origins.ts';
 import { BOUNDS, checkSize, jsonSize } from '#shared/receipts/bounds.ts';
 import { CannotJudge, withinBounds } from '#cli/verify/cannot-judge.ts';
 import { headSigner } from '#cli/verify/head-signer.ts';
@@ -53,7 +54,7 @@ export function judgeFetchedLog(fetched: FetchedLog): FetchedLogVerdict {
     parseCheckpoint(fetched.checkpoint),
   );
   const { origin, size } = checkpoint;
-  const orgId = /\/audit\/([^/]+)$/.exec(origin)?.[1];
+  const orgId = /\/audit\/([^/]+)$/.exec(logOfTree(origin).log)?.[1];
   if (orgId === undefined)
     throw new CannotJudge(`The checkpoint is not one of an audit log: ${origin}.`);
   const entries = entriesIn(fetched.entries, orgId);
@@ -162,7 +163,9 @@ function checkAnchor(
   const proof = readable('the anchor', () => parseAnchorProof(text));
   try {
     const { head, headNote, anchorNote } = checkAnchorProof(proof);
-    if (head.origin !== origin) throw new Unsound('The anchor is of another log.');
+    // A head that was anchored before a loss was declared is of an earlier tree, and its entries are here.
+    if (logOfTree(head.origin).log !== logOfTree(origin).log)
+      throw new Unsound('The anchor is of another log.');
     compare(hashes, head, 'anchored head');
     checkSignature(headNote, keys, 'anchored head');
     checkSignature(anchorNote, keys, 'checkpoint of the anchor');

@@ -4,7 +4,7 @@ import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
 import { MalformedLedgerText, type SignatureCheck, signerOf } from '#shared/ledger/notes.ts';
-import { auditLogOf } from '#shared/ledger/origins.ts';
+import { auditLogOf, logOfTree } from '#shared/ledger/origins.ts';
 
 /** One every ten seconds in which something happened; their notes are short. */
 const PAGE = 1_000;
@@ -47,7 +47,7 @@ function says(
   try {
     const { note, checkpoint } = parseCheckpoint(text);
     return (
-      checkpoint.origin.endsWith(`/${auditLogOf(expected.orgId)}`) &&
+      logOfTree(checkpoint.origin).log.endsWith(`/${auditLogOf(expected.orgId)}`) &&
       checkpoint.size === expected.size &&
       sameHash(checkpoint.root, expected.hash) &&
       (signatures === null || signerOf(note, signatures) !== null)

@@ -37,6 +37,7 @@ export function register(program: Command): void {
     .command('vkeys')
     .description('list the keys of logs as witnesses and policies take them (C2SP verifier keys)')
     .option('--org <id>', 'also those of the logs of this organisation')
+    .option('--tree <n>', 'by the names that logs have after declared losses', treeFrom, 1)
     .option('--json', 'for programs')
     .action(listVerifierKeys);
   withActOptions(
@@ -99,6 +100,11 @@ function countFrom(text: string): number {
   return Number(text);
 }
 
+function treeFrom(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Error('--tree must be a whole number from 1.');
+  return Number(text);
+}
+
 function list({ json }: { json?: boolean }): void {
   const rows = loadSigningKeys(directory()).map(({ purpose, state, thumbprint, since }) => ({
     purpose,
@@ -110,8 +116,17 @@ function list({ json }: { json?: boolean }): void {
   else printTable(rows, 'No keys.');
 }
 
-function listVerifierKeys({ org, json }: { org?: string; json?: boolean }): void {
-  const { keys } = verifierKeys(loadSigningKeys(directory()), loadToolConfig().publicUrl, org);
+function listVerifierKeys({
+  org,
+  tree,
+  json,
+}: {
+  org?: string;
+  tree: number;
+  json?: boolean;
+}): void {
+  const { publicUrl } = loadToolConfig();
+  const { keys } = verifierKeys(loadSigningKeys(directory()), publicUrl, org, tree);
   if (json === true) return printJson(keys);
   printTable(
     keys.map(({ purpose, state, vkey }) => ({ purpose, state, vkey })),

@@ -5,11 +5,16 @@ import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
 import { createWitness, witnessOf } from '#shared/ledger/http/witness.ts';
 import type { AttestationCheck } from '#cli/fsck/anchor-attestations.ts';
 import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
-import { examinePublished, examineWitnesses } from '#cli/fsck/published.ts';
+import { examinePublished, examineWitnesses, witnessedSize } from '#cli/fsck/published.ts';
+import { assessLosses, declareLosses } from '#cli/loss/declaration.ts';
 import { contradictionWithPublished } from '#shared/ledger/postgres/checkpoints.ts';
 import { allRemembered, createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import type { PublishedHead } from '#shared/ledger/checkpoints.ts';
-import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { type LossStatement, lossWords } from '#shared/ledger/losses.ts';
+import { encodeBase64 } from '#shared/ledger/notes.ts';
+import { ANCHOR_LOG, logOrigins, treeOrigin } from '#shared/ledger/origins.ts';
+import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
+import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
@@ -23,7 +28,7 @@ import {
   REASON,
   TICKET,
 } from '#cli/operator.ts';
-import { printJson } from '#cli/print.ts';
+import { printFields, printJson } from '#cli/print.ts';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
@@ -76,6 +81,28 @@ Exit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something 
   )
     .requiredOption('--org <id>', 'organisation')
     .action(resume);
+  ledger
+    .command('declare-loss')
+    .description(
+      'go on after entries that were published are lost: close the log by a signed statement of it, and open its successor',
+    )
+    .requiredOption(
+      '--org <id>',
+      'an organisation, with its audit log, or `anchor`, with that of the service',
+    )
+    .requiredOption('--reason <text>', 'why, for the statement and the audit log; it is published')
+    .option(...TICKET)
+    .option('--yes', 'declare it; without this, what would be declared is printed')
+    .addHelpText(
+      'after',
+      `
+For a database that was put back to an older state, when no newer one is left. What was published is what Redis (REDIS_URL)
+remembers and, of the anchor log, what each witness of WITNESSES says. It cannot be taken back: bring the newer database back
+where there is one. The statement is signed by the keys in SIGNING_KEYS_DIR.
+
+Exit codes: 0 declared, or declared before, 1 refused or impossible, 2 damaged, 4 nothing declared yet: --yes is missing.`,
+    )
+    .action(declareLoss);
   repair(
     ledger
       .command('requeue <receipt-id>')
@@ -116,6 +143,79 @@ async function resume(options: ActOptions & { org: string }): Promise<void> {
   });
   process.stdout.write(`The log of ${options.org} goes on.\n`);
 }
+
+interface DeclareOptions extends ActOptions {
+  org: string;
+  reason: string;
+  yes?: boolean;
+}
+
+/**
+ * Damage comes first, as before `resume`: a successor begins with what is here. The statement is made from what is
+ * remembered at that moment, under the locks of integrators and signers.
+ */
+async function declareLoss({ org: orgId, yes, ...options }: DeclareOptions): Promise<void> {
+  const declaration = { orgId, actor: await actorFrom(options), reason: options.reason };
+  const findings = await fsck({ org: orgId });
+  if (process.exitCode === EXIT_CODES.damaged) return;
+  process.exitCode = 0;
+  const { signingKeysDir, publicUrl } = loadToolConfig();
+  const keys = loadSigningKeys(signingKeysDir);
+  const signers = {
+    checkpoints: createCheckpointSigner(keys, 'checkpoints'),
+    anchor: createCheckpointSigner(keys, 'anchor'),
+  };
+  const { lost, declared } = await asOperator(async ({ pool, surroundings }) =>
+    withRedis(async (client) => {
+      const memory = createCheckpointMemory(client);
+      const witnessed = orgId === ANCHOR_LOG ? await witnessedSize(pool, witnessClients()) : 0;
+      const tools = { memory, origins: logOrigins(publicUrl), surroundings, witnessed };
+      return yes === true
+        ? declareLosses(pool, declaration, { ...tools, signers })
+        : assessLosses(pool, declaration, tools);
+    }),
+  );
+  if (lost.length === 0) return sayDeclared(orgId, declared, findings);
+  for (const { statement: loss } of lost) printLoss(loss);
+  if (yes === true) {
+    process.stdout.write(`Declared. Ledger workers go on under the names of the successors.\n`);
+    return;
+  }
+  process.stdout.write(
+    'Nothing is declared yet. What is named above would be signed and published, and cannot be taken back: bring the newer database back where there is one, and otherwise run this again with --yes.\n',
+  );
+  process.exitCode = EXIT_CODES.behind;
+}
+
+function printLoss(loss: LossStatement): void {
+  const { log, generation, kept, published } = loss;
+  process.stdout.write(`${plain(`${log}: ${lossWords(loss)}`)}\n`);
+  printFields({
+    '  closed': `${treeOrigin(log, published.generation)}, ${published.size} entries, root ${published.root === null ? 'not known' : encodeBase64(published.root)}`,
+    '  kept': `${kept.size} entries, root ${encodeBase64(kept.root)}`,
+    '  opened': treeOrigin(log, generation),
+  });
+}
+
+/** @throws Error when there is nothing to declare, with what is known of the log */
+function sayDeclared(
+  orgId: string,
+  declared: readonly LossStatement[],
+  findings: readonly Finding[],
+): void {
+  if (declared.length === 0) {
+    const seen = lossOf(findings, orgId);
+    throw new Error(
+      `Nothing of ${orgId} is lost: ${seen ?? 'it has all that was published, as far as Redis and witnesses know'}.`,
+    );
+  }
+  for (const loss of declared) {
+    process.stdout.write(`${plain(`It is already declared. ${loss.log}: ${lossWords(loss)}`)}\n`);
+  }
+}
+
+const witnessClients = () =>
+  loadToolConfig().witnesses.map((each) => createWitness(each, verifyEd25519));
 
 /** What a witness or the anchor log says of it; Redis is asked again. Its audit log may have lost entries of its own. */
 function lossOf(findings: readonly Finding[], orgId: string): string | null {
@@ -176,8 +276,7 @@ async function* examineAll(pool: Pool, options: FsckOptions): AsyncGenerator<Fin
   const { orgId } = options;
   yield* await comparedWithRedis(pool, orgId);
   if (orgId === undefined || orgId === ANCHOR_LOG) {
-    const witnesses = loadToolConfig().witnesses.map((each) => createWitness(each, verifyEd25519));
-    yield* await examineWitnesses(pool, witnesses);
+    yield* await examineWitnesses(pool, witnessClients());
   }
   yield* examineLedger(pool, options);
 }
@@ -234,7 +333,7 @@ const VERDICTS: Readonly<Record<Exclude<Verdict, 'sound'>, string>> = {
   attention: 'sound, but something waits for a person',
 };
 const LOSS_REMEDY =
-  'Let no traffic in: bring the newer database back (docs/operations.md, A halted log).\n';
+  'Let no traffic in: bring the newer database back; if there is none, docket ledger declare-loss (docs/operations.md, A halted log).\n';
 
 /** Timestamps by the certificates in them, cosignatures by the keys that WITNESSES names. */
 function attestationCheck(): AttestationCheck {

@@ -28,7 +28,7 @@ export async function examinePublishedLogs(
     return problem(
       NAME,
       behind.slice(0, NAMED_MAX).join('; ') + more,
-      'let no traffic in; bring the newer database back: docs/operations.md, A halted log',
+      'let no traffic in; bring the newer database back, or declare the loss: docs/operations.md, A halted log',
     );
   } catch (error) {
     return skipped(NAME, `cannot be compared: ${reasonOf(error)}`);

@@ -19,6 +19,8 @@ export type FindingKind =
   | 'head_wrong'
   | 'head_missing'
   | 'checkpoint_wrong'
+  | 'loss_wrong'
+  | 'loss_declared'
   | 'anchor_wrong'
   | 'attestation_wrong'
   | 'key_unfit'
@@ -56,6 +58,9 @@ const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
   head_wrong: 'damage',
   head_missing: 'damage',
   checkpoint_wrong: 'damage',
+  loss_wrong: 'damage',
+  // What was lost was said, and the log goes on.
+  loss_declared: 'note',
   anchor_wrong: 'damage',
   attestation_wrong: 'damage',
   // Signed by a key that never was one for it: nothing that the service does.

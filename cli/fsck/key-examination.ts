@@ -14,8 +14,8 @@ export interface AnchoredSize {
   size: number;
 }
 
-/** Two purposes under the name of a log. */
-const ORIGINS_MAX = 4;
+/** Two purposes under the name of a log, and of the few trees that were opened after losses. */
+const ORIGINS_MAX = 16;
 
 /** A run of what one key signed and should not have. */
 interface Disowned {

@@ -5,7 +5,8 @@ import { finding, type Finding } from './findings.ts';
 import { HASH_BYTES } from '#shared/ledger/hashing.ts';
 import { KeyExamination } from './key-examination.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
-import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { ANCHOR_LOG, auditLogOf } from '#shared/ledger/origins.ts';
 import { TILE_WIDTH } from '#shared/ledger/tiles.ts';
 import { type AttestationCheck, examineAttestations } from './anchor-attestations.ts';
 import { examineAnchor, readAnchoredSizes } from './anchor.ts';
@@ -20,6 +21,7 @@ import {
   readLevelZero,
   readLogs,
 } from './ledger-reads.ts';
+import { type ExaminedLosses, examineLosses } from './losses.ts';
 import { examineUsage } from './usage.ts';
 import { planByIndex } from '#shared/ledger/postgres/append.ts';
 
@@ -81,6 +83,8 @@ async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator
       yield finding('head_missing', orgId, 'head', 'The log has entries, but no head.');
     }
     yield* findOutsiders(db, orgId);
+    const chain = orgId === ANCHOR_LOG ? SERVICE_CHAIN : orgId;
+    yield* (await examineLosses(db, auditLogOf(chain), options.signatures)).findings;
     done += size;
   }
   if (options.signatures === null && logs.length > 0) {
@@ -98,6 +102,7 @@ interface OpenLog {
   examination: LogExamination;
   keys: KeyExamination;
   history: KeyHistory;
+  losses: ExaminedLosses;
   signatures: SignatureCheck | null;
   attestations: AttestationCheck | undefined;
 }
@@ -115,9 +120,10 @@ async function openLog(
   const signatures = isAnchor ? (options.anchorSignatures ?? null) : options.signatures;
   // A history of keys that contradicts itself is reported as such, and nothing is judged by it.
   const keys = new KeyExamination(intervals, history.problem === null ? anchored : []);
-  const examination = new LogExamination(orgId);
+  const losses = await examineLosses(db, orgId, signatures);
+  const examination = new LogExamination(orgId, losses.statements);
   const { attestations } = options;
-  return { db, orgId, head, examination, keys, history, signatures, attestations };
+  return { db, orgId, head, examination, keys, history, losses, signatures, attestations };
 }
 
 async function* examineLog(
@@ -131,6 +137,7 @@ async function* examineLog(
     onProgress(examination.size);
   }
   if (complete) yield* examination.checkHead(head);
+  yield* log.losses.findings;
   yield* keys.findings(orgId);
   if (examination.expired > 0) {
     const detail = `${examination.expired} bodies were dropped by retention; their hashes were used.`;

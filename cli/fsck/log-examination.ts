@@ -22,7 +22,8 @@ import {
   type SignedNote,
   signerOf,
 } from '#shared/ledger/notes.ts';
-import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { generationAt, type LossStatement } from '#shared/ledger/losses.ts';
+import { ANCHOR_LOG, treeOrigin } from '#shared/ledger/origins.ts';
 import { formatTilePath, TILE_WIDTH } from '#shared/ledger/tiles.ts';
 
 /** Everything that is stored about one leaf. Up to four copies of its hash, which must agree. */
@@ -69,14 +70,17 @@ export interface ExpectedTile {
  */
 export class LogExamination {
   readonly #orgId: string;
+  readonly #losses: readonly LossStatement[];
   #frontier: Frontier = EMPTY_FRONTIER;
   /** Hashes since the last full tile, by level. */
   readonly #open: Hash[][] = [];
   #expired = 0;
   #lastCheckpoint = 0;
 
-  constructor(orgId: string) {
+  /** @param losses what was declared of it, oldest first: heads are of the tree of their time */
+  constructor(orgId: string, losses: readonly LossStatement[] = []) {
     this.#orgId = orgId;
+    this.#losses = losses;
   }
 
   get size(): number {
@@ -158,7 +162,10 @@ export class LogExamination {
   checkCheckpoint(stored: StoredCheckpoint, signatures: SignatureCheck | null): Finding | null {
     this.#lastCheckpoint = stored.size;
     const problem = checkpointProblem(
-      this.#orgId,
+      treeOrigin(
+        this.#orgId === ANCHOR_LOG ? '/anchor' : `/log/${this.#orgId}`,
+        generationAt(this.#losses, stored.size),
+      ),
       stored,
       frontierRoot(this.#frontier),
       signatures,
@@ -204,8 +211,9 @@ function firstDifference(expected: readonly Hash[], stored: Uint8Array): number 
   return at < 0 ? null : at;
 }
 
+/** @param name how the origin must end */
 function checkpointProblem(
-  orgId: string,
+  name: string,
   stored: StoredCheckpoint,
   root: Hash,
   signatures: SignatureCheck | null,
@@ -216,7 +224,6 @@ function checkpointProblem(
     const parsed = parseCheckpoint(stored.note);
     note = parsed.note;
     head = parsed.checkpoint;
-    const name = orgId === ANCHOR_LOG ? '/anchor' : `/log/${orgId}`;
     if (!parsed.checkpoint.origin.endsWith(name)) return 'The note is about another log.';
     if (parsed.checkpoint.size !== stored.size) return 'The note has another size.';
     if (!sameHash(parsed.checkpoint.root, root))

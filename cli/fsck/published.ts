@@ -1,9 +1,11 @@
 import type { AttestableCheckpoint, PublishedHead } from '#shared/ledger/checkpoints.ts';
 import { sameHash, type Hash } from '#shared/ledger/hashing.ts';
 import type { WitnessClient } from '#shared/ledger/http/witness.ts';
+import { type Outside, outsideOf } from '#shared/ledger/losses.ts';
 import { parseNote } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG, auditLogOf } from '#shared/ledger/origins.ts';
 import { storedRootAt } from '#shared/ledger/postgres/checkpoints.ts';
+import { newestLosses } from '#shared/ledger/postgres/losses.ts';
 import { latestCheckpoint } from '#shared/ledger/postgres/published.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
@@ -25,8 +27,10 @@ export interface ComparedLog {
   here: number;
   /** Entries of the last checkpoint that is stored here. */
   signed: number;
-  /** The last checkpoint that is remembered elsewhere. */
-  remembered: PublishedHead | undefined;
+  /** What is remembered elsewhere of its last checkpoint, held against what was declared of it. */
+  outside: Outside;
+  /** Entries of the last checkpoint that is remembered, if that is of the tree that is the newest here. */
+  remembered: number;
   /** Entries of the newest heads tree of the anchor log that has any of it. */
   anchored: number;
 }
@@ -56,18 +60,27 @@ export async function compareSizes(
   remembered: ReadonlyMap<string, PublishedHead>,
 ): Promise<ComparedLog[]> {
   const rows = await queryRows(db, LOGS, [[...remembered.keys()]]);
-  return rows.map(({ log_id: logId, size, signed, anchored }) => ({
-    logId,
-    here: Number(size),
-    signed: Number(signed),
-    remembered: remembered.get(logId),
-    anchored: Number(anchored),
-  }));
+  const losses = await newestLosses(
+    db,
+    rows.map((row) => row.log_id),
+  );
+  return rows.map(({ log_id: logId, size, signed, anchored }) => {
+    const outside = outsideOf(remembered.get(logId), losses.get(logId));
+    return {
+      logId,
+      here: Number(size),
+      signed: Number(signed),
+      outside,
+      remembered: outside.head?.size ?? 0,
+      anchored: Number(anchored),
+    };
+  });
 }
 
 /** `1,234 entries published, 1,200 here`; null for a log that has all that was published. */
-export function shortfall({ here, remembered, anchored }: ComparedLog): string | null {
-  const published = Math.max(remembered?.size ?? 0, anchored);
+export function shortfall({ here, outside, remembered, anchored }: ComparedLog): string | null {
+  if (outside.contradiction !== null) return outside.contradiction;
+  const published = Math.max(remembered, anchored);
   return published > here ? `${entries(published)} published, ${number(here)} here` : null;
 }
 
@@ -96,17 +109,18 @@ export async function examinePublished(
 }
 
 async function problemOf(db: Queryable, log: ComparedLog): Promise<Finding | null> {
-  const { logId, here, remembered } = log;
+  const { logId, here, outside } = log;
   const missing = shortfall(log);
   if (missing !== null) {
-    const byRedis = (remembered?.size ?? 0) > here;
+    const byRedis = outside.contradiction !== null || log.remembered > here;
     const detail = `${missing}, as ${byRedis ? 'Redis remembers' : 'the anchor log has it'}.`;
     return finding('behind', logId, 'log', detail);
   }
-  if (remembered === undefined || remembered.size === 0) return null;
-  const root = await rootHere(db, logId, remembered.size);
-  if (root !== null && sameHash(root, remembered.root)) return null;
-  const detail = `The root of the ${entries(remembered.size)} published is not that of those here, as Redis remembers.`;
+  const { head } = outside;
+  if (head === null || head.size === 0) return null;
+  const root = await rootHere(db, logId, head.size);
+  if (root !== null && sameHash(root, head.root)) return null;
+  const detail = `The root of the ${entries(head.size)} published is not that of those here, as Redis remembers.`;
   return finding('grown_otherwise', logId, 'log', detail);
 }
 
@@ -116,7 +130,7 @@ const AUDIT_HASH = statement(
 );
 
 /** What a checkpoint of this size would name: the root of a tree, or the hash of an audit log's last entry. */
-async function rootHere(db: Queryable, logId: string, size: number): Promise<Hash | null> {
+export async function rootHere(db: Queryable, logId: string, size: number): Promise<Hash | null> {
   if (!logId.startsWith(auditLogOf(''))) return storedRootAt(db, logId, size);
   const orgId = logId.slice(auditLogOf('').length);
   return (await queryRow(db, AUDIT_HASH, [orgId, size]))?.hash ?? null;
@@ -130,7 +144,7 @@ async function forgottenOf(
   logs: readonly ComparedLog[],
   recall: Remembered['recall'],
 ): Promise<Finding | null> {
-  const suspects = logs.filter((log) => log.signed > (log.remembered?.size ?? 0));
+  const suspects = logs.filter((log) => log.signed > log.remembered);
   if (suspects.length === 0) return null;
   const again = await recall(suspects.map(({ logId }) => logId));
   const forgotten = suspects.filter((log) => log.signed > (again.get(log.logId)?.size ?? 0));
@@ -157,16 +171,34 @@ export async function examineWitnesses(
   }
   const { size, note } = checkpoint;
   const { text } = parseNote(note);
+  const loss = (await newestLosses(db, [ANCHOR_LOG])).get(ANCHOR_LOG);
+  // Until the successor has a head of its own, witnesses are asked about the tree whose loss was declared.
+  const declared = loss && loss.kept.size >= size ? loss.published.size : 0;
   const found = await Promise.all(
-    witnesses.map((witness) => examineWitness(db, witness, { size, note, text })),
+    witnesses.map((witness) => examineWitness(db, witness, { size, note, text }, declared)),
   );
   return found.filter((each) => each !== null);
+}
+
+/** The most entries that a witness has signed of the tree whose head is the newest here; 0 where none could be asked. */
+export async function witnessedSize(
+  db: Queryable,
+  witnesses: readonly Pick<WitnessClient, 'look'>[],
+): Promise<number> {
+  const checkpoint = await latestCheckpoint(db, ANCHOR_LOG);
+  if (checkpoint === null) return 0;
+  const { size, note } = checkpoint;
+  const { text } = parseNote(note);
+  const seen = witnesses.map(({ look }) => look({ size, note, text }));
+  const answers = await Promise.allSettled(seen);
+  return Math.max(0, ...answers.map((each) => (each.status === 'fulfilled' ? each.value.size : 0)));
 }
 
 async function examineWitness(
   db: Queryable,
   { name, look }: Pick<WitnessClient, 'name' | 'look'>,
   checkpoint: AttestableCheckpoint,
+  declared: number,
 ): Promise<Finding | null> {
   try {
     const { size, isOther } = await look(checkpoint);
@@ -176,7 +208,7 @@ async function examineWitness(
     }
     // Asked again, for the log may have grown since, and the witness signed what is new.
     const here = (await latestCheckpoint(db, ANCHOR_LOG))?.size ?? 0;
-    if (size <= here) return null;
+    if (size <= Math.max(here, declared)) return null;
     const detail = `${entries(size)} published, ${number(here)} here, as ${name} has signed.`;
     return finding('behind', ANCHOR_LOG, 'log', detail);
   } catch (error) {

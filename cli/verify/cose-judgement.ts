@@ -5,6 +5,7 @@ import {
 } from '#shared/ledger/cose-receipts.ts';
 import { MalformedLedgerText } from '#shared/ledger/notes.ts';
 import { count } from '#shared/methodology/readable.ts';
+import { logOfTree } from '#shared/ledger/origins.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import type { JudgedReceipt, Trust } from './judge-receipt.ts';
 import { type Judgement, judgementOf } from './judgement.ts';
@@ -109,7 +110,8 @@ function check(cose: CoseReceipt, { receipt, trust, file, receiptFile }: CoseTer
     );
   }
   const promised = document.inclusionPromise?.log ?? log;
-  if (log !== promised) {
+  // The receipt names its log; the head may be of a tree that a declared loss has opened.
+  if (logOfTree(log).log !== logOfTree(promised).log) {
     throw new Refused(
       'log_mismatch',
       file,

@@ -1,6 +1,8 @@
 import { sha256Text } from '#primitives';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
+import type { LossStatement } from '#shared/ledger/losses.ts';
+import { logOfTree } from '#shared/ledger/origins.ts';
 import { ANCHORED_HEAD, DID_DOCUMENT, methodologyPath, SCRIPT } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
@@ -52,6 +54,8 @@ export interface PackVerdict extends SeenOnWalk {
   place?: string;
   /** The seal as far as it could be read; a bad pack's seal proves nothing. */
   seal?: SealDocument;
+  /** What the issuer has declared lost of the ledger and of the anchor log, oldest first. */
+  losses: readonly LossStatement[];
   /** The newest head in the anchor log, if the pack has one. */
   anchored: Anchored | null;
   timestamps: JudgedTimestamp[];
@@ -106,6 +110,7 @@ function nothingSeen(): Seen {
   return {
     signers: {},
     heads: 0,
+    losses: [],
     anchored: null,
     timestamps: [],
     witnesses: null,
@@ -122,7 +127,10 @@ const INTACT =
 
 /** Facts learnt before a problem came up. */
 type Seen = SeenOnWalk &
-  Pick<PackVerdict, 'anchored' | 'timestamps' | 'witnesses' | 'unreleased' | 'seal' | 'script'>;
+  Pick<
+    PackVerdict,
+    'losses' | 'anchored' | 'timestamps' | 'witnesses' | 'unreleased' | 'seal' | 'script'
+  >;
 
 async function examine(
   { archive, judgeShards, judgeTimestamps, released }: PackTools,
@@ -149,6 +157,7 @@ async function examine(
   seen.anchored = standing.anchored;
   const documents = new CitedDocuments(bag);
   const ledger = new LedgerWalk(bag, keysOf(standing.didJson), standing);
+  seen.losses = [...ledger.losses, ...standing.losses];
   const walk = new PackWalk(bag, documents, ledger, { seen, standing, judgeShards });
   const { organisation, checkpoint } = bag.seal.credentialSubject;
   await walk.judge(
@@ -156,7 +165,8 @@ async function examine(
       didJson: standing.didJson,
       issuer: bag.seal.issuer,
       organisation,
-      log: checkpoint.log,
+      // Receipts name the log, whichever of its trees they are in.
+      log: logOfTree(checkpoint.log).log,
       now: options.now,
       sealedAt: Date.parse(bag.seal.validFrom),
       published: ownKeys,

@@ -18,21 +18,25 @@ import {
   type KeyPurpose,
   type PlacedKeyEvent,
 } from '#shared/ledger/key-events.ts';
+import { generationAt, type LossStatement } from '#shared/ledger/losses.ts';
 import {
   decodeBase64,
   formatNote,
   MalformedLedgerText,
   type SignedNote,
 } from '#shared/ledger/notes.ts';
+import { logOfTree, treeOrigin } from '#shared/ledger/origins.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
 import {
   ANCHOR,
+  ANCHOR_LOSSES,
   ANCHORED_HEAD,
   anchoredKeyPath,
   CHECKPOINT,
   KEY_EVENTS,
+  LOSSES,
   SEAL,
 } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
@@ -41,6 +45,7 @@ import type { TrustedKey, TrustedKeys } from '#shared/receipts/verify.ts';
 import { headSigner } from './head-signer.ts';
 import type { Bag } from './bag.ts';
 import { numberIn, objectsOf, textOf } from './lines.ts';
+import { checkKept, invalid as invalidLoss, type PackedLoss, readLosses } from './losses.ts';
 
 /** A head of the ledger that stands in the anchor log. */
 export interface Anchored {
@@ -64,6 +69,8 @@ export interface KeyStanding {
   /** Keys as they are trusted, those that count up to some entry among them. */
   didJson: string;
   anchored: Anchored | null;
+  /** What was declared lost of the anchor log, oldest first. */
+  losses: readonly LossStatement[];
   /** @throws PackProblem unless the key may have signed, for this purpose, everything up to entry `lastIndex` */
   check(kid: string, purpose: KeyPurpose, lastIndex: number, place: string): void;
 }
@@ -77,7 +84,7 @@ export function readKeyStanding(bag: Bag, keys: TrustedKeys, didJson: string): K
     if (bag.seal.credentialSubject.anchor !== undefined) {
       throw new PackProblem('anchor_missing', KEY_EVENTS, 'The seal says that it is anchored.');
     }
-    return { didJson, anchored: null, check: () => {} };
+    return { didJson, anchored: null, losses: [], check: () => {} };
   }
   try {
     return new AnchoredKeys(bag, keys).standing(didJson);
@@ -91,6 +98,9 @@ class AnchoredKeys {
   readonly #bag: Bag;
   readonly #keys: TrustedKeys;
   readonly #origin: string;
+  /** Of the ledger and of the anchor log, oldest first. */
+  readonly #losses: readonly LossStatement[];
+  readonly #anchorLosses: readonly PackedLoss[];
   readonly #checkpoint: Checkpoint;
   readonly #intervals: KeyIntervals;
   /** The one signed head of the anchor log that everything leads to. */
@@ -100,11 +110,16 @@ class AnchoredKeys {
   constructor(bag: Bag, keys: TrustedKeys) {
     this.#bag = bag;
     this.#keys = keys;
-    const { log } = bag.seal.credentialSubject.checkpoint;
-    this.#origin = log.replace(/\/log\/[^/]+$/, '/anchor');
+    const { checkpoint, anchor } = bag.seal.credentialSubject;
+    this.#losses = readLosses(bag, LOSSES, checkpoint.log).map(({ statement }) => statement);
+    const own = logOfTree(checkpoint.log).log.replace(/\/log\/[^/]+$/, '/anchor');
+    // Which tree of the anchor log it is, the seal says; statements in the pack must lead there.
+    this.#origin = treeOrigin(own, logOfTree(anchor?.log ?? own).generation);
+    this.#anchorLosses = readLosses(bag, ANCHOR_LOSSES, this.#origin);
     this.#checkpoint = parseCheckpoint(bag.read(CHECKPOINT)).checkpoint;
     this.#intervals = keyIntervals(this.#readEvents());
     this.#checkAnchorKey();
+    for (const loss of this.#anchorLosses) this.#checkAnchorLoss(loss);
   }
 
   standing(didJson: string): KeyStanding {
@@ -119,6 +134,7 @@ class AnchoredKeys {
     return {
       didJson: trustedAgain(didJson, issuer, this.#intervals),
       anchored,
+      losses: this.#anchorLosses.map(({ statement }) => statement),
       check: (kid, purpose, lastIndex, place) => {
         const interval = this.#intervals.get(kid);
         if (interval?.purpose !== purpose) throw outside(place, kid, `is none for ${purpose}`);
@@ -190,6 +206,21 @@ class AnchoredKeys {
     }
   }
 
+  /** It was declared before the first entry of the successor, by a key for the anchor. */
+  #checkAnchorLoss(loss: PackedLoss): void {
+    checkKept(loss, this.#anchor!, ANCHOR_LOSSES);
+    const { kept } = loss.statement;
+    const good = (kid: string): boolean => {
+      const interval = this.#intervals.get(kid);
+      // What was lost of the history of keys is written again behind the statement.
+      const at = Math.max(kept.size, interval?.addedAt ?? 0);
+      return judgeKey(interval, 'anchor', at) === 'good';
+    };
+    if (loss.note.signatures.length !== 1 || this.#signer(loss.note, good) === null) {
+      throw invalidLoss(ANCHOR_LOSSES, 'No key for the anchor has signed it.');
+    }
+  }
+
   /** For each key that may not sign any more how many entries were anchored while it might. */
   #limits(): Map<string, number> {
     const limits = new Map<string, number>();
@@ -236,7 +267,8 @@ class AnchoredKeys {
     });
     const good = (kid: string): boolean =>
       judgeKey(this.#intervals.get(kid), 'checkpoints', index) === 'good';
-    const ours = head.origin === this.#bag.seal.credentialSubject.checkpoint.log;
+    const { log } = logOfTree(this.#bag.seal.credentialSubject.checkpoint.log);
+    const ours = head.origin === treeOrigin(log, generationAt(this.#losses, head.size));
     if (!ours || !continues || this.#signer(headNote, good) === null) throw invalid(path);
     return found;
   }

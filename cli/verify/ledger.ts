@@ -9,12 +9,15 @@ import {
   noteKeyHash,
   type SignedNote,
 } from '#shared/ledger/notes.ts';
+import { generationAt, type LossStatement } from '#shared/ledger/losses.ts';
+import { logOfTree, treeOrigin } from '#shared/ledger/origins.ts';
 import { verifyConsistency, verifyInclusion } from '#shared/ledger/proofs.ts';
 import {
   CHECKPOINT,
   CHECKPOINTS,
   CONSISTENCY,
   LEFT_FRONTIER,
+  LOSSES,
   REVISION_PROOFS,
   REVISIONS,
   shardPath,
@@ -23,6 +26,7 @@ import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import type { Bag } from './bag.ts';
 import type { KeyStanding } from './key-standing.ts';
+import { checkKept, invalid, type PackedLoss, readLosses } from './losses.ts';
 import { linesOf, numberIn, objectsOf, textOf } from './lines.ts';
 
 const utf8 = new TextEncoder();
@@ -36,6 +40,8 @@ export class LedgerWalk {
   readonly #keys: TrustedKeys;
   readonly #standing: Pick<KeyStanding, 'check'>;
   readonly #checkpoint: Checkpoint;
+  /** What was declared lost of the ledger, oldest first. */
+  readonly losses: readonly LossStatement[];
   readonly #history: Iterator<{ checkpoint: Checkpoint; place: string }>;
   #next: IteratorResult<{ checkpoint: Checkpoint; place: string }>;
   #tree: Frontier;
@@ -48,6 +54,8 @@ export class LedgerWalk {
     this.#bag = bag;
     this.#keys = keys;
     const { checkpoint, range } = bag.seal.credentialSubject;
+    const losses = readLosses(bag, LOSSES, checkpoint.log);
+    this.losses = losses.map(({ statement }) => statement);
     this.#checkpoint = this.#read(bag.read(CHECKPOINT), CHECKPOINT);
     const root = multihashOf(encodeBytes(this.#checkpoint.root, 'base64url'));
     if (this.#checkpoint.size !== checkpoint.size || root !== checkpoint.root) {
@@ -57,6 +65,7 @@ export class LedgerWalk {
         'It is not the one that the seal names.',
       );
     }
+    for (const loss of losses) this.#checkLoss(loss);
     const hashes = hashesOf(bag, LEFT_FRONTIER);
     if (hashes.length !== bitsOf(range.firstIndex)) {
       throw new PackProblem('root_mismatch', LEFT_FRONTIER, 'It is not the left of this range.');
@@ -172,18 +181,32 @@ export class LedgerWalk {
     }
   }
 
+  /** Signed as heads are, before the first entry of the successor. */
+  #checkLoss(loss: PackedLoss): void {
+    const { log, kept } = loss.statement;
+    checkKept(loss, this.#checkpoint, LOSSES);
+    if (loss.note.signatures.length !== 1) throw invalid(LOSSES, 'It has not one signature.');
+    try {
+      this.#checkSignature(loss.note, `${log}/loss`, kept.size, LOSSES);
+    } catch (error) {
+      if (!(error instanceof PackProblem) || error.code !== 'checkpoint_invalid') throw error;
+      throw invalid(LOSSES, error.message);
+    }
+  }
+
   /** A head of this log, signed by a key that is trusted and signs no receipts. */
   #read(bytes: Uint8Array, place: string): Checkpoint {
-    const { log } = this.#bag.seal.credentialSubject.checkpoint;
+    const { log } = logOfTree(this.#bag.seal.credentialSubject.checkpoint.log);
     try {
       const { note, checkpoint } = parseCheckpoint(bytes);
       if (note.signatures.length !== 1) {
         throw new PackProblem('checkpoint_invalid', place, 'It has not one signature.');
       }
-      if (checkpoint.origin !== log) {
+      const tree = treeOrigin(log, generationAt(this.losses, checkpoint.size));
+      if (checkpoint.origin !== tree) {
         throw new PackProblem('checkpoint_invalid', place, 'It is the head of another log.');
       }
-      this.#checkSignature(note, checkpoint, place);
+      this.#checkSignature(note, tree, checkpoint.size - 1, place);
       return checkpoint;
     } catch (error) {
       if (!(error instanceof MalformedLedgerText)) throw error;
@@ -191,17 +214,18 @@ export class LedgerWalk {
     }
   }
 
-  #checkSignature(note: SignedNote, { origin: log, size }: Checkpoint, place: string): void {
+  /** @param lastIndex of the entries that it is about */
+  #checkSignature(note: SignedNote, signer: string, lastIndex: number, place: string): void {
     const text = utf8.encode(note.text);
     let revoked = false;
     for (const { name, keyHash, signature } of note.signatures) {
-      if (name !== log) continue;
+      if (name !== signer) continue;
       for (const [kid, key] of this.#keys) {
         // Keys that may sign receipts are others: one that leaks cannot vouch for both.
         if (key.mayAssert || key.controller !== this.#bag.seal.issuer) continue;
-        if (!sameHash(keyHash, noteKeyHash(log, key.publicKey))) continue;
+        if (!sameHash(keyHash, noteKeyHash(signer, key.publicKey))) continue;
         if (!key.verify(text, signature)) continue;
-        if (!key.revoked) return this.#standing.check(kid, 'checkpoints', size - 1, place);
+        if (!key.revoked) return this.#standing.check(kid, 'checkpoints', lastIndex, place);
         revoked = true;
       }
     }

@@ -360,6 +360,7 @@ export class PackWalk {
         stated,
         organisation,
         log: checkpoint.log,
+        losses: this.#ledger.losses,
         range: { ...range, checkpointSize: checkpoint.size },
         requested,
         at: seal.validFrom,

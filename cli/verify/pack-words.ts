@@ -1,5 +1,8 @@
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { count } from '#shared/methodology/readable.ts';
+import { lossWords } from '#shared/ledger/losses.ts';
+import { encodeBase64 } from '#shared/ledger/notes.ts';
+import { logOfTree } from '#shared/ledger/origins.ts';
 import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
@@ -34,6 +37,11 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
     trusted,
     own_keys: trusted === OWN_KEYS,
     signed_heads: heads,
+    losses: verdict.losses.map(({ published, kept, ...loss }) => ({
+      ...loss,
+      published: { ...published, root: published.root && encodeBase64(published.root) },
+      kept: { ...kept, root: encodeBase64(kept.root) },
+    })),
     anchored:
       anchored === null
         ? null
@@ -99,6 +107,7 @@ export function packSaid(
   const facts = {
     ...(holds
       ? {
+          ...said(verdict),
           ...operatorsWord(verdict),
           ...outside(verdict),
           ...claimsSaid(verdict.claims, verdict.statement),
@@ -116,6 +125,22 @@ export function packSaid(
     details: seal === undefined ? {} : detailsOf(verdict, seal, holds),
     closing: holds && seal !== undefined ? closing(verdict, seal) : [],
   };
+}
+
+/** Losses that are named; a log that has had more is told so. */
+const LOSSES_SHOWN_MAX = 8;
+
+/** What the issuer itself says is lost, before all else: a ledger that goes on is not the whole of what was published. */
+function said({ losses, seal }: PackVerdict): Row {
+  const ledger = logOfTree(seal!.credentialSubject.checkpoint.log).log;
+  const shown = losses.slice(0, LOSSES_SHOWN_MAX).map((loss): [string, string] => {
+    const of = loss.log === ledger ? '' : ' of the anchor log';
+    const tree = losses.length > 1 ? `, tree ${loss.generation}` : '';
+    return [`SAID${of}${tree}`, lossWords(loss)];
+  });
+  const left = losses.length - shown.length;
+  if (left > 0) shown.push(['SAID further', `${left} losses`]);
+  return Object.fromEntries(shown);
 }
 
 /** Says what was shown, and no more. */

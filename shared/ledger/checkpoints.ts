@@ -10,7 +10,7 @@ import {
 
 /** A tree head: which log, how many entries, which root. */
 export interface Checkpoint {
-  /** `<host>/log/<organisation>`: also the name of the key that signs. */
+  /** `<host>/log/<organisation>`, or what `treeOrigin` makes of it: also the name of the key that signs. */
   origin: string;
   size: number;
   root: Hash;
@@ -80,6 +80,8 @@ export interface CheckpointSigner {
 export interface PublishedHead {
   size: number;
   root: Hash;
+  /** Which of the log's trees it is of; the first when absent. */
+  generation?: number;
 }
 
 /**
@@ -89,7 +91,7 @@ export interface PublishedHead {
 export interface CheckpointMemory {
   /** What is remembered of these logs; a log that was never published is missing. */
   recall(orgIds: readonly string[]): Promise<Map<string, PublishedHead>>;
-  /** Called before a checkpoint can be seen by anyone. Never goes back to a smaller size. */
+  /** Called before a checkpoint can be seen by anyone. Never goes back to an earlier tree, or to a smaller size of one. */
   remember(heads: ReadonlyMap<string, PublishedHead>): Promise<void>;
 }
 

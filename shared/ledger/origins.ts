@@ -26,3 +26,18 @@ export function logOrigins(publicUrl: string): LogOrigins {
     anchor: `${root}/anchor`,
   };
 }
+
+/**
+ * The name of a log's tree: its first has the name of the log, and `<name>/2` is the one that was opened when a loss of the
+ * first was declared. So no name ever stands for two trees.
+ */
+export function treeOrigin(log: string, generation: number): string {
+  return generation === 1 ? log : `${log}/${generation}`;
+}
+
+/** The name of the log that a tree is one of: `treeOrigin` the other way round. */
+export function logOfTree(origin: string): { log: string; generation: number } {
+  const [, log, digits] = /^(.+)\/([1-9][0-9]{0,5})$/.exec(origin) ?? [];
+  if (log === undefined || digits === '1') return { log: origin, generation: 1 };
+  return { log, generation: Number(digits) };
+}

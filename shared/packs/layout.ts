@@ -48,6 +48,8 @@ export const SUPERSEDED = 'data/superseded';
 export const CHECKPOINTS = 'data/ledger/checkpoints';
 /** The signed tree head that everything in the pack leads to. */
 export const CHECKPOINT = 'data/ledger/checkpoint.txt';
+/** Losses that were declared of the ledger before the checkpoint, each with the way from what was kept to that. */
+export const LOSSES = 'data/ledger/losses.ndjson';
 /** Roots of the perfect subtrees left of the range, largest first. */
 export const LEFT_FRONTIER = 'data/ledger/left-frontier.txt';
 /** RFC 6962 consistency proof from the end of the range to the checkpoint. */
@@ -64,6 +66,8 @@ export const METHODOLOGIES = 'data/methodologies';
 /** For each derivation the lineage of its first receipt, under that receipt's index. */
 export const LINEAGE = 'data/lineage';
 export const ANCHOR = 'data/anchor';
+/** The same as of the ledger, of the anchor log. */
+export const ANCHOR_LOSSES = `${ANCHOR}/losses.ndjson`;
 /** What is meant for people. */
 export const REPORT = 'data/report';
 export const REPORT_PAGE = `${REPORT}/report.html`;
@@ -74,6 +78,7 @@ export const REPORT_STATEMENT = `${REPORT}/stated.json`;
 const PLACES = [
   /^data\/(?:receipts|superseded|revisions|revision-proofs|ledger\/checkpoints)\/\d{12}\.ndjson$/,
   /^data\/ledger\/(?:checkpoint|left-frontier|consistency)\.txt$/,
+  /^data\/(?:ledger|anchor)\/losses\.ndjson$/,
   /^data\/keys\/(?:did\.json|jwks\.json|events\.ndjson)$/,
   /^data\/anchor\/(?:head|keys\/[A-Za-z0-9_-]{43})\.json$/,
   /^data\/shapes\/docket-receipt-shapes\.jsonld$/,
@@ -129,6 +134,8 @@ export interface PackRange {
   lastIndex: number;
   /** Entries of the tree at the checkpoint. */
   checkpointSize: number;
+  /** Which tree of the log that is a head of; the first when absent. */
+  generation?: number;
   /** The time of integration that was asked for, if one was. */
   period?: PackPeriod | undefined;
 }
@@ -141,11 +148,12 @@ interface PackPeriod {
 
 /** The folder in the archive, and the name of the archive without `.zip`. Equal packs have equal names. */
 export function packName(orgId: string, range: PackRange): string {
-  const { firstIndex, lastIndex, checkpointSize, period } = range;
+  const { firstIndex, lastIndex, checkpointSize, generation = 1, period } = range;
+  const tree = generation === 1 ? '' : `-of-tree-${generation}`;
   const asked =
     period === undefined ? '' : `${timeName(period.from)}-to-${timeName(period.to)}-entries-`;
   const organisation = orgId.slice(orgId.indexOf('_') + 1);
-  return `evidence-pack-${organisation}-${asked}${firstIndex}-${lastIndex}-at-${checkpointSize}`;
+  return `evidence-pack-${organisation}-${asked}${firstIndex}-${lastIndex}-at-${checkpointSize}${tree}`;
 }
 
 /** A time in a file's name: the day where it is midnight, UTC. */

@@ -36,6 +36,7 @@ export type PackProblemCode =
   | 'wrong_count'
   /* the ledger */
   | 'checkpoint_invalid'
+  | 'loss_invalid'
   | 'anchor_invalid'
   | 'anchor_missing'
   | 'timestamp_invalid'

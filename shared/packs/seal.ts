@@ -26,6 +26,7 @@ import {
   type SignedSeal,
   type TotalsDocument,
 } from './seal-format.ts';
+import { logOfTree } from '#shared/ledger/origins.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { QUANTITIES } from './totals.ts';
 
@@ -204,7 +205,8 @@ function hasAddresses({
   credentialSubject,
 }: SignedSeal): boolean {
   const { checkpoint, organisation, range, requested, id: subject } = credentialSubject;
-  const orgId = checkpoint.log.slice(checkpoint.log.lastIndexOf('/log/') + '/log/'.length);
+  const { log, generation } = logOfTree(checkpoint.log);
+  const orgId = log.slice(log.lastIndexOf('/log/') + '/log/'.length);
   const publicUrl = contexts[1]!.slice(0, contexts[1]!.lastIndexOf('/contexts/'));
   if (!URL.canParse(publicUrl)) return false;
   const { did, logs, organisations } = receiptIssuer(publicUrl);
@@ -217,12 +219,13 @@ function hasAddresses({
   const name = packName(orgId, {
     ...range,
     checkpointSize: checkpoint.size,
+    generation,
     period: requested && period,
   });
   const pack = packIssuer(publicUrl).packs + name;
   return (
     issuer === did &&
-    checkpoint.log === logs + orgId &&
+    log === logs + orgId &&
     organisation === organisations + orgId &&
     subject === pack &&
     id === `${pack}#seal`

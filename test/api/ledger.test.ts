@@ -3,6 +3,8 @@ import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { ed25519Verifier } from '#primitives';
 import { coseReceiptHolds, parseCoseReceipt } from '#shared/ledger/cose-receipts.ts';
+import { type LossStatement, signedLoss } from '#shared/ledger/losses.ts';
+import { storeLoss } from '#shared/ledger/postgres/losses.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -64,6 +66,7 @@ describe('every path of the ledger', () => {
   const paths = [
     '/ledger/entries',
     '/ledger/checkpoint',
+    '/ledger/losses',
     '/ledger/tile/0/000',
     '/ledger/consistency?from=1&to=2',
   ];
@@ -79,7 +82,7 @@ describe('every path of the ledger', () => {
 
   it.each(paths)('an organisation without a log sees nothing of others: %s', async (path) => {
     const answer = await get(path, edge.keyFor('org_new'));
-    if (path.endsWith('entries')) expect(answer.json().data).toEqual([]);
+    if (/entries|losses$/.test(path)) expect(answer.json().data).toEqual([]);
     else expect(answer.status).toBe(404);
   });
 });
@@ -152,6 +155,38 @@ describe('GET /ledger/entries', () => {
   it('GET /ledger/entries 400 for a cursor of another organisation, as for one that never was', async () => {
     const answer = await get(`/ledger/entries?after=${own[3]!.id}`, stranger);
     expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_after']);
+  });
+});
+
+describe('GET /ledger/losses', () => {
+  it('GET /ledger/losses 200: what was declared of the caller’s own log, which is nothing in most', async () => {
+    expect((await get('/ledger/losses')).json()).toEqual({ object: 'list', data: [] });
+    const statement: LossStatement = {
+      log: 'gateway.example/log/org_lost',
+      generation: 2,
+      previous: 1,
+      published: { size: 9, root: null, generation: 1 },
+      kept: { size: 2, root: Buffer.alloc(32) },
+      at: '2026-11-20T09:38:07.412Z',
+      actor: 'operator:ada',
+      reason: 'a test',
+    };
+    const note = signedLoss(statement, makeCheckpointSigner());
+    await storeLoss(database.pool, 'org_lost', { note, statement });
+    expect((await get('/ledger/losses', edge.keyFor('org_lost'))).json()).toEqual({
+      object: 'list',
+      data: [
+        {
+          tree: 2,
+          published_size: 9,
+          kept_size: 2,
+          declared_at: '2026-11-20T09:38:07.412Z',
+          reason: 'a test',
+          statement: note,
+        },
+      ],
+    });
+    expect((await get('/ledger/losses')).json().data).toEqual([]);
   });
 });
 

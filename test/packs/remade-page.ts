@@ -1,4 +1,11 @@
-import { derivationPath, lineagePath, REPORT_STATEMENT, SUPERSEDED } from '#shared/packs/layout.ts';
+import {
+  derivationPath,
+  lineagePath,
+  LOSSES,
+  REPORT_STATEMENT,
+  SUPERSEDED,
+} from '#shared/packs/layout.ts';
+import { type LossStatement, parseLoss } from '#shared/ledger/losses.ts';
 import { reportedEntry, ReportFacts } from '#shared/packs/report/facts.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
 import { parseStatement } from '#shared/packs/report/statement.ts';
@@ -60,6 +67,7 @@ function pageOf(pack: ForgedPack, { credentialSubject, issuer, validFrom }: Loos
     stated: parseStatement(pack.text(REPORT_STATEMENT)),
     organisation,
     log: checkpoint.log,
+    losses: lossesIn(pack),
     range: { ...range, checkpointSize: checkpoint.size },
     requested,
     at: validFrom,
@@ -69,6 +77,13 @@ function pageOf(pack: ForgedPack, { credentialSubject, issuer, validFrom }: Loos
     totals,
     facts,
   });
+}
+
+/** As far as they can be read. */
+function lossesIn(pack: ForgedPack): LossStatement[] {
+  if (!pack.files.has(LOSSES)) return [];
+  const lines = pack.text(LOSSES).trimEnd().split('\n');
+  return lines.map((line) => parseLoss((JSON.parse(line) as { note: string }).note).statement);
 }
 
 function linesIn(pack: ForgedPack, folder: string): string[] {

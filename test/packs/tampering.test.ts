@@ -204,5 +204,7 @@ What a forger can do to an [evidence pack](evidence-pack.md), and what each of t
 
 \`verify.py\` is for those who have not our program, and checks what does not take it: the archive, signatures, the ledger, the anchor, timestamps, figures, totals and tables. It makes neither the page for people (\`data/report/report.html\`) again nor what lineage documents tell beside the way to the figures, and says of every pack that it finds good: \`GOOD, except NOT CHECKED: page, lineage\`. To rest on the page or on a lineage document, run \`docket verify\`.
 
+**A declared loss** lets an operator drop the last entries of a ledger that were published, and say so ([what it is](ledger.md#a-declared-loss)). What shows it: both verifiers name it in the first lines of every verdict on a pack from then on, and refuse a later tree of a ledger without the statements that lead to it, an altered statement, and one that does not keep what goes on ([a test](../test/packs/declared-loss.test.ts)). What a pack cannot show is whether a statement names all that was published: that is shown by a head, a proof or a pack of the closed tree which someone has kept, and to the operator's own workers by what Redis remembers.
+
 Powers: **none**, the pack alone, with all checksums made anew; **pack key**, also the key that seals; **receipt and checkpoint keys**, those two, and not the one that seals; **all but the anchor**, every key but the anchor's, and nothing of what others hold; **every key**, the issuer itself, which still has not the keys of witnesses.
 `;

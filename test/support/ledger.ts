@@ -106,7 +106,9 @@ export function makeCheckpointMemory(): CheckpointMemory & { heads: Map<string, 
     recall: async (orgIds) => new Map([...heads].filter(([orgId]) => orgIds.includes(orgId))),
     remember: async (published) => {
       for (const [orgId, head] of published) {
-        if (head.size >= (heads.get(orgId)?.size ?? 0)) heads.set(orgId, head);
+        const { generation = 1, size = 0 } = heads.get(orgId) ?? {};
+        const later = (head.generation ?? 1) - generation;
+        if (later > 0 || (later === 0 && head.size >= size)) heads.set(orgId, head);
       }
     },
   };

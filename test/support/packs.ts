@@ -34,6 +34,7 @@ import { buildPack } from '#workers/exports/build-pack.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import type { PackDocuments } from '#workers/exports/documents.ts';
 import type { PackBuild } from '#workers/exports/pack-in-progress.ts';
+import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
 import { createAnchorWriter } from './anchor.ts';
 import {
   integrateAll,
@@ -65,7 +66,8 @@ export class PackLab {
   readonly keysDir: string;
   readonly issuer = receiptIssuer(PUBLIC_URL);
   readonly documents: PackDocuments;
-  readonly #memory = makeCheckpointMemory();
+  /** What survives when a database is put back. */
+  memory = makeCheckpointMemory();
   readonly #methodology: Methodologies['current'];
   /** The way in which the model is served; receipts of another way have another derivation. */
   footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
@@ -73,7 +75,8 @@ export class PackLab {
   gridSignal: Omit<GridSignal, 'hour'> | undefined;
   /** Joules that the upstream of each request states. */
   statedJoules: number | undefined;
-  #made = 0;
+  /** Receipts so far, by which each differs from those before. */
+  made = 0;
 
   /**
    * @param dir a directory of the test's own
@@ -104,7 +107,7 @@ export class PackLab {
   ): Promise<IssuedReceipt[]> {
     const receipts: IssuedReceipt[] = [];
     for (let i = 0; i < count; i += 1) {
-      this.#made += 1;
+      this.made += 1;
       const ulid = encodeUlid(Date.now(), this.#randomish());
       receipts.push(this.#receipt(signer, this.#input(ulid, kind, orgId), `rcpt_${ulid}`, kind));
     }
@@ -123,7 +126,7 @@ export class PackLab {
     );
     const places = new Map(rows.map((row) => [row.entry_id, Number(row.index)]));
     const revisions = receipts.map((revised) => {
-      this.#made += 1;
+      this.made += 1;
       const newReceiptId = `rcpt_${encodeUlid(Date.now(), this.#randomish())}`;
       const { document } = parseReceipt(revised.body);
       const record = recordOnReceipt(document, KEY) as CountedRecord;
@@ -157,7 +160,7 @@ export class PackLab {
     await integrateAll(this.pool, 1_000);
     await publishCheckpoints(this.pool, {
       signer: createCheckpointSigner(loadSigningKeys(this.keysDir), 'checkpoints'),
-      memory: this.#memory,
+      memory: this.memory,
       originOf: (id) => this.issuer.logs + id,
       limit: 100,
       intervalMs: 0,
@@ -170,11 +173,11 @@ export class PackLab {
   }
 
   /** Writes heads and keys into the anchor log, as a ledger worker does. */
-  async anchor(): Promise<void> {
+  async anchor(): Promise<AnchorResult> {
     const keys = loadSigningKeys(this.keysDir);
     const signer = createCheckpointSigner(keys, 'anchor');
-    const writer = createAnchorWriter(signer, this.#memory);
-    await writer.turn(this.pool, { keys: knownKeys(keys, this.issuer.did) });
+    const writer = createAnchorWriter(signer, this.memory);
+    return writer.turn(this.pool, { keys: knownKeys(keys, this.issuer.did) });
   }
 
   /** Builds a pack into a file, without queue and store. */
@@ -269,16 +272,16 @@ export class PackLab {
       startedAt: signedAt - 1_900,
       endedAt: signedAt - 12,
       usage: {
-        inputTokens: 100 + (this.#made % 1_000),
-        cachedInputTokens: this.#made % 100,
-        outputTokens: this.#made % 500,
+        inputTokens: 100 + (this.made % 1_000),
+        cachedInputTokens: this.made % 100,
+        outputTokens: this.made % 500,
         source: 'upstream',
         ...(this.statedJoules === undefined ? {} : { statedJoules: this.statedJoules }),
       },
       attempts: 1,
       salt: hash('sha256', requestId, 'buffer').subarray(0, 16).toString('base64url'),
-      requestDigest: digestOf(`request ${this.#made}`),
-      responseDigest: digestOf(`response ${this.#made}`),
+      requestDigest: digestOf(`request ${this.made}`),
+      responseDigest: digestOf(`response ${this.made}`),
       outcome: 'complete',
     };
   }
@@ -305,7 +308,7 @@ export class PackLab {
   /** Ids of one millisecond in the order in which they were made, so that tests know the ledger's. */
   #randomish(): Uint8Array {
     const bytes = Buffer.alloc(10);
-    bytes.writeUIntBE(this.#made, 4, 6);
+    bytes.writeUIntBE(this.made, 4, 6);
     return bytes;
   }
 }

@@ -2,9 +2,10 @@ import { multihashOf } from '#shared/kernel/multihash.ts';
 import { checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { parseProof } from '#shared/ledger/proof-text.ts';
 import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
-import { ANCHORED_HEAD, anchoredKeyPath, KEY_EVENTS } from '#shared/packs/layout.ts';
+import { ANCHOR_LOSSES, ANCHORED_HEAD, anchoredKeyPath, KEY_EVENTS } from '#shared/packs/layout.ts';
 import type { AnchoredHeadFile, PackAnchor } from '#shared/packs/postgres/pack-source.ts';
 import type { AnchorDocument } from '#shared/packs/seal-format.ts';
+import { lossesFile } from './losses.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 
 /**
@@ -26,6 +27,9 @@ export async function addAnchor(progress: PackInProgress): Promise<AnchorDocumen
     await progress.add({ path: ANCHORED_HEAD, bytes: bytesOf(anchor.head) });
   for (const [key, head] of [...anchor.keys].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     await progress.add({ path: anchoredKeyPath(key), bytes: bytesOf(head) });
+  }
+  if (anchor.losses.length > 0) {
+    await progress.add({ path: ANCHOR_LOSSES, bytes: lossesFile(anchor.losses) });
   }
   return sealedAnchor(anchor);
 }

@@ -15,8 +15,10 @@ import {
   DID_DOCUMENT,
   INSTRUCTIONS,
   JWKS,
+  LOSSES,
   MANIFEST,
   packName,
+  type PackRange,
   REPORT_PAGE,
   REPORT_STATEMENT,
   SCRIPT,
@@ -33,10 +35,13 @@ import {
   type ManifestLine,
 } from '#shared/packs/manifest.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { logOfTree } from '#shared/ledger/origins.ts';
 import { addAnchor } from './anchor-section.ts';
 import { ArchiveWriter } from './archive.ts';
 import { contextFiles } from './citations.ts';
 import { PackFailure } from './failure.ts';
+import { lossesFile } from './losses.ts';
 import { type PackBuild, PackInProgress } from './pack-in-progress.ts';
 import { addCheckpoints, addReceipts, addRevisions, damaged } from './sections.ts';
 import { ShardBuffer } from './shard.ts';
@@ -56,12 +61,16 @@ export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; 
       `No checkpoint of ${checkpointSize} entries is stored.`,
     );
   }
-  const archive = new ArchiveWriter(build.sink, packName(orgId, build));
-  const progress = new PackInProgress(build, archive, checkpoint);
+  const { origin } = parseCheckpoint(checkpoint.note).checkpoint;
+  const range: PackRange = { ...build, generation: logOfTree(origin).generation };
+  const name = packName(orgId, range);
+  const archive = new ArchiveWriter(build.sink, name);
+  const losses = await build.source.losses(orgId, checkpointSize);
+  const progress = new PackInProgress(build, archive, { checkpoint, origin, name, losses });
   const shard = new ShardBuffer();
   const tags = [
     await addTag(archive, BAG_DECLARATION, BAG_DECLARATION_TEXT),
-    await addTag(archive, INSTRUCTIONS, instructionsOf(build)),
+    await addTag(archive, INSTRUCTIONS, instructionsOf(progress)),
     await addTag(archive, SCRIPT, build.documents.script),
   ];
   await addDocuments(progress);
@@ -89,6 +98,8 @@ async function addDocuments(progress: PackInProgress): Promise<void> {
   const add = (path: string, text: string): Promise<void> =>
     progress.add({ path, bytes: Buffer.from(text) });
   await add(CHECKPOINT, progress.checkpoint.note);
+  const { losses } = progress;
+  if (losses.length > 0) await progress.add({ path: LOSSES, bytes: lossesFile(losses) });
   await add(DID_DOCUMENT, documents.didDocument());
   await add(JWKS, documents.jwks());
   for (const file of contextFiles(documents)) await progress.add(file);
@@ -127,11 +138,12 @@ async function addReport(
   const { build, checkpoint, totals } = progress;
   const stated = await statementOf(build);
   const page = reportPage({
-    name: packName(build.orgId, build),
+    name: progress.name,
     issuer: packIssuer(build.issuer.publicUrl).did,
     stated,
     organisation: build.issuer.organisations + build.orgId,
-    log: build.issuer.logs + build.orgId,
+    log: progress.origin,
+    losses: progress.losses.map(({ statement }) => statement),
     range: build,
     requested,
     at: timeText(checkpoint.signedAt),
@@ -185,8 +197,8 @@ async function seal(
   const { orgId } = build;
   const info = bagInfo({
     issuer: issuer.did,
-    identifier: issuer.packs + packName(orgId, build),
-    description: bagDescription(build, build.issuer.logs + orgId),
+    identifier: issuer.packs + progress.name,
+    description: bagDescription(build, progress.origin),
     date: at.slice(0, 10),
     payloadBytes: progress.payloadBytes,
     payloadFiles: progress.manifest.length,
@@ -197,8 +209,8 @@ async function seal(
     issuer,
     orgId,
     organisation: build.issuer.organisations + orgId,
-    log: build.issuer.logs + orgId,
-    range: build,
+    log: progress.origin,
+    range: { ...build, generation: logOfTree(progress.origin).generation },
     root: Buffer.from(checkpoint.root).toString('base64url'),
     at,
     revisions: progress.revisionCount,
@@ -225,13 +237,17 @@ async function addTag(
 }
 
 /** VERIFY.md with this pack's names in its commands. */
-function instructionsOf({ documents, issuer, ...build }: PackBuild): string {
+function instructionsOf({
+  build: { documents, issuer },
+  name: pack,
+  origin,
+}: PackInProgress): string {
   const { did, publicUrl } = receiptIssuer(issuer.publicUrl);
   const blanks: Record<string, string> = {
-    pack: packName(build.orgId, build),
+    pack,
     did,
     didUrl: `${publicUrl}/.well-known/did.json`,
-    log: issuer.logs + build.orgId,
+    log: origin,
   };
   return documents.instructions.replaceAll(
     /\{\{(\w+)\}\}/g,

@@ -2,7 +2,7 @@ import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import type { ManifestLine } from '#shared/packs/manifest.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
-import type { PackCheckpoint, PackSource } from '#shared/packs/postgres/pack-source.ts';
+import type { PackCheckpoint, PackLoss, PackSource } from '#shared/packs/postgres/pack-source.ts';
 import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { ArchiveWriter, type ByteSink } from './archive.ts';
@@ -35,6 +35,12 @@ export class PackInProgress {
   readonly build: PackBuild;
   readonly archive: ArchiveWriter;
   readonly checkpoint: PackCheckpoint;
+  /** Of the checkpoint: the name of a tree of the log. */
+  readonly origin: string;
+  /** Of the pack. */
+  readonly name: string;
+  /** What was declared lost of the log, oldest first. */
+  readonly losses: readonly PackLoss[];
   readonly links: RevisionLinks;
   readonly totals = new PackTotals();
   readonly report = new ReportFacts();
@@ -50,10 +56,17 @@ export class PackInProgress {
   signedHeads = 0;
   #done = 0;
 
-  constructor(build: PackBuild, archive: ArchiveWriter, checkpoint: PackCheckpoint) {
+  constructor(
+    build: PackBuild,
+    archive: ArchiveWriter,
+    led: Pick<PackInProgress, 'checkpoint' | 'origin' | 'name' | 'losses'>,
+  ) {
     this.build = build;
     this.archive = archive;
-    this.checkpoint = checkpoint;
+    this.checkpoint = led.checkpoint;
+    this.origin = led.origin;
+    this.name = led.name;
+    this.losses = led.losses;
     this.citations = new Citations(build.documents);
     this.derivations = new PackDerivations(build.source);
     const log = build.issuer.logs + build.orgId;

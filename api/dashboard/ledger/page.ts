@@ -1,6 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { LedgerEntry } from '#shared/ledger/entries.ts';
+import { type LossStatement, lossWords } from '#shared/ledger/losses.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { SignedHead } from '../parts/signed-head.ts';
 import type { Frame } from '../parts/layout.ts';
@@ -9,6 +10,8 @@ import { copyable, field, note, pager, shortId, shortMoment, table } from '../pa
 export interface LedgerParts {
   /** The newest signed head; undefined before the first. */
   checkpoint: SignedHead | undefined;
+  /** What was declared lost of the log, oldest first. */
+  losses: readonly LossStatement[];
   /** Entries that were added within so many days. */
   growth: readonly { days: number; added: number }[];
   page: Page<LedgerEntry>;
@@ -20,7 +23,7 @@ export interface LedgerParts {
 /** The log of an organisation's receipts: its signed head, how it grows, and its proofs. */
 export function ledgerPage(frame: Frame, parts: LedgerParts): Html {
   const address = `/dashboard/${frame.membership!.orgId}/ledger`;
-  const { checkpoint, page, after } = parts;
+  const { checkpoint, losses, page, after } = parts;
   const next = page.hasMore ? page.items.at(-1)!.receiptId : undefined;
   return html`<div class="head">
       <h1>Ledger</h1>
@@ -38,6 +41,7 @@ export function ledgerPage(frame: Frame, parts: LedgerParts): Html {
       them at once: keep one, and nothing before it can be changed, removed or slipped in without
       your seeing it.
     </p>
+    ${losses.map((loss) => note('bad', `Declared by the service: ${lossWords(loss)}.`))}
     ${
       checkpoint === undefined
         ? html`<div class="empty">

@@ -18,6 +18,7 @@ export function ledgerPageRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     const { ledger } = deps;
     const signed = await ledger.checkpoint(orgId);
     const checkpoint = signed === null ? undefined : headOf(signed);
+    const losses = (await ledger.losses(orgId)).map(({ statement }) => statement);
     const asked = askedAfter(request, 'rcpt');
     const isEntry = asked !== undefined && (await ledger.entry(orgId, asked)) !== null;
     const after = isEntry ? asked : undefined;
@@ -45,7 +46,7 @@ export function ledgerPageRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     return sendFramed(deps, [request, reply], {
       title: 'Ledger',
       section: 'ledger',
-      body: (frame) => ledgerPage(frame, { checkpoint, growth, page, after, proof }),
+      body: (frame) => ledgerPage(frame, { checkpoint, losses, growth, page, after, proof }),
     });
   });
   app.get('/ledger/checkpoint.txt', SESSION, async (request, reply) => {

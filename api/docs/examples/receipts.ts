@@ -31,6 +31,17 @@ SBNJTRN+FjG7owHVrKtue7eqdM4RhdRWVl71HXN2d7I=
 — ${LOG} glTDKQBz7CZtT7Stvz0QSqcU+fEQMv2KttiCn8QLUshvZIXXkozC69Rkbz/j83S+EdkFv0vidfqG84idgqn33F5B3TI=
 `;
 
+/** What was declared of a log whose database was put back to an older state. */
+export const LOSS_NOTE = `${LOG}/loss
+opens 2 after 1
+published 1234 SBNJTRN+FjG7owHVrKtue7eqdM4RhdRWVl71HXN2d7I= in 1
+kept 1200 ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=
+declared 2026-11-20T09:38:07.412Z by operator:ada
+the disk failed, and the standby lagged
+
+— ${LOG}/loss glTDKQBz7CZtT7Stvz0QSqcU+fEQMv2KttiCn8QLUshvZIXXkozC69Rkbz/j83S+EdkFv0vidfqG84idgqn33F5B3TI=
+`;
+
 /** The way from a receipt to that checkpoint, as C2SP writes proofs. */
 export const INCLUSION_PROOF = `c2sp.org/tlog-proof@v1
 index 3

@@ -95,6 +95,7 @@ export const AUDIT_ACTIONS = [
   'receipts.recalculation_requested',
   'receipt.requeued',
   'ledger.resumed',
+  'ledger.loss_declared',
   'region.set',
   'sanctions.imported',
   'factors.imported',

@@ -185,6 +185,7 @@ interface ExportTable {
   first_index: Int8;
   last_index: Int8;
   checkpoint_size: Int8;
+  generation: Defaulted<number>;
   done: DefaultedInt8;
   run_id: string | null;
   run_at: Date | null;
@@ -293,6 +294,14 @@ interface LedgerHeadTable {
   halted_at: Date | null;
   halt_reason: string | null;
   usage_size: DefaultedInt8;
+}
+
+interface LedgerLossTable {
+  log_id: string;
+  generation: number;
+  kept_size: Int8;
+  note: string;
+  declared_at: Defaulted<Date>;
 }
 
 interface LedgerQuarantineTable {
@@ -732,6 +741,7 @@ export interface Database {
   ledger_checkpoint: LedgerCheckpointTable;
   ledger_entry: LedgerEntryTable;
   ledger_head: LedgerHeadTable;
+  ledger_loss: LedgerLossTable;
   ledger_quarantine: LedgerQuarantineTable;
   ledger_retention: LedgerRetentionTable;
   ledger_tile: LedgerTileTable;

@@ -3,13 +3,15 @@ import { queryRow, queryRows, execute, statement } from '#shared/kernel/postgres
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { CheckpointMemory, CheckpointSigner } from '../checkpoints.ts';
 import { type Hash, sameHash } from '../hashing.ts';
-import { auditLogOf } from '../origins.ts';
+import { outsideOf } from '../losses.ts';
+import { auditLogOf, treeOrigin } from '../origins.ts';
 import { type PublicationResult, signedNote } from './checkpoints.ts';
+import { newestLosses } from './losses.ts';
 
 export interface AuditPublisherOptions {
   signer: CheckpointSigner;
   memory: CheckpointMemory;
-  /** Name of an audit log and of its key: `<host>/audit/<organisation>`. */
+  /** Name of an audit log, which that of its key is made from: `<host>/audit/<organisation>`. */
   originOf: (orgId: string) => string;
   /** Audit logs per call; the rest follow with the next. */
   limit: number;
@@ -23,6 +25,9 @@ interface DueChain {
   hash: Hash;
   signed: { size: number; root: Hash } | undefined;
 }
+
+/** With the tree that its next head is of, and the name of that. */
+type NamedChain = DueChain & { generation: number; origin: string };
 
 const NOTHING: PublicationResult = { signed: [], halted: [] };
 
@@ -40,15 +45,21 @@ export async function publishAuditHeads(
   return inTransaction(pool, async (client) => {
     if (!(await queryRow(client, TAKE_TURN))!.taken) return NOTHING;
     const due = await dueChains(client, options.limit);
-    const remembered = await options.memory.recall(due.map(({ logId }) => logId));
+    const logIds = due.map(({ logId }) => logId);
+    const losses = await newestLosses(client, logIds);
+    const remembered = await options.memory.recall(logIds);
     const halted: PublicationResult['halted'] = [];
-    const good: DueChain[] = [];
+    const good: NamedChain[] = [];
     for (const chain of due) {
-      const outside = remembered.get(chain.logId);
+      const loss = losses.get(chain.logId);
+      const outside = outsideOf(remembered.get(chain.logId), loss);
       const reason =
+        outside.contradiction ??
         (await contradiction(client, chain, chain.signed ?? NONE)) ??
-        (outside === undefined ? null : await contradiction(client, chain, outside));
-      if (reason === null) good.push(chain);
+        (outside.head === null ? null : await contradiction(client, chain, outside.head));
+      const generation = loss?.generation ?? 1;
+      const origin = treeOrigin(options.originOf(chain.orgId), generation);
+      if (reason === null) good.push({ ...chain, generation, origin });
       else halted.push({ orgId: chain.logId, reason });
     }
     await sign(client, good, options);
@@ -61,6 +72,16 @@ const TAKE_TURN = statement(
   { taken: 'bool' },
   `select pg_try_advisory_xact_lock(hashtextextended('audit_checkpoint', 0)) as taken`,
 );
+
+const AWAIT_TURN = statement(
+  { waited: 'text?' },
+  `select pg_advisory_xact_lock(hashtextextended('audit_checkpoint', 0))::text as waited`,
+);
+
+/** Keeps every worker from signing heads of audit logs until the transaction ends. */
+export async function holdAuditHeads(client: Queryable): Promise<void> {
+  await queryRow(client, AWAIT_TURN);
+}
 
 const DUE_CHAINS = statement(
   { org_id: 'text', size: 'int8', hash: 'bytea', signed_size: 'int8?', signed_hash: 'bytea?' },
@@ -123,19 +144,21 @@ const STORE = statement(
 /** What will be visible is remembered outside first: a crash in between forgets nothing. */
 async function sign(
   client: PoolClient,
-  chains: readonly DueChain[],
-  { signer, memory, originOf }: AuditPublisherOptions,
+  chains: readonly NamedChain[],
+  { signer, memory }: AuditPublisherOptions,
 ): Promise<void> {
   if (chains.length === 0) return;
   await memory.remember(
-    new Map(chains.map(({ logId, size, hash }) => [logId, { size, root: hash }])),
+    new Map(
+      chains.map(({ logId, size, hash, generation }) => [logId, { size, root: hash, generation }]),
+    ),
   );
   await execute(client, STORE, [
     chains.map(({ logId }) => logId),
     chains.map(({ size }) => size),
     chains.map(({ hash }) => hash),
-    chains.map(({ orgId, size, hash }) =>
-      signedNote({ origin: originOf(orgId), size, root: hash, extensions: [] }, signer),
+    chains.map(({ origin, size, hash }) =>
+      signedNote({ origin, size, root: hash, extensions: [] }, signer),
     ),
   ]);
 }

@@ -11,15 +11,17 @@ import {
 import { type CoseIssuer, type CoseSignature, signCoseRoot } from '../cose-receipts.ts';
 import { EMPTY_ROOT, sameHash, type Hash } from '../hashing.ts';
 import { formatNote, noteKeyHash } from '../notes.ts';
-import { ANCHOR_LOG } from '../origins.ts';
+import { type LossStatement, type Outside, outsideOf } from '../losses.ts';
+import { ANCHOR_LOG, treeOrigin } from '../origins.ts';
 import { partialTiles, rangeHash } from '../tiles.ts';
 import { haltLogs, planByIndex } from './append.ts';
+import { newestLosses } from './losses.ts';
 import { type LoadedTiles, loadTiles, type WantedTile } from './tiles.ts';
 
 export interface PublisherOptions {
   signer: CheckpointSigner;
   memory: CheckpointMemory;
-  /** Name of a log and of its key: `<host>/log/<organisation>`. */
+  /** Name of a log: `<host>/log/<organisation>`, which that of a tree and of its key is made from. */
   originOf: (orgId: string) => string;
   /** `anchor` for the anchor log alone, which has a key of its own; the organisations' logs when absent. */
   only?: typeof ANCHOR_LOG;
@@ -47,7 +49,23 @@ interface DueHead {
 /** Everything that a new checkpoint must be a continuation of. */
 interface Past {
   published: ReadonlyMap<string, PublishedHead>;
-  remembered: ReadonlyMap<string, PublishedHead>;
+  /** What was published outside, as far as no declared loss settles it. */
+  outside: ReadonlyMap<string, Outside>;
+  losses: ReadonlyMap<string, LossStatement | null>;
+}
+
+async function pastOf(
+  db: Queryable,
+  memory: Pick<CheckpointMemory, 'recall'>,
+  orgIds: readonly string[],
+): Promise<Past> {
+  const published = await lastCheckpoints(db, orgIds);
+  const losses = await newestLosses(db, orgIds);
+  const remembered = await memory.recall(orgIds);
+  const outside = orgIds.map(
+    (orgId) => [orgId, outsideOf(remembered.get(orgId), losses.get(orgId))] as const,
+  );
+  return { published, losses, outside: new Map(outside) };
 }
 
 /**
@@ -68,10 +86,7 @@ export async function publishCheckpoints(
     const due = await lockDueHeads(client, options);
     if (due.length === 0) return { signed: [], halted: [] };
     const orgIds = due.map((head) => head.orgId);
-    const past = {
-      published: await lastCheckpoints(client, orgIds),
-      remembered: await options.memory.recall(orgIds),
-    };
+    const past = await pastOf(client, options.memory, orgIds);
     const tiles = await loadTiles(
       client,
       due.flatMap((head) => edgesOf(head, past)),
@@ -82,7 +97,7 @@ export async function publishCheckpoints(
       if (reason !== null) halted.set(head.orgId, reason);
     }
     const good = due.filter((head) => !halted.has(head.orgId));
-    await sign(client, good, options);
+    await sign(client, good, past, options);
     await haltLogs(client, halted);
     return {
       signed: good.map(({ orgId, size }) => ({ orgId, size })),
@@ -152,7 +167,7 @@ export async function contradictionWithPublished(
   memory: Pick<CheckpointMemory, 'recall'>,
   orgId: string,
 ): Promise<string | null> {
-  const remembered = await memory.recall([orgId]);
+  const past = await pastOf(db, memory, [orgId]);
   const row = await queryRow(db, HEAD, [orgId]);
   const head: DueHead = {
     orgId,
@@ -160,7 +175,6 @@ export async function contradictionWithPublished(
     root: row?.root ?? EMPTY_ROOT,
     checkpointSize: Number(row?.checkpoint_size ?? 0),
   };
-  const past = { published: await lastCheckpoints(db, [orgId]), remembered };
   return contradictionOf(head, past, await loadTiles(db, edgesOf(head, past)));
 }
 
@@ -176,7 +190,7 @@ export async function storedRootAt(
 
 /** The partial tiles at the right edge of each tree whose root is to be computed. */
 function edgesOf({ orgId, size }: DueHead, past: Past): WantedTile[] {
-  const sizes = [size, past.published.get(orgId)?.size, past.remembered.get(orgId)?.size];
+  const sizes = [size, past.published.get(orgId)?.size, past.outside.get(orgId)?.head?.size];
   // A size beyond the head has no edge, and needs none: it is a contradiction by itself.
   const known = sizes.filter((each) => each !== undefined && each <= size) as number[];
   return known.flatMap((each) => partialTiles(each).map((tile) => ({ ...tile, orgId })));
@@ -188,13 +202,15 @@ function contradictionOf(head: DueHead, past: Past, tiles: LoadedTiles): string 
   if ((published?.size ?? 0) !== head.checkpointSize) {
     return `the last checkpoint has ${published?.size ?? 0} entries, the head says ${head.checkpointSize}`;
   }
-  const known: [string, PublishedHead | undefined][] = [
+  const outside = past.outside.get(head.orgId);
+  if (outside?.contradiction) return outside.contradiction;
+  const known: [string, PublishedHead | null | undefined][] = [
     ['the head', head],
     ['the last checkpoint', published],
-    ['what was published before', past.remembered.get(head.orgId)],
+    ['what was published before', outside?.head],
   ];
   for (const [what, expected] of known) {
-    if (expected === undefined) continue;
+    if (expected === null || expected === undefined) continue;
     if (expected.size > head.size) {
       return `${what} has ${expected.size} entries, the log only ${head.size}`;
     }
@@ -233,12 +249,17 @@ const NOTE_CHECKPOINTS = statement(
 /** Signs and stores. What will be visible is remembered outside first: a crash in between forgets nothing. */
 async function sign(
   client: Queryable,
-  heads: readonly DueHead[],
+  due: readonly DueHead[],
+  { losses }: Past,
   options: PublisherOptions,
 ): Promise<void> {
-  if (heads.length === 0) return;
+  if (due.length === 0) return;
+  const heads = due.map((head) => {
+    const generation = losses.get(head.orgId)?.generation ?? 1;
+    return { ...head, generation, origin: treeOrigin(options.originOf(head.orgId), generation) };
+  });
   await options.memory.remember(
-    new Map(heads.map(({ orgId, size, root }) => [orgId, { size, root }])),
+    new Map(heads.map(({ orgId, size, root, generation }) => [orgId, { size, root, generation }])),
   );
   const [orgIds, sizes] = [heads.map(({ orgId }) => orgId), heads.map(({ size }) => size)];
   const [roots, notes] = [
@@ -253,15 +274,17 @@ async function sign(
   await execute(client, NOTE_CHECKPOINTS, [orgIds, sizes]);
 }
 
-function noteOf({ orgId, size, root }: DueHead, { signer, originOf }: PublisherOptions): string {
-  return signedNote({ origin: originOf(orgId), size, root, extensions: [] }, signer);
+type NamedHead = Pick<Checkpoint, 'origin' | 'size' | 'root'>;
+
+function noteOf({ origin, size, root }: NamedHead, { signer }: PublisherOptions): string {
+  return signedNote({ origin, size, root, extensions: [] }, signer);
 }
 
 function coseOf(
-  { orgId, size, root }: DueHead,
-  { signer, originOf, cose }: PublisherOptions,
+  { origin, size, root }: NamedHead,
+  { signer, cose }: PublisherOptions,
 ): CoseSignature | undefined {
-  return cose && signCoseRoot({ origin: originOf(orgId), size, root }, cose, signer);
+  return cose && signCoseRoot({ origin, size, root }, cose, signer);
 }
 
 /** A checkpoint as it is handed out, signed under the name of its log. */

@@ -9,6 +9,7 @@ import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { LedgerEntry, LedgerKind } from '../entries.ts';
 import type { Hash } from '../hashing.ts';
 import type { TileRequest } from '../tiles.ts';
+import { type DeclaredLoss, declaredLosses } from './losses.ts';
 import {
   hasSeen,
   listReceipts,
@@ -62,6 +63,8 @@ export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)
     /** The newest signed checkpoint; null before the first. */
     checkpoint: async (orgId: string): Promise<string | null> =>
       (await latestCheckpoint(pool, orgId))?.note ?? null,
+    /** What was declared lost of the log, oldest first. */
+    losses: (orgId: string): Promise<DeclaredLoss[]> => declaredLosses(pool, orgId),
     /** Bytes of a tile or entry bundle; null when the newest checkpoint does not cover it, or retention dropped a body. */
     tile: async (orgId: string, tile: TileRequest): Promise<Uint8Array | null> =>
       readTile(pool, orgId, await publishedSize(pool, orgId), tile),

@@ -1,16 +1,22 @@
 import type { CheckpointMemory, PublishedHead } from '../checkpoints.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 
-/** One hash for all logs, organisation → `size root`: a single key, so any node of a cluster can hold it. */
+/**
+ * One hash for all logs, organisation → `size root`, with the number of the log's tree behind it where that is not the first:
+ * a single key, so any node of a cluster can hold it.
+ */
 const KEY = 'ledger:published';
 
-/** The larger size wins in any order: two workers must not move each other's memory back. */
+/** The later tree wins, then the larger size, in any order: two workers must not move each other's memory back. */
 const REMEMBER = `
-for i = 1, #ARGV, 3 do
+for i = 1, #ARGV, 4 do
   local known = redis.call('HGET', KEYS[1], ARGV[i])
   local size = known and tonumber(string.match(known, '^%d+')) or -1
-  if tonumber(ARGV[i + 1]) > size then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1] .. ' ' .. ARGV[i + 2])
+  local tree = known and tonumber(string.match(known, ' (%d+)$') or 1) or 1
+  local new = tonumber(ARGV[i + 3])
+  if new > tree or (new == tree and tonumber(ARGV[i + 1]) > size) then
+    local ending = new == 1 and '' or ' ' .. ARGV[i + 3]
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1] .. ' ' .. ARGV[i + 2] .. ending)
   end
 end
 return redis.status_reply('OK')`;
@@ -32,10 +38,11 @@ export function createCheckpointMemory(redis: RedisClient): CheckpointMemory {
       return heads;
     },
     async remember(heads) {
-      const values = [...heads].flatMap(([orgId, { size, root }]) => [
+      const values = [...heads].flatMap(([orgId, { size, root, generation }]) => [
         orgId,
         size,
         Buffer.from(root).toString('base64'),
+        generation ?? 1,
       ]);
       if (values.length > 0) await redis.eval(REMEMBER, 1, KEY, ...values);
     },
@@ -60,10 +67,12 @@ export async function allRemembered(redis: RedisClient): Promise<Map<string, Pub
 }
 
 function headOf(orgId: string, value: string): PublishedHead {
-  const [, size, root] = /^(\d{1,16}) ([A-Za-z0-9+/]{43}=)$/.exec(value) ?? [];
+  const [, size, root, generation] =
+    /^(\d{1,16}) ([A-Za-z0-9+/]{43}=)(?: ([1-9]\d{0,5}))?$/.exec(value) ?? [];
   // Taking what cannot be read for "never published" would switch the protection off.
   if (size === undefined || root === undefined) {
     throw new Error(`what is remembered of the log of ${orgId} cannot be read`);
   }
-  return { size: Number(size), root: Buffer.from(root, 'base64') };
+  const head = { size: Number(size), root: Buffer.from(root, 'base64') };
+  return generation === undefined ? head : { ...head, generation: Number(generation) };
 }

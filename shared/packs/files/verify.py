@@ -562,26 +562,33 @@ class Keys:
         return signed
 
     def checkpoint(self, note, log, issuer, place, passes=lambda kid, size: True):
-        """C2SP signed note. Keys that may sign receipts may not sign tree heads. Beside the key of the anchor log witnesses
-        sign; a ledger's head has one signature."""
+        """C2SP signed note of a tree with this name, or with the one that `log` says for its size. Keys that may sign receipts
+        may not sign tree heads. Beside the key of the anchor log witnesses sign; a ledger's head has one signature."""
         text, signatures = signed_note(note, place)
         check(len(text.split('\n')) > 3, f'{place}: not a signed note')
         origin, size, root = text.split('\n')[:3]
-        check(origin == log and text.count('\n') == 3 and re.fullmatch('0|[1-9][0-9]{0,15}', size), f'{place}: not a head of {log}')
-        check(len(signatures) == 1 or log.endswith('/anchor'), f'{place}: it has not one signature')
+        fits = text.count('\n') == 3 and re.fullmatch('0|[1-9][0-9]{0,15}', size)
+        log = log(int(size)) if fits and callable(log) else log
+        check(fits and origin == log, f'{place}: not a head of {log if isinstance(log, str) else "this log"}')
+        check(len(signatures) == 1 or log_of_tree(log)[0].endswith('/anchor'), f'{place}: it has not one signature')
+        self.signed(text, signatures, log, issuer, place, lambda kid: passes(kid, int(size)))
+        return int(size), from_base64(root)
+
+    def signed(self, text, signatures, signer, issuer, place, passes):
+        """A trusted key of the issuer that passes has signed the note under this name."""
         for name, signature in signatures:
-            if name != log:
+            if name != signer:
                 continue
             for kid, (key, raw, controller, revoked) in self.by_id.items():
                 revoked = revoked and kid not in self.pardoned
-                if kid in self.asserting or controller != issuer or revoked or signature[:4] != key_hash(log, NOTE_KEY, raw):
+                if kid in self.asserting or controller != issuer or revoked or signature[:4] != key_hash(signer, NOTE_KEY, raw):
                     continue
                 try:
                     key.verify(signature[4:], text.encode())
                 except InvalidSignature:
                     continue
-                if passes(kid, int(size)):
-                    return int(size), from_base64(root)
+                if passes(kid):
+                    return
         raise Bad(f'{place}: no trusted key has signed it')
 
 
@@ -663,6 +670,61 @@ def included(index, size, leaf, proof, root):
     return sn == 0 and leaf == root
 
 
+# --- losses that were declared ---------------------------------------------------------------------------------------
+
+LOSSES, ANCHOR_LOSSES = 'data/ledger/losses.ndjson', 'data/anchor/losses.ndjson'
+LOSS = re.compile(r'([^\n]+)/loss\nopens ([1-9][0-9]{0,5}) after ([1-9][0-9]{0,5})\n'
+                  r'published (0|[1-9][0-9]{0,15}) (-|[A-Za-z0-9+/]{43}=) in ([1-9][0-9]{0,5})\n'
+                  r'kept (0|[1-9][0-9]{0,15}) ([A-Za-z0-9+/]{43}=)\ndeclared ([0-9TZ:.-]+) by ([^\n]+)\n([^\n]+)\n', re.ASCII)
+
+
+def log_of_tree(origin):
+    """The log that a tree is one of, and its number: the first has the name of the log itself."""
+    found = re.fullmatch('(.+)/([1-9][0-9]{0,5})', origin)
+    return (found[1], int(found[2])) if found and found[2] != '1' else (origin, 1)
+
+
+class Losses:
+    """What the issuer says was published of a log and is gone. Statements lead from its first tree to the one that is named."""
+
+    def __init__(self, verifier, path, origin):
+        self.path, self.said, self.trees = path, [], [(0, 1)]
+        self.log, tree = log_of_tree(origin)
+        for line in records(verifier.read(path), path, ['consistency', 'note']) if path in verifier.manifest else ():
+            check(len(self.said) < 1000, f'{path}: no log has so many losses')
+            text, signatures = signed_note(line['note'], path)
+            found = LOSS.fullmatch(text)
+            check(found and len(signatures) == 1 and found[1] == self.log, f'{path}: not a declared loss of {self.log}')
+            check(all(unicodedata.category(each) not in ('Cc', 'Cf', 'Cs', 'Zl', 'Zp') or each in '\u200c\u200d' for each in found[10] + found[11]),
+                  f'{path}: who and why do not stand on one line each')
+            opens, after, published, of, kept = (int(found[i]) for i in (2, 3, 4, 6, 7))
+            check(after < opens and of < opens and (of != after or kept < published) and after == self.trees[-1][1]
+                  and kept >= self.trees[-1][0], f'{path}: declared losses do not follow each other')
+            self.trees.append((kept, opens))
+            self.said.append((text, signatures, kept, from_base64(found[8]), [from_base64(each) for each in line['consistency']],
+                              (published, of, after, found[9], found[10], found[11])))
+        check(self.trees[-1][1] == tree, f'{path}: no statement opens the tree {tree} of {self.log}')
+
+    def origin(self, size):
+        """The name of the tree that a head of so many entries is of."""
+        tree = [tree for kept, tree in self.trees if kept < size or tree == 1][-1]
+        return self.log if tree == 1 else f'{self.log}/{tree}'
+
+    def check(self, keys, issuer, size, root, passes):
+        """Each is signed, and what was kept is a beginning of the tree that all leads to."""
+        for text, signatures, kept, kept_root, proof, _ in self.said:
+            holds = kept < size and consistent(kept, kept_root, size, root, proof) if kept else \
+                not proof and kept_root == sha256(b'')
+            check(holds, f'{self.path}: the successor does not begin with the entries that were kept')
+            keys.signed(text, signatures, self.log + '/loss', issuer, self.path, lambda kid: passes(kid, kept))
+
+    def words(self, of):
+        for _, _, kept, _, _, (published, tree, after, time, who, why) in self.said:
+            lost = f'of {published} entries published, those after the first {kept} are lost' if tree == after else \
+                f'{published} entries published as tree {tree}, which the database does not have: it goes on after the first {kept}'
+            yield f'SAID{of}: {lost}: declared on {time} by {who} ({why})'
+
+
 # --- the anchor log ---------------------------------------------------------------------------------------------------
 
 EVENTS = 'data/keys/events.ndjson'
@@ -673,8 +735,12 @@ class Anchor:
     """When each key's signatures count: a key that may not sign any more still counts for what was anchored before."""
 
     def __init__(self, verifier):
-        self.keys, self.log, self.issuer = verifier.keys, verifier.log, verifier.issuer
-        self.origin = re.sub('/log/[^/]+$', '/anchor', self.log)
+        self.keys, self.ledger, self.issuer = verifier.keys, verifier.losses, verifier.issuer
+        own = re.sub('/log/[^/]+$', '/anchor', verifier.log)
+        # Which tree of the anchor log it is, the seal says; statements in the pack must lead there.
+        tree = log_of_tree(verifier.subject.get('anchor', {}).get('log', own))[1]
+        self.origin = own if tree == 1 else f'{own}/{tree}'
+        self.losses = Losses(verifier, ANCHOR_LOSSES, self.origin)
         self.intervals, self.limits, self.anchor, last = {}, {}, None, -1
         path, count = EVENTS, 0
         for line in records(verifier.read(path), path, ['entry', 'index', 'proof']):
@@ -685,6 +751,10 @@ class Anchor:
             self.apply(line['index'], event)
         check(self.anchor is not None, f'{path} is empty')
         self.head_of(self.anchor, self.origin, 'anchor', lambda size: size - 1)
+        note = self.anchor.split('\n')
+        # What was lost of the history of keys is written again behind the statement.
+        later = lambda kid, kept: self.good(kid, 'anchor', max(kept, self.intervals.get(kid, (0, 0))[1]))
+        self.losses.check(self.keys, self.issuer, int(note[1]), from_base64(note[2]), later)
         note = verifier.read('data/ledger/checkpoint.txt').decode().split('\n')
         self.size, self.root = int(note[1]), from_base64(note[2])
         for kid, (purpose, added, end, compromised) in self.intervals.items():
@@ -743,7 +813,7 @@ class Anchor:
     def head_of(self, note, log, purpose, place):
         before, self.keys.pardoned = self.keys.pardoned, {} if purpose == 'anchor' else dict(self.intervals)
         try:
-            return self.keys.checkpoint(note, log, self.issuer, log, lambda kid, size: self.good(kid, purpose, place(size)))
+            return self.keys.checkpoint(note, log, self.issuer, 'a head of the anchor', lambda kid, size: self.good(kid, purpose, place(size)))
         finally:
             self.keys.pardoned = before
 
@@ -759,7 +829,7 @@ class Anchor:
         heads = self.in_log(proof['entry'], proof['proof'])
         place = self.place
         check(heads['type'] == 'heads' and place < end, 'a head was anchored too late')
-        size, root = self.head_of(proof['checkpoint'], self.log, 'checkpoints', lambda size: place)
+        size, root = self.head_of(proof['checkpoint'], self.ledger.origin, 'checkpoints', lambda size: place)
         text = proof['checkpoint'].rpartition('\n\n')[0] + '\n'
         leaf = sha256(b'\0' + from_base64(proof['salt']) + text.encode())
         path = [from_base64(each) for each in proof['path']]
@@ -1206,7 +1276,7 @@ SHAPES_SHA256 = 'b5b94f86e753052d56b8caa477382a3ec85a2c670aa4a308d47e5eb0f454d66
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
-                    r'|data/ledger/(checkpoint|left-frontier|consistency)\.txt|data/keys/(did\.json|jwks\.json|events\.ndjson)'
+                    r'|data/ledger/(checkpoint|left-frontier|consistency)\.txt|data/(ledger|anchor)/losses\.ndjson|data/keys/(did\.json|jwks\.json|events\.ndjson)'
                     r'|data/anchor/(head|keys/[A-Za-z0-9_-]{43})\.json|data/shapes/docket-receipt-shapes\.jsonld'
                     r'|data/contexts/[A-Za-z0-9._-]+\.jsonld|data/methodologies/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+\.json'
                     r'|data/derivations/uEi[A-Za-z0-9_-]{44}\.json|data/lineage/\d{12}\.jsonld'
@@ -1313,7 +1383,9 @@ class Verifier:
         check(pack.raw('bagit.txt') == BAGIT, 'bagit.txt says another kind of bag')
         size = sum(pack.files[path][1] for path in self.manifest)
         bounds, checkpoint = self.subject['range'], self.subject['checkpoint']
-        self.log, self.first, self.end = checkpoint['log'], bounds['firstIndex'], bounds['lastIndex'] + 1
+        self.log = log_of_tree(checkpoint['log'])[0]
+        self.losses = Losses(self, LOSSES, checkpoint['log'])
+        self.first, self.end = bounds['firstIndex'], bounds['lastIndex'] + 1
         check(0 <= self.first < self.end <= checkpoint['size'], 'the range does not lie in the ledger')
         check(pack.raw('bag-info.txt').decode().split('\n') == [
             f"Source-Organization: {self.seal['issuer']}", f"External-Identifier: {self.subject['id']}",
@@ -1329,12 +1401,13 @@ class Verifier:
               'the contexts are not those of a seal of its format')
         host, _, path = root.partition('://')[2].partition('/')
         did = ':'.join(['did:web', urllib.parse.quote(host, safe="!'()*"), *filter(None, path.split('/'))])
-        log = subject['checkpoint']['log']
+        log, tree = log_of_tree(subject['checkpoint']['log'])
         org, bounds = log.rpartition('/log/')[2], subject['range']
         period = subject.get('requested', {})
         ends = [re.sub('[-:.]', '', period.get(end, 'open')).replace('T000000000Z', '') for end in ('from', 'to')]
         asked = f'{ends[0]}-to-{ends[1]}-entries-' if period else ''
         name = f"evidence-pack-{org.partition('_')[2]}-{asked}{bounds['firstIndex']}-{bounds['lastIndex']}-at-{subject['checkpoint']['size']}"
+        name += f'-of-tree-{tree}' if tree > 1 else ''
         check(seal['issuer'] == did and log == f"{root.partition('://')[2]}/log/{org}"
               and subject['organisation'] == f'{root}/organisations/{org}' and subject['id'] == f'{root}/evidence-packs/{name}'
               and seal['id'] == subject['id'] + '#seal', 'an address in the seal does not follow from the others')
@@ -1395,13 +1468,15 @@ class Verifier:
         self.size, self.root = self.checkpoint(note, 'the checkpoint')
         named = self.subject['checkpoint']
         check(self.size == named['size'] and multihash(self.root) == named['root'], 'the checkpoint is not the one that the seal names')
+        self.losses.check(self.keys, self.issuer, self.size, self.root, lambda kid, kept: self.counts_for(kid, kept, LOSSES))
 
     def checkpoint(self, note, place):
-        def passes(kid, size):
-            if self.anchor:
-                self.anchor.judge(kid, 'checkpoints', size - 1, place)
-            return True
-        return self.keys.checkpoint(note, self.log, self.issuer, place, passes)
+        return self.keys.checkpoint(note, self.losses.origin, self.issuer, place, lambda kid, size: self.counts_for(kid, size - 1, place))
+
+    def counts_for(self, kid, index, place):
+        if self.anchor:
+            self.anchor.judge(kid, 'checkpoints', index, place)
+        return True
 
     # Documents that receipts cite.
 
@@ -2097,6 +2172,8 @@ def report(verifier, trusted, policy=None):
     subject, bounds = verifier.subject, verifier.subject['range']
     verdict = 'GOOD' if verifier.is_trusted else 'INTACT, ISSUER UNKNOWN'
     yield f"{verdict}, except NOT CHECKED: page, lineage  {bounds['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}"
+    yield from verifier.losses.words('')
+    yield from verifier.anchor.losses.words(' of the anchor log') if verifier.anchor else ()
     yield 'NOT CHECKED: whether report.html and data/lineage say what the receipts do, and choose the formulas and doubts that apply;'
     yield '  they are the files that were sealed; `docket verify` makes them again, and refuses any that differ'
     if verifier.lineage['undescribed']:

@@ -120,6 +120,7 @@ export const EXPORT_COLUMNS = [
   'first_index',
   'last_index',
   'checkpoint_size',
+  'generation',
   'period_from',
   'period_to',
   'done',
@@ -191,6 +192,7 @@ async function insertExport(
       first_index: range.firstIndex,
       last_index: range.lastIndex,
       checkpoint_size: range.checkpointSize,
+      generation: sql<number>`ledger_generation_at(${orgId}, ${range.checkpointSize})`,
       period_from: dateOf(range.period?.from),
       period_to: dateOf(range.period?.to),
     })
@@ -370,6 +372,7 @@ export function exportOf(row: ExportRow): ExportRecord {
     firstIndex,
     lastIndex,
     checkpointSize: Number(row.checkpoint_size),
+    ...(row.generation === 1 ? {} : { generation: row.generation }),
     ...(row.period_from === null && row.period_to === null
       ? {}
       : {

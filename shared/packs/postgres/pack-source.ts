@@ -5,6 +5,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import { type AnchorProof, checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { HASH_BYTES, type Hash } from '#shared/ledger/hashing.ts';
+import type { LossStatement } from '#shared/ledger/losses.ts';
 import { endOfKey, keyIntervals } from '#shared/ledger/key-events.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import {
@@ -12,6 +13,7 @@ import {
   type AnchorReader,
   createAnchorReader,
 } from '#shared/ledger/postgres/anchor-reader.ts';
+import { declaredLosses } from '#shared/ledger/postgres/losses.ts';
 import { publishedSize } from '#shared/ledger/postgres/published.ts';
 import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 import { consistencyRanges, inclusionRanges } from '#shared/ledger/proofs.ts';
@@ -48,6 +50,15 @@ export interface AnchoredHeadFile {
   consistency: readonly Hash[];
 }
 
+/** A loss that was declared, with the way from what was kept to a later head. */
+export interface PackLoss {
+  /** The signed statement. */
+  note: string;
+  statement: LossStatement;
+  /** RFC 6962 consistency proof; empty where nothing was kept. */
+  consistency: readonly Hash[];
+}
+
 /** What the anchor log says, all of it as of one of its checkpoints. */
 export interface PackAnchor {
   /** Everything that happened to signing keys, with the exact texts and proofs. */
@@ -56,6 +67,8 @@ export interface PackAnchor {
   head: AnchoredHeadFile | null;
   /** For keys that may not sign any more: the newest head that was anchored while they might. */
   keys: ReadonlyMap<string, AnchoredHeadFile>;
+  /** Of the anchor log itself. */
+  losses: readonly PackLoss[];
 }
 
 /**
@@ -195,6 +208,9 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
       below(orgId, newSize, (db) =>
         hashesOfRanges(db, orgId, newSize, consistencyRanges(oldSize, newSize)),
       ),
+    /** What was declared lost of the log before this checkpoint, oldest first. */
+    losses: (orgId: string, size: number): Promise<PackLoss[]> =>
+      below(orgId, size, (db) => readLosses(db, orgId, size)),
     /** Null when nothing is anchored. The same for one checkpoint whenever it is asked for. */
     anchor: (orgId: string, range: PackRange): Promise<PackAnchor | null> =>
       readPackAnchor(pool, orgId, range),
@@ -230,6 +246,19 @@ function checkpointOf(row: Row<typeof CHECKPOINTS>): PackCheckpoint {
   };
 }
 
+async function readLosses(db: Pool, logId: string, size: number): Promise<PackLoss[]> {
+  const before = (await declaredLosses(db, logId)).filter(
+    ({ statement: { kept } }) => kept.size < size,
+  );
+  return Promise.all(
+    before.map(async ({ note, statement: loss }) => {
+      const ranges = loss.kept.size === 0 ? [] : consistencyRanges(loss.kept.size, size);
+      const consistency = await hashesOfRanges(db, logId, size, ranges);
+      return { note, statement: loss, consistency };
+    }),
+  );
+}
+
 /**
  * What the anchor log says about an organisation's log up to a checkpoint, and about the keys: as of one checkpoint of
  * the anchor, which is decided by the first pack that asks. Null when there is no anchor.
@@ -257,14 +286,15 @@ async function readPackAnchor(
     if (head !== null) keys.set(interval.key, head);
   }
   const head = await choose({});
-  return withOneNote({ events, head, keys });
+  const losses = await readLosses(pool, ANCHOR_LOG, anchorSize);
+  return withOneNote({ events, head, keys, losses });
 }
 
 /**
  * A witness may cosign while this is read. All proofs get the signatures of the last that was read, which has those of the
  * others: verifiers refuse a pack whose proofs say different things of witnesses.
  */
-function withOneNote({ events, head, keys }: PackAnchor): PackAnchor {
+function withOneNote({ events, head, keys, losses }: PackAnchor): PackAnchor {
   const noteIn = (proof: string): string => proof.slice(proof.indexOf('\n\n') + 2);
   const proofs = [
     ...events.map(({ proof }) => proof),
@@ -279,6 +309,7 @@ function withOneNote({ events, head, keys }: PackAnchor): PackAnchor {
     events: events.map((event) => ({ ...event, proof: renewed(event.proof) })),
     head: head === null ? null : renewedHead(head),
     keys: new Map([...keys].map(([key, file]) => [key, renewedHead(file)])),
+    losses,
   };
 }
 

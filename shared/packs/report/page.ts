@@ -18,6 +18,7 @@ import {
   QUANTITY_TITLES,
   scaleFor as readableScale,
 } from '#shared/methodology/readable.ts';
+import { type LossStatement, lossWords } from '#shared/ledger/losses.ts';
 import { escaped } from './text.ts';
 import { REPORT_STYLE } from './style.ts';
 
@@ -28,6 +29,8 @@ export interface ReportInput {
   stated: ReportStatement;
   organisation: string;
   log: string;
+  /** What was declared lost of it, oldest first. */
+  losses: readonly LossStatement[];
   range: PackRange;
   requested: RequestedDocument | undefined;
   /** When the checkpoint was signed. */
@@ -72,6 +75,7 @@ export function reportPage(input: ReportInput): string {
   const total = input.totals.total();
   const sections = [
     head(input),
+    ...lost(input),
     summary(total),
     period(input),
     boundary(input),
@@ -128,6 +132,18 @@ ${rows([
   ['Pack', `<code>${escaped(name)}</code>`],
 ])}
 </tbody></table>`;
+}
+
+/** Before all figures: entries that were published and are lost are in none of them. */
+function lost({ losses }: ReportInput): string[] {
+  if (losses.length === 0) return [];
+  const said = losses.map((loss) => `<li>${escaped(lossWords(loss))}</li>`).join('\n');
+  const section = `<h2>Entries that were lost</h2>
+<p>The operator has declared that entries of this ledger were published and are gone; receipts among them count in no figure here.</p>
+<ul>
+${said}
+</ul>`;
+  return [section];
 }
 
 function summary(total: Totals): string {

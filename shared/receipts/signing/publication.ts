@@ -1,6 +1,6 @@
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { NOTE_TYPE } from '#shared/ledger/notes.ts';
-import { logOrigins } from '#shared/ledger/origins.ts';
+import { logOrigins, treeOrigin } from '#shared/ledger/origins.ts';
 import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { didWeb } from '../issuer.ts';
 import { base64url, publicKeyMultibase } from './identifiers.ts';
@@ -98,16 +98,19 @@ export interface PublishedVerifierKey {
 /**
  * `/.well-known/verifier-keys.json`: the keys of the anchor log, and those of the logs of an organisation where one is named. Keys
  * for receipts and packs sign no notes and have no such form.
+ * @param generation the tree of these logs that declared losses have opened; the first when absent
  */
 export function verifierKeys(
   keys: readonly SigningKey[],
   publicUrl: string,
   orgId?: string,
+  generation = 1,
 ): { keys: PublishedVerifierKey[] } {
   const origins = logOrigins(publicUrl);
+  const own = orgId === undefined ? [] : [origins.organisation(orgId), origins.audit(orgId)];
   const logs: Partial<Record<KeyPurpose, readonly string[]>> = {
-    anchor: [origins.anchor],
-    checkpoints: orgId === undefined ? [] : [origins.organisation(orgId), origins.audit(orgId)],
+    anchor: [treeOrigin(origins.anchor, generation)],
+    checkpoints: own.map((log) => treeOrigin(log, generation)),
   };
   const did = didWeb(publicUrl);
   return {
