@@ -16,6 +16,7 @@ function said(kinds: readonly string[]): string {
   }
   const page = reportPage({
     name: 'a pack',
+    losses: [],
     issuer: 'did:web:gateway.example',
     stated: { contracts: [], operator: {}, organisation: {} },
     organisation: 'https://gateway.example/organisations/org_a',
