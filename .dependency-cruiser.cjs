@@ -10,6 +10,7 @@ const SUBJECTS = [
   'jobs',
   'accounts',
   'persons',
+  'budgets',
   'keys',
   'catalogue',
   'dialects',

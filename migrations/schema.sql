@@ -190,6 +190,33 @@ create table audit_log (
   constraint audit_log_sequence_check CHECK ((sequence >= 0))
 );
 
+create table budget (
+  id text not null,
+  org_id text not null,
+  name text not null,
+  scope text not null,
+  target text,
+  measure text not null,
+  period text not null,
+  limit_amount numeric not null,
+  mode text not null,
+  shares smallint[] not null,
+  created_at timestamp(3) with time zone not null,
+  constraint budget_check CHECK (((scope = 'organisation'::text) = (target IS NULL))),
+  constraint budget_check1 CHECK (((mode = 'soft'::text) OR (measure = ANY (ARRAY['requests'::text, 'tokens'::text])))),
+  constraint budget_id_check CHECK ((id ~~ 'bgt\_%'::text)),
+  constraint budget_limit_amount_check CHECK ((limit_amount > (0)::numeric)),
+  constraint budget_measure_check CHECK ((measure = ANY (ARRAY['requests'::text, 'tokens'::text, 'energy'::text, 'gwp'::text]))),
+  constraint budget_mode_check CHECK ((mode = ANY (ARRAY['soft'::text, 'hard'::text]))),
+  constraint budget_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint budget_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint budget_period_check CHECK ((period = ANY (ARRAY['day'::text, 'month'::text]))),
+  constraint budget_pkey PRIMARY KEY (id),
+  constraint budget_scope_check CHECK ((scope = ANY (ARRAY['organisation'::text, 'key'::text, 'model'::text]))),
+  constraint budget_shares_check CHECK (((cardinality(shares) <= 5) AND (1 <= ALL (shares)) AND (100 >= ALL (shares)))),
+  constraint budget_target_check CHECK (((length(target) >= 1) AND (length(target) <= 300)))
+);
+
 create table contact_address (
   org_id text not null,
   email text not null,
@@ -787,6 +814,7 @@ CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE (
 CREATE INDEX api_key_purgeable ON public.api_key USING btree (revoked_at) WHERE (state = 'revoked'::text);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, sequence);
 CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, sequence);
+CREATE INDEX budget_by_organisation ON public.budget USING btree (org_id, id);
 CREATE INDEX declaration_by_organisation ON public.declaration USING btree (org_id, id DESC);
 CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
@@ -1430,6 +1458,8 @@ grant insert, select on audit_log to docket_housekeeping;
 grant insert, select on audit_log to docket_operator;
 grant insert, select on audit_log to docket_purge;
 grant insert, select on audit_log to docket_recalculation;
+grant delete, insert, select on budget to docket_api;
+grant select on budget to docket_operator;
 grant insert, select on contact_address to docket_api;
 grant insert, select on contact_address to docket_housekeeping;
 grant insert, select on contact_address to docket_operator;
@@ -1586,6 +1616,7 @@ grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping
 grant update (state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_operator;
 grant update (last_used_at) on api_key to docket_purge;
 grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledger;
+grant update (name, limit_amount, mode, shares) on budget to docket_api;
 grant update (confirmed_at) on contact_address to docket_api;
 grant update (confirmed_at) on contact_address to docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
 import { createDrafts } from '#shared/accounts/postgres/drafts.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
@@ -138,6 +139,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     issuers: madeOnce(reachIssuers),
     accounts: createAccountRegistry(pool, surroundings),
     keys: createKeyRegistry(pool, surroundings),
+    budgets: createBudgetRegistry(pool, surroundings),
     /** How the ledger is, and what of it waits for a person. */
     health: async () => ({ backlog: await readBacklog(pool), ...(await readAttention(pool)) }),
     findRequest: (id: string) => findRequest(pool, id),

@@ -20,6 +20,7 @@ import { keyPageRoutes } from './keys/routes.ts';
 import { receiptByAddress, receiptByAnyId, receiptPageRoutes } from './receipts/routes.ts';
 import { requestPageRoutes } from './requests/routes.ts';
 import { rotationRoutes } from './rotation/routes.ts';
+import { budgetRoutes } from './budgets/routes.ts';
 import { usagePageRoutes } from './usage/routes.ts';
 import { exportPageRoutes } from './exports/routes.ts';
 import { ledgerPageRoutes } from './ledger/routes.ts';
@@ -107,6 +108,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             exportPageRoutes(organisation, deps);
             ledgerPageRoutes(organisation, deps);
             usagePageRoutes(organisation, deps);
+            budgetRoutes(organisation, deps);
             auditRoutes(organisation, deps);
             teamRoutes(organisation, deps);
             settingsRoutes(organisation, deps);

@@ -10,6 +10,7 @@ const ID_PREFIXES = [
   'scr',
   'rev',
   'usr',
+  'bgt',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 export type Id<P extends IdPrefix> = `${P}_${string}`;

@@ -18,6 +18,7 @@ export type Act =
   | 'apply for the organisation'
   | 'manage the team'
   | 'change settings'
+  | 'set budgets'
   | 'set up single sign-on'
   | 'have responses kept'
   | 'ask for closing';
@@ -31,6 +32,7 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'apply for the organisation': ['owner', 'admin'],
   'manage the team': ['owner', 'admin'],
   'change settings': ['owner', 'admin'],
+  'set budgets': ['owner', 'admin'],
   // The one who names the issuer can come in by it as any member, owners included.
   'set up single sign-on': ['owner'],
   'have responses kept': ['owner'],

@@ -45,6 +45,7 @@ const PAGES = [
   'receipts',
   'requests',
   'usage',
+  'budgets',
   'exports',
   'ledger',
   'keys',

@@ -204,6 +204,7 @@ function menu(membership: Membership, section: string | undefined): Html {
     ['exports', 'Exports'],
     ['ledger', 'Ledger'],
     ['usage', 'Usage'],
+    ['budgets', 'Budgets'],
     ...(may(membership, 'read the audit log') ? [['audit-log', 'Audit log'] as const] : []),
     ['team', 'Team'],
     ['settings', 'Settings'],

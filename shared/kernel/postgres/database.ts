@@ -146,6 +146,20 @@ interface AuditLogTable {
   hash: Buffer;
 }
 
+interface BudgetTable {
+  id: string;
+  org_id: string;
+  name: string;
+  scope: 'organisation' | 'key' | 'model';
+  target: string | null;
+  measure: 'requests' | 'tokens' | 'energy' | 'gwp';
+  period: 'day' | 'month';
+  limit_amount: string;
+  mode: 'soft' | 'hard';
+  shares: number[];
+  created_at: Date;
+}
+
 interface ContactAddressTable {
   org_id: string;
   email: string;
@@ -728,6 +742,7 @@ export interface Database {
   audit_checkpoint: AuditCheckpointTable;
   audit_head: AuditHeadTable;
   audit_log: AuditLogTable;
+  budget: BudgetTable;
   contact_address: ContactAddressTable;
   declaration: DeclarationTable;
   declaration_draft: DeclarationDraftTable;

@@ -85,6 +85,7 @@ const PAGES = {
     ':org/exports/:id',
     ':org/ledger',
     ':org/usage',
+    ':org/budgets',
     ':org/audit-log',
     ':org/team',
     ':org/settings',

@@ -1,0 +1,240 @@
+import { html, type Html } from '#api/html.ts';
+import {
+  type Budget,
+  BUDGET_MEASURES,
+  BUDGET_PERIODS,
+  type BudgetMeasure,
+  BUDGETS_MAX,
+  reachedAt,
+  SHARES_BY_DEFAULT,
+  sharesReached,
+  spanOf,
+} from '#shared/budgets/budget.ts';
+import type { UsedBudget } from '#shared/budgets/postgres/budgets.ts';
+import { count, scaleFor } from '#shared/methodology/readable.ts';
+import { may } from '#shared/persons/roles.ts';
+import { percent, shareBar } from '../parts/figures.ts';
+import { type Frame, token } from '../parts/layout.ts';
+import { badge, field, moment, told, type Told } from '../parts/elements.ts';
+
+/** What a form was sent with that was not taken. */
+interface Typed {
+  /** The id of the budget whose form it was; empty for a new one. */
+  form: string;
+  name: (field: string) => string;
+}
+
+export interface BudgetsParts extends Told {
+  budgets: readonly UsedBudget[];
+  /** Names of keys by id, and ids of models, that a budget can be of. */
+  keys: ReadonlyMap<string, string>;
+  models: readonly string[];
+  typed?: Typed;
+}
+
+/** How each measure is called, and the unit in which its limit is typed. */
+const MEASURE_WORDS: Readonly<Record<BudgetMeasure, readonly [name: string, unit: string]>> = {
+  requests: ['Requests', 'requests'],
+  tokens: ['Tokens', 'tokens, input and output together'],
+  energy: ['Energy', 'kWh'],
+  gwp: ['Greenhouse gas', 'kg CO₂e'],
+};
+
+const base = (frame: Frame): string => `/dashboard/${frame.membership!.orgId}/budgets`;
+
+/** What an organisation means to use at most, and how far it is. */
+export function budgetsPage(frame: Frame, parts: BudgetsParts): Html {
+  const { budgets } = parts;
+  const sets = may(frame.membership!, 'set budgets');
+  return html`<div class="head"><h1>Budgets</h1></div>
+    ${told(parts)}
+    <p class="prose">
+      A budget says what the organisation, a key or a model is to use at most in a day or a month
+      (UTC). What is used is read from receipts: a request counts a moment after its answer.
+    </p>
+    ${
+      budgets.length === 0
+        ? html`<div class="empty">
+            <h2>No budgets</h2>
+            <p class="prose">
+              Budgets stand here with what is used of each, and when it will be reached at the pace
+              of its period.
+              ${sets ? 'Make the first one below.' : 'Owners and admins of the organisation make them.'}
+            </p>
+          </div>`
+        : budgets.map((budget) => section(frame, parts, budget, sets))
+    }
+    ${
+      sets
+        ? budgets.length < BUDGETS_MAX
+          ? making(frame, parts)
+          : html`<p class="soft">
+              An organisation has at most ${BUDGETS_MAX} budgets. End one that is not needed.
+            </p>`
+        : budgets.length === 0
+          ? undefined
+          : html`<p class="soft">Owners and admins of the organisation set budgets.</p>`
+    }`;
+}
+
+function section(frame: Frame, parts: BudgetsParts, budget: UsedBudget, sets: boolean): Html {
+  const { id, name, used, limit, shares } = budget;
+  const share = used / limit;
+  const reached = sharesReached(budget, used);
+  const marks = shares.map((each) => `${each} %${reached.includes(each) ? ' (reached)' : ''}`);
+  return html`<section class="stack tight" id="${id}">
+    <div class="row">
+      <h2>${name}</h2>
+      ${share >= 1 ? badge('bad', 'reached') : undefined}
+      ${shares.length === 0 ? undefined : badge('plain', `marks: ${marks.join(', ')}`)}
+    </div>
+    <p class="soft">
+      ${scopeWords(parts, budget)}, ${budget.period === 'day' ? 'this day' : 'this month'} (UTC)
+    </p>
+    <p class="row">
+      <span>${amountWords(budget)}</span> ${shareBar(share)} <span>${percent(share)}</span>
+    </p>
+    <p>${paceWords(frame, budget)}</p>
+    ${sets ? html`${changing(frame, parts, budget)} ${ending(frame, budget)}` : undefined}
+  </section>`;
+}
+
+/** Whose use it is of. */
+function scopeWords({ keys }: Pick<BudgetsParts, 'keys'>, budget: UsedBudget): Html {
+  const { scope, target, keyName } = budget;
+  if (scope === 'organisation') return html`The whole organisation`;
+  if (scope === 'model') return html`Model <code>${target ?? ''}</code>`;
+  return html`Key
+  ${keys.get(target!) ?? keyName ?? html`<code>${target ?? ''}</code>, which is deleted`}`;
+}
+
+/** `4.1 of 5 kWh`. */
+function amountWords({
+  measure,
+  used,
+  limit,
+}: Pick<UsedBudget, 'measure' | 'used' | 'limit'>): string {
+  if (measure === 'requests' || measure === 'tokens')
+    return `${count(used)} of ${count(limit)} ${measure}`;
+  const scale = scaleFor(measure, limit);
+  return `${scale.text(used)} of ${scale.text(limit)} ${scale.unit}`;
+}
+
+function paceWords({ now }: Pick<Frame, 'now'>, budget: UsedBudget): Html | string {
+  const span = spanOf(budget.period, now);
+  if (budget.used >= budget.limit)
+    return html`Reached. A new period begins ${moment(span.end, now)}.`;
+  if (budget.used === 0) return 'Nothing is used yet.';
+  const at = reachedAt(budget, span, now);
+  if (at !== null) return html`At this pace it is reached ${moment(at, now)}.`;
+  return `At this pace it is not reached before the ${budget.period} ends.`;
+}
+
+function form(
+  frame: Frame,
+  {
+    action,
+    button,
+    tone = 'primary',
+  }: { action: string; button: string; tone?: 'primary' | 'danger' },
+  fields: Html | undefined,
+): Html {
+  return html`<form class="form" method="post" action="${base(frame)}/${action}">
+    ${token(frame)} ${fields}
+    <div><button class="${tone}" type="submit">${button}</button></div>
+  </form>`;
+}
+
+/** The fields that can be changed later, with what was typed in them or what is so. */
+function terms({ typed }: Pick<BudgetsParts, 'typed'>, is: Budget | undefined): Html {
+  const id = is?.id ?? 'new';
+  const was = typed?.form === (is?.id ?? '') ? typed.name : undefined;
+  const limitHelp =
+    is === undefined
+      ? 'In requests, in tokens (input and output together), in kWh or in kg CO₂e.'
+      : `In ${MEASURE_WORDS[is.measure][1]}.`;
+  return html`${field({ name: 'name', id: `name-${id}`, label: 'Name', value: was?.('name') ?? is?.name ?? '', required: true, max: '100' })}
+  ${field({ name: 'amount', id: `amount-${id}`, label: 'Limit', value: was?.('amount') ?? String(is?.limit ?? ''), required: true, max: '20', help: limitHelp })}
+  ${field({ name: 'shares', id: `shares-${id}`, label: 'Marks, in per cent of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'At most five whole numbers with commas between.' })}`;
+}
+
+function changing(frame: Frame, parts: BudgetsParts, budget: UsedBudget): Html {
+  const isOpen = parts.typed?.form === budget.id;
+  return html`<details class="act" ${isOpen ? html`open` : undefined}>
+    <summary>Change…</summary>
+    ${form(frame, { action: `${budget.id}/change`, button: 'Save budget' }, terms(parts, budget))}
+  </details>`;
+}
+
+function ending(frame: Frame, { id }: UsedBudget): Html {
+  return html`<details class="act">
+    <summary>End…</summary>
+    <p class="prose">
+      The budget is gone at once, and nothing is refused or told by it any more. What it was stands
+      in the audit log.
+    </p>
+    ${form(frame, { action: `${id}/end`, button: 'End budget', tone: 'danger' }, undefined)}
+  </details>`;
+}
+
+function making(frame: Frame, parts: BudgetsParts): Html {
+  const was = parts.typed?.form === '' ? parts.typed.name : undefined;
+  const options = (name: string, each: Iterable<readonly [value: string, label: string]>): Html[] =>
+    [...each].map(
+      ([value, label]) =>
+        html`<option value="${value}" ${value === was?.(name) ? html`selected` : undefined}>
+          ${label}
+        </option>`,
+    );
+  return html`<section class="stack tight" id="new">
+    <h2>Make a budget</h2>
+    ${form(
+      frame,
+      { action: 'make', button: 'Make budget' },
+      html`<div class="field">
+          <label for="of">Of</label>
+          <select id="of" name="of">
+            <option value="organisation">The whole organisation</option>
+            <optgroup label="One key">
+              ${options(
+                'of',
+                [...parts.keys].map(([id, name]) => [`key ${id}`, name] as const),
+              )}
+            </optgroup>
+            <optgroup label="One model">
+              ${options(
+                'of',
+                parts.models.map((id) => [`model ${id}`, id] as const),
+              )}
+            </optgroup>
+          </select>
+        </div>
+        <div class="field">
+          <label for="measure">Of what</label>
+          <select id="measure" name="measure">
+            ${options(
+              'measure',
+              BUDGET_MEASURES.map((each) => [each, MEASURE_WORDS[each][0]] as const),
+            )}
+          </select>
+        </div>
+        <div class="field">
+          <label for="period">In each</label>
+          <select id="period" name="period">
+            ${options(
+              'period',
+              BUDGET_PERIODS.map((each) => [each, `${each} (UTC)`] as const),
+            )}
+          </select>
+        </div>
+        ${terms(parts, undefined)}`,
+    )}
+  </section>`;
+}
+
+/** What the page after an act says. */
+export const BUDGET_DONE = {
+  made: 'The budget is made.',
+  changed: 'The budget is saved.',
+  ended: 'The budget is ended.',
+} as const;

@@ -1,0 +1,222 @@
+import type { Selectable } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { checkSettingsChange } from '#shared/accounts/machine.ts';
+import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import {
+  type Budget,
+  BUDGETS_MAX,
+  type BudgetTerms,
+  checkBudget,
+  checkTerms,
+  type NewBudget,
+  spanOf,
+} from '../budget.ts';
+
+/** A budget, and how much of it is used in the period that runs, as far as the ledger has it. */
+export interface UsedBudget extends Budget {
+  used: number;
+  /** The name of the key that it is of; null where it is of none, or of one that is deleted. */
+  keyName: string | null;
+}
+
+/**
+ * What each budget of an organisation has had used since the day (`$2`) or the month (`$3`) began. Periods are whole days, so
+ * that the sums of days are enough.
+ */
+const USED = statement(
+  { id: 'text', used: 'numeric', key_name: 'text?' },
+  `select b.id, coalesce(u.used, 0) as used, k.name as key_name
+   from budget b
+   left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
+   cross join lateral (
+     select sum(case b.measure when 'requests' then d.covered + d.uncovered
+       when 'tokens' then d.input_tokens + d.output_tokens when 'energy' then d.energy else d.gwp end) as used
+     from usage_day d
+     where d.org_id = b.org_id and d.at >= case b.period when 'day' then $2::timestamptz else $3::timestamptz end
+       and (b.scope <> 'key' or d.key_id = b.target) and (b.scope <> 'model' or d.model = b.target)) u
+   where b.org_id = $1`,
+);
+
+/**
+ * The budgets of organisations, in PostgreSQL. Each act is one transaction with its audit entry, and holds the account, so that
+ * no two of them pass the bound side by side. Refusals are Faults.
+ */
+export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
+  const inAct = <T>(
+    orgId: string,
+    actor: Actor,
+    work: (client: PoolClient) => Promise<T>,
+  ): Promise<T> =>
+    inTransaction(pool, async (client) => {
+      const { account } = await holdAccount(client, surroundings, orgId);
+      checkSettingsChange(account.state, actor);
+      return work(client);
+    });
+  return {
+    /** All budgets of an organisation, the oldest first, with what is used of each. */
+    async list(orgId: string): Promise<UsedBudget[]> {
+      const now = surroundings.now();
+      const [day, month] = [spanOf('day', now), spanOf('month', now)];
+      const [rows, sums] = await Promise.all([
+        queriesOn(pool)
+          .selectFrom('budget')
+          .selectAll()
+          .where('org_id', '=', orgId)
+          .orderBy('id')
+          .execute(),
+        queryRows(pool, USED, [orgId, new Date(day.start), new Date(month.start)]),
+      ]);
+      const used = new Map(sums.map((sum) => [sum.id, sum]));
+      return rows.map((row) => ({
+        ...budgetOf(row),
+        used: Number(used.get(row.id)?.used ?? 0),
+        keyName: used.get(row.id)?.key_name ?? null,
+      }));
+    },
+
+    /** Throws `invalid_<param>`, `key_not_found` and, when there are as many as there may be, `invalid_budget`. */
+    make: (orgId: string, asked: NewBudget, actor: Actor): Promise<Budget> => {
+      const budget = checkBudget(asked);
+      return inAct(orgId, actor, async (client) => {
+        await demandRoom(client, orgId);
+        if (budget.scope === 'key') await demandKey(client, orgId, budget.target);
+        const row = await queriesOn(client)
+          .insertInto('budget')
+          .values({
+            id: surroundings.newId('bgt'),
+            org_id: orgId,
+            scope: budget.scope,
+            target: budget.target,
+            measure: budget.measure,
+            period: budget.period,
+            mode: 'soft',
+            ...termColumns(budget),
+            created_at: new Date(surroundings.now()),
+          })
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        const made = budgetOf(row);
+        const { id: subject } = made;
+        const details = detailsOf(made);
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'budget.made',
+          actor,
+          subject,
+          details,
+        });
+        return made;
+      });
+    },
+
+    /** Throws `budget_not_found` and `invalid_<param>`. */
+    change: (orgId: string, id: string, asked: BudgetTerms, actor: Actor): Promise<Budget> =>
+      inAct(orgId, actor, async (client) => {
+        const before = await find(client, orgId, id);
+        const terms = checkTerms(asked, before.measure);
+        const row = await queriesOn(client)
+          .updateTable('budget')
+          .set(termColumns(terms))
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        const changed = budgetOf(row);
+        const details = { ...detailsOf(changed), limit_before: before.limit };
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'budget.changed',
+          actor,
+          subject: id,
+          details,
+        });
+        return changed;
+      }),
+
+    /** Throws `budget_not_found`. What it was stands in the audit log. */
+    end: (orgId: string, id: string, actor: Actor): Promise<void> =>
+      inAct(orgId, actor, async (client) => {
+        const details = detailsOf(await find(client, orgId, id));
+        await queriesOn(client).deleteFrom('budget').where('id', '=', id).execute();
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'budget.ended',
+          actor,
+          subject: id,
+          details,
+        });
+      }),
+  };
+}
+
+async function demandRoom(client: PoolClient, orgId: string): Promise<void> {
+  const ids = await queriesOn(client)
+    .selectFrom('budget')
+    .select('id')
+    .where('org_id', '=', orgId)
+    .limit(BUDGETS_MAX)
+    .execute();
+  if (ids.length < BUDGETS_MAX) return;
+  throw new Fault('invalid_budget', {
+    message: `An organisation has at most ${BUDGETS_MAX} budgets. End one that is not needed.`,
+  });
+}
+
+async function demandKey(client: PoolClient, orgId: string, keyId: string | null): Promise<void> {
+  const key = await queriesOn(client)
+    .selectFrom('api_key')
+    .select('id')
+    .where('id', '=', keyId)
+    .where('org_id', '=', orgId)
+    .executeTakeFirst();
+  if (key === undefined) throw new Fault('key_not_found');
+}
+
+async function find(client: PoolClient, orgId: string, id: string): Promise<Budget> {
+  const row = await queriesOn(client)
+    .selectFrom('budget')
+    .selectAll()
+    .where('id', '=', id)
+    .where('org_id', '=', orgId)
+    .executeTakeFirst();
+  if (row === undefined) throw new Fault('budget_not_found');
+  return budgetOf(row);
+}
+
+const termColumns = ({ name, limit, shares }: BudgetTerms) => ({
+  name,
+  limit_amount: String(limit),
+  shares: [...shares],
+});
+
+const detailsOf = ({ name, scope, target, measure, period, limit, shares }: Budget) => ({
+  name,
+  scope,
+  target,
+  measure,
+  period,
+  limit,
+  shares: shares.map(String),
+});
+
+function budgetOf(row: Selectable<Database['budget']>): Budget {
+  return {
+    id: row.id,
+    orgId: row.org_id,
+    name: row.name,
+    scope: row.scope,
+    target: row.target,
+    measure: row.measure,
+    period: row.period,
+    limit: Number(row.limit_amount),
+    shares: row.shares,
+    createdAt: row.created_at.getTime(),
+  };
+}

@@ -1,0 +1,110 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { BUDGETS_MAX, type NewBudget } from '#shared/budgets/budget.ts';
+import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  receiptPools,
+} from '#test/support/issuing.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const budgets = createBudgetRegistry(database.poolAs('docket_api'), systemSurroundings);
+const { signer } = makeReceiptSigner();
+const pools = receiptPools(database);
+
+const BUDGET: NewBudget = {
+  name: 'Research',
+  scope: 'organisation',
+  target: null,
+  measure: 'tokens',
+  period: 'day',
+  limit: 1_000,
+  shares: [50, 100],
+};
+let orgId = '';
+beforeEach(async () => {
+  orgId = (await activeAccount(registries)).id;
+});
+const acts = async () =>
+  (await registries.audit.list({ orgId, limit: 10, order: 'desc' })).items
+    .filter(({ action }) => action.startsWith('budget.'))
+    .map(({ action, subject }) => `${action} ${subject}`);
+
+describe('budgets', { tags: ['budgets.objects'] }, () => {
+  it('what is used is what receipts of the period say, of the organisation, of a key, and of a model', async () => {
+    const { key } = await registries.keys.issue(orgId, { name: 'Batch' }, OPERATOR);
+    const day = 86_400_000;
+    const today = Math.floor(Date.now() / day) * day;
+    const usage = {
+      inputTokens: 100,
+      cachedInputTokens: 0,
+      outputTokens: 11,
+      source: 'upstream' as const,
+    };
+    const record = (more = {}) =>
+      inferenceRecord({
+        orgId,
+        keyId: newId('key'),
+        requestId: newId('req', today + 1),
+        usage,
+        ...more,
+      });
+    const { model } = record();
+    await issueReceipts(pools, signer, [
+      record(),
+      record({ keyId: key.id }),
+      record({ keyId: key.id, requestId: newId('req', today - 1) }),
+      record({ model: 'mixtral-8x7b' }),
+    ]);
+    const make = (more: Partial<NewBudget>) =>
+      budgets.make(orgId, { ...BUDGET, ...more }, OPERATOR);
+    await make({});
+    await make({ measure: 'requests' });
+    await make({ scope: 'key', target: key.id });
+    await make({ scope: 'model', target: model });
+    await make({ measure: 'energy' });
+    const listed = await budgets.list(orgId);
+    expect(listed.map(({ used }) => used).slice(0, 4)).toEqual([333, 3, 111, 222]);
+    expect(listed[4]!.used).toBeGreaterThan(0);
+    expect(listed[2]!.keyName).toBe('Batch');
+    const other = (await activeAccount(registries)).id;
+    expect(await budgets.list(other)).toEqual([]);
+  });
+
+  it('each act is in the audit log; a budget of another organisation is as none, and so is its key', async () => {
+    const made = await budgets.make(orgId, BUDGET, OPERATOR);
+    const changed = await budgets.change(orgId, made.id, { ...BUDGET, limit: 2_000 }, OPERATOR);
+    expect(changed).toEqual({ ...made, limit: 2_000 });
+    const other = (await activeAccount(registries)).id;
+    const missing = { code: 'budget_not_found' };
+    await expect(budgets.change(other, made.id, BUDGET, OPERATOR)).rejects.toMatchObject(missing);
+    await expect(budgets.end(other, made.id, OPERATOR)).rejects.toMatchObject(missing);
+    const { key } = await registries.keys.issue(other, { name: 'Theirs' }, OPERATOR);
+    const ofKey = { ...BUDGET, scope: 'key', target: key.id } as const;
+    await expect(budgets.make(orgId, ofKey, OPERATOR)).rejects.toMatchObject({
+      code: 'key_not_found',
+    });
+    await budgets.end(orgId, made.id, OPERATOR);
+    expect(await budgets.list(orgId)).toEqual([]);
+    expect(await acts()).toEqual(
+      ['ended', 'changed', 'made'].map((act) => `budget.${act} ${made.id}`),
+    );
+  });
+
+  it('there are no more than the bound, however many are made at once', async () => {
+    const made = await Promise.allSettled(
+      Array.from({ length: BUDGETS_MAX + 4 }, () => budgets.make(orgId, BUDGET, OPERATOR)),
+    );
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(BUDGETS_MAX);
+    expect(made.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'invalid_budget' },
+    });
+    expect(await budgets.list(orgId)).toHaveLength(BUDGETS_MAX);
+  });
+});
