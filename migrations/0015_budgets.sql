@@ -22,6 +22,19 @@ create table budget (
 );
 create index budget_by_organisation on budget (org_id, id);
 
+-- Processes that hold keys in memory hold their hard budgets with them.
+create function announce_budget() returns trigger language plpgsql as $$
+declare
+  changed budget := coalesce(new, old);
+begin
+  perform pg_notify('docket_credentials', json_build_object(
+    'organisation', changed.org_id,
+    'at', floor(extract(epoch from clock_timestamp()) * 1000))::text);
+  return null;
+end $$;
+create trigger budget_announce after insert or update or delete on budget
+  for each row execute function announce_budget();
+
 -- Grants: each role only what it does.
 grant select, insert, update (name, limit_amount, mode, shares), delete on budget to docket_api;
 grant select on budget to docket_operator;

@@ -994,6 +994,19 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.announce_budget()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed budget := coalesce(new, old);
+begin
+  perform pg_notify('docket_credentials', json_build_object(
+    'organisation', changed.org_id,
+    'at', floor(extract(epoch from clock_timestamp()) * 1000))::text);
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.announce_key()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1374,6 +1387,7 @@ CREATE TRIGGER audit_head_no_truncate BEFORE TRUNCATE ON public.audit_head FOR E
 CREATE TRIGGER audit_log_link BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_link();
 CREATE TRIGGER audit_log_no_change BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
+CREATE TRIGGER budget_announce AFTER INSERT OR DELETE OR UPDATE ON public.budget FOR EACH ROW EXECUTE FUNCTION announce_budget();
 CREATE TRIGGER derivation_no_change BEFORE DELETE OR UPDATE ON public.derivation FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER derivation_no_truncate BEFORE TRUNCATE ON public.derivation FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER grid_hour_no_change BEFORE DELETE OR UPDATE ON public.grid_hour FOR EACH ROW EXECUTE FUNCTION ledger_refuse();

@@ -17,6 +17,7 @@ import { readClaim, readStanding } from '#shared/lanes/redis/claims.ts';
 import { readLaneDepths } from '#shared/lanes/redis/depths.ts';
 import { inferenceLane, receiptsLane } from '#shared/lanes/keys.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { BudgetCounters } from '#shared/lanes/redis/budget-counters.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
@@ -47,6 +48,7 @@ import { FairQueue } from '#api/plugins/fair-queue.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
+import { usedByNow } from '#shared/budgets/postgres/budgets.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 
 /** A quarter, so that a moderation endpoint that answers slowly to one organisation's texts judges those of others. */
@@ -165,6 +167,11 @@ export function openInference(
     },
     admissions: new Admissions(defineLaneScripts(admitting), config.shards, seals, {
       clocks,
+      budgets: new BudgetCounters(
+        scripts,
+        ({ orgId, part }) => usedByNow(pool, { orgId, ...part }),
+        { onError: events.storeFailed },
+      ),
       onLate: exchanges.withdrawLate,
       onLateRepeat: exchanges.leaveLate,
     }),

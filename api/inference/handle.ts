@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
+import type { Credential } from '#shared/keys/credential.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { noteAdmitted, noteAsked, noteRouted } from '#api/plugins/answered.ts';
@@ -85,7 +86,8 @@ async function run(
   } finally {
     reader.leave();
   }
-  const allowed = await screened(deps, chosen, prompt, request.credential);
+  const sized = withSize(chosen, prompt, request.credential);
+  const allowed = await screened(deps, sized, prompt, request.credential);
   // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
   const current = await request.authenticateAgain();
   const admitted = await admit(deps, allowed, prompt.forUpstream, current);
@@ -95,6 +97,12 @@ async function run(
 /** The headers of a request. One that is traced is the parent of what follows of it; of another that is its caller's span. */
 function traced({ headers, span }: FastifyRequest): FastifyRequest['headers'] {
   return span === null ? headers : { ...headers, traceparent: span.traceparent };
+}
+
+/** A request with the size of its body, which is counted where a budget is held against it. */
+function withSize(chosen: Routed, { forUpstream }: Read, { budgets }: Credential): Routed {
+  if (budgets.length === 0) return chosen;
+  return { ...chosen, extent: { ...chosen.extent, bodyBytes: Buffer.byteLength(forUpstream) } };
 }
 
 /** A request whose response is to be kept: its input waits here for that, as long as there is a client for it. */

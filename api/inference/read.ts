@@ -77,6 +77,8 @@ interface Asked {
   n?: number | null | undefined;
   bestOf?: number | null | undefined;
   prompts?: number;
+  /** The tokens of one answer, at most. */
+  answerTokensMax?: number | undefined;
   tools?: RouteRequest['tools'];
   /** The kinds of media in its messages. */
   media?: Medium[] | undefined;
@@ -222,10 +224,22 @@ function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): As
     n: 'n' in parsed ? parsed.n : null,
     bestOf: 'best_of' in parsed ? parsed.best_of : null,
     prompts: route === 'completions' ? promptCount(parsed as CompletionRequest) : 1,
+    answerTokensMax: answerTokensIn(parsed),
     tools: toolsOf(route, parsed),
     media,
     embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
   };
+}
+
+/** The bound of an answer under each name that interfaces have for it; of several the largest. */
+const ANSWER_BOUNDS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+
+function answerTokensIn(parsed: ParsedBody['parsed']): number | undefined {
+  const given = parsed as { [name in (typeof ANSWER_BOUNDS)[number]]?: unknown };
+  const bounds = ANSWER_BOUNDS.map((name) => given[name]).filter(
+    (bound) => typeof bound === 'number',
+  );
+  return bounds.length === 0 ? undefined : Math.max(...bounds);
 }
 
 /** What the answer is written by, and the chat that a request for a message has become does not say. */

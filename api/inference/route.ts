@@ -6,6 +6,7 @@ import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
 import { unknownItem } from './kept/referred-items.ts';
+import type { Extent } from './admit/budgets.ts';
 import type { Unrouted } from './read.ts';
 
 export interface RouteDeps {
@@ -22,6 +23,8 @@ export interface Routed {
   readonly entry: Readonly<InferenceEntry>;
   readonly resolution: Resolution;
   readonly fingerprint?: string;
+  /** What bounds the tokens that it may use. */
+  readonly extent: Extent;
   /** Whether its arrival has been counted against the limits of its caller. */
   readonly isPaid: boolean;
 }
@@ -71,7 +74,19 @@ export function routed(
       tier: resolution.tier,
     },
     resolution,
+    extent: extentOf(entry.route, asked),
     isPaid: false,
     ...(fingerprint === undefined ? {} : { fingerprint }),
   };
+}
+
+/** Of each prompt as many texts are made as the best are chosen of. An embedding is made of no token of an answer. */
+function extentOf(
+  route: InferenceEntry['route'],
+  { n, bestOf, prompts = 1, answerTokensMax, media }: Unrouted['asked'],
+): Extent {
+  const hasMedia = media !== undefined && media.length > 0;
+  if (route === 'embeddings') return { answers: 0, answerTokensMax: null, hasMedia };
+  const answers = prompts * Math.max(n ?? 1, bestOf ?? 1);
+  return { answers, answerTokensMax: answerTokensMax ?? null, hasMedia };
 }

@@ -33,6 +33,7 @@ export const INFERENCE_ERRORS = [
   'acceptable_use_violation',
   'requests_per_second_exceeded',
   'daily_budget_exceeded',
+  'budget_exceeded',
   'concurrent_streams_exceeded',
   'upstream_error',
   'upstream_timeout',

@@ -43,6 +43,7 @@ function rowOf(budget: UsedBudget, now: number): Row {
     used: budget.used,
     limit: budget.limit,
     unit: BUDGET_UNITS[budget.measure],
+    mode: budget.mode,
     shares: budget.shares.join(','),
     since: new Date(spanOf(budget.period, now).start).toISOString().slice(0, 10),
   };

@@ -41,6 +41,7 @@ const credential: Credential = {
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  budgets: [],
 };
 const text = JSON.stringify({
   model: 'llama-3.1-8b',

@@ -23,11 +23,16 @@ export const BUDGET_UNITS: Readonly<Record<BudgetMeasure, string>> = {
 export const BUDGET_PERIODS = ['day', 'month'] as const;
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
+/** Whether a budget only tells, or refuses what would exceed it. */
+export const BUDGET_MODES = ['soft', 'hard'] as const;
+export type BudgetMode = (typeof BUDGET_MODES)[number];
+
 /** What people may change about a budget; the rest of it says what it is. */
 export interface BudgetTerms {
   name: string;
   /** In requests, tokens, kWh or kgCO2e. */
   limit: number;
+  mode: BudgetMode;
   /** Per cent of the limit that are told when they are reached, rising. */
   shares: readonly number[];
 }
@@ -116,6 +121,7 @@ export function checkTerms<T extends BudgetTerms>(terms: T, measure: BudgetMeasu
       'name',
       `A budget needs a name of 1 to ${NAME_LENGTH_MAX} printable characters.`,
     );
+  checkMode(terms.mode, measure);
   return {
     ...terms,
     name,
@@ -134,6 +140,14 @@ export function checkBudget(asked: NewBudget): NewBudget {
       : isPrintable(target ?? '', TARGET_LENGTH_MAX);
   if (!isTarget) throw invalidParam('target', `Choose the ${asked.scope} that the budget is of.`);
   return checkTerms(asked, asked.measure);
+}
+
+function checkMode(mode: BudgetMode, measure: BudgetMeasure): void {
+  if (mode === 'soft' || isCounted(measure)) return;
+  throw invalidParam(
+    'mode',
+    'A budget of energy or greenhouse gas cannot refuse: what a request takes is estimated after it has run.',
+  );
 }
 
 function checkLimit(limit: number, measure: BudgetMeasure): number {

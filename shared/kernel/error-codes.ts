@@ -237,6 +237,24 @@ const STABLE = {
     // Admission says how long it is until midnight.
     retryAfterMs: HOUR_MS,
   }),
+  budget_exceeded: row('rate_limit_error', 429, false, {
+    when: 'A request may use more of a budget that the organisation has set than is left of it.',
+    advice:
+      'Wait for the next day or month (UTC), ask for fewer tokens by `max_tokens` where the message says that some are left, or have an owner or admin raise the budget.',
+    // In words by which agents tell it from a rate that is over in a moment.
+    message:
+      'You exceeded your current quota: of the budget {name}, {left} of {limit} {measure} are left until {until}, and this request may use {amount}.',
+    sample: {
+      name: '“research”',
+      left: '0',
+      limit: '1000000',
+      measure: 'tokens',
+      until: '1 Dec 2026, 00:00 UTC',
+      amount: '4213',
+    },
+    // The period may end in weeks. Some clients sleep for as long as they are told.
+    retryAfterMs: HOUR_MS,
+  }),
   concurrent_streams_exceeded: row('rate_limit_error', 429, true, {
     when: 'Too many streams are open.',
     advice:

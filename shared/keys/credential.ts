@@ -25,6 +25,18 @@ export const DEFAULT_SCOPES: readonly Scope[] = [
 export const KEY_STATES = ['active', 'revoked', 'expired'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
+/** A budget by which requests of a key may be refused, as admission needs to know it. */
+export interface HardBudget {
+  id: string;
+  name: string;
+  /** In UTC. */
+  period: 'day' | 'month';
+  measure: 'requests' | 'tokens';
+  limit: number;
+  /** The model that it is of; null where it is of the key, or of the whole organisation. */
+  model: string | null;
+}
+
 /** All that the hot path needs to know of a key and its account. */
 export interface Credential {
   keyId: string;
@@ -42,6 +54,8 @@ export interface Credential {
   /** Codes of the regions that the organisation has chosen, and ids of the models; null for all that are offered. */
   allowedRegions: readonly string[] | null;
   allowedModels: readonly string[] | null;
+  /** The hard budgets that its requests may fall under: the organisation's, its models', and the key's own. */
+  budgets: readonly HardBudget[];
   /** The organisation has its responses kept. */
   keepResponses: boolean;
 }

@@ -1,3 +1,4 @@
+import type { Reserve } from './messages.ts';
 import type { StoredAnswerName } from './stored-answer.ts';
 
 /**
@@ -52,6 +53,20 @@ export const leasesKey = (shard: number, orgId: string): string => `${tag(shard)
 
 /** The lease of a stream that runs on for a retry since its client has left. */
 export const leftLease = (requestId: string): string => `left ${requestId}`;
+
+/** Hash with what is used of a hard budget in the period that began then, and what requests that run may use of it. */
+export const budgetKey = (
+  shard: number,
+  orgId: string,
+  { budget, since }: Pick<Reserve, 'budget' | 'since'>,
+): string => `${tag(shard)}:budget:${orgId}:${budget}:${since}`;
+
+/** Sorted set of the requests that hold a part of it, with that part, scored by when it is given up. */
+export const holdersKey = (counter: string): string => `${counter}:holders`;
+
+/** One of them, as it stands in that set. */
+export const holderName = (requestId: string, { amount }: Pick<Reserve, 'amount'>): string =>
+  `${requestId} ${amount}`;
 
 /** Hash of one idempotency claim; `digest` covers route and Idempotency-Key. */
 export const idempotencyKey = (shard: number, orgId: string, digest: string): string =>

@@ -15,6 +15,17 @@ import type { Plan } from '#shared/kernel/plan.ts';
  */
 export const LANE_FORMAT = { writes: 1, reads: [1] } as const;
 
+/** The part of a hard budget that a request holds while it runs. */
+export interface Reserve {
+  /** The budget's id. */
+  budget: string;
+  /** When the period began, in epoch milliseconds. */
+  since: number;
+  measure: 'requests' | 'tokens';
+  /** As much as the request may use. */
+  amount: number;
+}
+
 /** Head of an entry on an inference lane. The payload is the request body, our own fields removed. */
 export interface InferenceEntry {
   id: string;
@@ -53,6 +64,8 @@ export interface InferenceEntry {
   bodyRef?: string;
   /** The id of the response that it goes on from. */
   previous?: string;
+  /** Parts of budgets that it holds. */
+  reserves?: Reserve[];
   /** W3C trace context. */
   traceparent?: string;
   /** Where the request may go when its region fails it, the best first; a pinned one has no such region. */

@@ -16,6 +16,7 @@ export const credential = (over: Partial<Credential> = {}): Credential => ({
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  budgets: [],
   ...over,
 });
 export const REVOKED = credential({ keyState: 'revoked' });

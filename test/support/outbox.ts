@@ -75,6 +75,8 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
       command: (...command) => queue({ command }),
       record: (entry) =>
         queue({ command: ['XADD', receiptsLane(delivery.shard), '*', 'e', encodeMessage(entry)] }),
+      settleBudget: ({ counter, holder, used }) =>
+        queue({ command: ['settle', counter, holder, used] }),
       free: (...freed) => queue({ freed }),
       done: () => queue({ done: delivery.entryId }),
     };

@@ -39,6 +39,7 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   range_not_satisfiable: { status: 416, type: 'validation_error', retry: false },
   requests_per_second_exceeded: { status: 429, type: 'rate_limit_error', retry: true },
   daily_budget_exceeded: { status: 429, type: 'rate_limit_error', retry: false },
+  budget_exceeded: { status: 429, type: 'rate_limit_error', retry: false },
   concurrent_streams_exceeded: { status: 429, type: 'rate_limit_error', retry: true },
   concurrent_exports_exceeded: { status: 429, type: 'rate_limit_error', retry: true },
   upstream_error: { status: 502, type: 'inference_error', retry: true },

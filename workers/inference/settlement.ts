@@ -4,13 +4,20 @@ import type { Failure } from '#shared/kernel/inference.ts';
 import {
   answerKey,
   begunKey,
+  budgetKey,
   heldKey,
+  holderName,
   leasesKey,
   leftLease,
   movedKey,
   pendingReceiptKey,
 } from '#shared/lanes/keys.ts';
-import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
+import {
+  type InferenceEntry,
+  type Reserve,
+  type WireFault,
+  wireFault,
+} from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import { STORED_S } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -161,6 +168,7 @@ export class Settlement {
       const ending = { ...inVain, usage, outcome: 'failed', endedAt: this.#deps.now() } as const;
       write.record(receiptEntryOf(this.#entry, this.#number, ending, this.#deps.isTraced));
     }
+    this.#settleBudgets(write, () => 0);
     this.#leaveLane(write);
     if (!(await this.#isStale(write))) this.#deps.events.runFailed(this.#entry, fault);
   }
@@ -214,6 +222,7 @@ export class Settlement {
       handed.storedBytes = storedBytes;
     }
     write.record(handed);
+    this.#settleBudgets(write, (reserve) => usedOf(reserve, spent.usage));
     this.#leaveLane(write);
     if (!(await this.#isStale(write))) this.#deps.events.runFinished(this.#entry, handed.record);
   }
@@ -227,6 +236,17 @@ export class Settlement {
     if (before !== undefined) write.command('DEL', movedKey(shard, id));
     write.command('ZREM', heldKey(shard, region, orgId), id);
     write.done();
+  }
+
+  #settleBudgets(write: HolderWrite, used: (reserve: Reserve) => number): void {
+    const { id, shard, orgId, reserves = [] } = this.#entry;
+    for (const reserve of reserves) {
+      write.settleBudget({
+        counter: budgetKey(shard, orgId, reserve),
+        holder: holderName(id, reserve),
+        used: used(reserve),
+      });
+    }
   }
 
   #freeClaim(write: HolderWrite, fault: WireFault): void {
@@ -252,6 +272,12 @@ export class Settlement {
     else this.#tellPlace(place);
     return true;
   }
+}
+
+/** What a request that has run used of a budget. Where its tokens are not known, it may have used all that it held. */
+function usedOf({ measure, amount }: Reserve, usage: Spent['usage']): number {
+  if (measure === 'requests') return 1;
+  return usage.source === 'unknown' ? amount : usage.inputTokens + usage.outputTokens;
 }
 
 /** Adds what the client is told to a write. */

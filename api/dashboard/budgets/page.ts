@@ -4,6 +4,7 @@ import {
   BUDGET_MEASURES,
   BUDGET_PERIODS,
   type BudgetMeasure,
+  type BudgetMode,
   BUDGETS_MAX,
   reachedAt,
   SHARES_BY_DEFAULT,
@@ -86,6 +87,7 @@ function section(frame: Frame, parts: BudgetsParts, budget: UsedBudget, sets: bo
     <div class="row">
       <h2>${name}</h2>
       ${share >= 1 ? badge('bad', 'reached') : undefined}
+      ${budget.mode === 'hard' ? badge('warn', 'refuses at 100 %') : undefined}
       ${shares.length === 0 ? undefined : badge('plain', `marks: ${marks.join(', ')}`)}
     </div>
     <p class="soft">
@@ -155,7 +157,29 @@ function terms({ typed }: Pick<BudgetsParts, 'typed'>, is: Budget | undefined): 
       : `In ${MEASURE_WORDS[is.measure][1]}.`;
   return html`${field({ name: 'name', id: `name-${id}`, label: 'Name', value: was?.('name') ?? is?.name ?? '', required: true, max: '100' })}
   ${field({ name: 'amount', id: `amount-${id}`, label: 'Limit', value: was?.('amount') ?? String(is?.limit ?? ''), required: true, max: '20', help: limitHelp })}
+  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
+  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
   ${field({ name: 'shares', id: `shares-${id}`, label: 'Marks, in per cent of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'At most five whole numbers with commas between.' })}`;
+}
+
+/** Whether it refuses. What is estimated after a request has run cannot. */
+function modeField(id: string, chosen: string, measure: BudgetMeasure | undefined): Html {
+  if (measure === 'energy' || measure === 'gwp')
+    return html`<input type="hidden" name="mode" value="soft" />`;
+  const option = (mode: BudgetMode, words: string): Html =>
+    html`<option value="${mode}" ${mode === chosen ? html`selected` : undefined}>${words}</option>`;
+  return html`<div class="field">
+    <label for="mode-${id}">At the limit</label>
+    <select id="mode-${id}" name="mode" aria-describedby="mode-${id}-help">
+      ${option('soft', 'Refuse nothing')} ${option('hard', 'Refuse requests that could exceed it')}
+    </select>
+    <p class="help" id="mode-${id}-help">
+      Refused with <code>budget_exceeded</code>, within a second of the
+      change${measure === undefined ? '; for requests and tokens alone' : ''}. A request holds what
+      it may use until it ends: its body’s bytes as tokens, and <code>max_tokens</code>, or 4,096
+      where it has none.
+    </p>
+  </div>`;
 }
 
 function changing(frame: Frame, parts: BudgetsParts, budget: UsedBudget): Html {

@@ -1,13 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   BUDGET_MEASURES,
+  BUDGET_MODES,
   BUDGET_PERIODS,
   BUDGET_SCOPES,
   type BudgetTerms,
   type NewBudget,
 } from '#shared/budgets/budget.ts';
+import type { UsedBudget } from '#shared/budgets/postgres/budgets.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf, type Form } from '../forms.ts';
 import {
@@ -56,13 +59,31 @@ export function budgetRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   );
   save(':id/change', 'changed', async (request, form) => {
     const { id } = request.params as OfBudget['Params'];
-    return budgets.change(request.membership.orgId, id, termsFrom(form), actorOf(request));
+    const { orgId } = request.membership;
+    const terms = termsFrom(form);
+    const before = await hardBudget(deps, orgId, id);
+    if (before !== undefined && loosens(before, terms)) await confirmedForm(deps, request);
+    return budgets.change(orgId, id, terms, actorOf(request));
   });
   save(':id/end', 'ended', async (request) => {
     const { id } = request.params as OfBudget['Params'];
-    return budgets.end(request.membership.orgId, id, actorOf(request));
+    const { orgId } = request.membership;
+    if ((await hardBudget(deps, orgId, id)) !== undefined) await confirmedForm(deps, request);
+    return budgets.end(orgId, id, actorOf(request));
   });
 }
+
+/** A budget that refuses; who loosens or ends one lets others use more, and shows who they are. */
+async function hardBudget(
+  { budgets }: DashboardDeps,
+  orgId: string,
+  id: string,
+): Promise<UsedBudget | undefined> {
+  return (await budgets.list(orgId)).find((budget) => budget.id === id && budget.mode === 'hard');
+}
+
+const loosens = (before: BudgetTerms, { mode, limit }: BudgetTerms): boolean =>
+  mode === 'soft' || limit > before.limit;
 
 function budgetFrom(form: Form): NewBudget {
   const of = form.text('of');
@@ -87,6 +108,7 @@ function termsFrom(form: Form): BudgetTerms {
   return {
     name: form.text('name'),
     limit: numberIn(form.text('amount')),
+    mode: oneOf(BUDGET_MODES, 'mode', form.text('mode')),
     shares: form
       .text('shares')
       .split(',')

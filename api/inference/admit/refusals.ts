@@ -3,6 +3,8 @@ import { regionFault } from '#shared/catalogue/routing.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { named } from '#shared/kernel/plain-text.ts';
+import { dateTime, HOUR_MS } from '#shared/kernel/time.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Admission, Admissions } from '#shared/lanes/redis/admission.ts';
@@ -41,6 +43,7 @@ export function refusalOf(
   headers: Readonly<Record<string, string>>,
 ): Fault {
   if (admission.verdict === 'reused') return new Fault(CODES.reused, { headers });
+  if (admission.verdict === 'budget') return budgetFault(admission, headers);
   const said = { headers, retryAfterMs: admission.retryMs };
   // No bucket is filled by anything but time.
   if (admission.verdict === 'rate') return new Fault(CODES.rate, { ...said, holdsUntilThen: true });
@@ -48,6 +51,19 @@ export function refusalOf(
   if (admission.verdict === 'waiters') return new Fault(CODES.waiters, { ...details, ...WAITING });
   if (admission.verdict !== 'saturated') return new Fault(CODES[admission.verdict], details);
   return regionFault('saturated', pin, details);
+}
+
+function budgetFault(
+  { budget, left, retryMs }: Extract<Refused, { verdict: 'budget' }>,
+  headers: Readonly<Record<string, string>>,
+): Fault {
+  const { name, limit, measure, until, amount } = budget;
+  return new Fault('budget_exceeded', {
+    values: { name: named(name), limit, measure, left, amount, until: dateTime(until) },
+    headers,
+    retryAfterMs: Math.min(retryMs, HOUR_MS),
+    hadNoRoom: true,
+  });
 }
 
 export interface RecordDeps {

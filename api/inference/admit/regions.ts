@@ -7,6 +7,7 @@ import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.
 import type { Room } from '#shared/lanes/room.ts';
 import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { Routed } from '../route.ts';
+import { partsOf, reservesOf, tokensBound } from './budgets.ts';
 import { pinOf } from './refusals.ts';
 
 /** Regions that a worker may hand the request on to: each may take as long as its upstreams do to fail. */
@@ -30,16 +31,21 @@ export interface Judged {
  */
 export async function firstWithRoom(
   deps: RegionDeps,
-  { entry: unplaced, resolution, fingerprint, isPaid }: Routed,
-  { limits, keyLimit }: Credential,
+  { entry: unplaced, resolution, extent, fingerprint, isPaid }: Routed,
+  { limits, keyLimit, budgets: hardBudgets }: Credential,
   question: (place: Omit<AdmissionRequest, 'body'>) => Promise<Admission>,
 ): Promise<Judged> {
   const { candidates } = resolution;
+  const budgets =
+    hardBudgets.length === 0
+      ? undefined
+      : partsOf(hardBudgets, unplaced, () => tokensBound(extent, resolution.model));
   const judged = await ask(async () => {
     let last: (Pick<Judged, 'admission' | 'entry'> & { room: Room }) | undefined;
     for (const { region } of candidates) {
       const others = candidates.filter((other) => other.region !== region).slice(0, MOVES_MAX);
       const entry: InferenceEntry = { ...unplaced, region: region.code };
+      if (budgets !== undefined && budgets.length > 0) entry.reserves = reservesOf(budgets);
       if (others.length > 0) entry.elsewhere = others.map((other) => other.region.code);
       const found = deps.roomIn(region);
       const room = found instanceof Promise ? await found : found;
@@ -50,6 +56,7 @@ export async function firstWithRoom(
         regionCapacity: room.region,
         orgCapacity: room.org,
         isPaid,
+        ...(budgets === undefined ? {} : { budgets }),
         ...(fingerprint === undefined ? {} : { fingerprint }),
       });
       last = { admission, entry, room };

@@ -5,6 +5,7 @@ import { checkSettingsChange } from '#shared/accounts/machine.ts';
 import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
@@ -27,6 +28,14 @@ export interface UsedBudget extends Budget {
   keyName: string | null;
 }
 
+/** What a row of sums adds to what is used of a budget. */
+const measured = (row: string): string =>
+  `case b.measure when 'requests' then ${row}.covered + ${row}.uncovered
+     when 'tokens' then ${row}.input_tokens + ${row}.output_tokens when 'energy' then ${row}.energy else ${row}.gwp end`;
+/** Whether a row of sums is of what the budget is of. */
+const isOf = (row: string): string =>
+  `(b.scope <> 'key' or ${row}.key_id = b.target) and (b.scope <> 'model' or ${row}.model = b.target)`;
+
 /**
  * What each budget of an organisation has had used since the day (`$2`) or the month (`$3`) began. Periods are whole days, so
  * that the sums of days are enough.
@@ -37,13 +46,46 @@ const USED = statement(
    from budget b
    left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
    cross join lateral (
-     select sum(case b.measure when 'requests' then d.covered + d.uncovered
-       when 'tokens' then d.input_tokens + d.output_tokens when 'energy' then d.energy else d.gwp end) as used
+     select sum(${measured('d')}) as used
      from usage_day d
      where d.org_id = b.org_id and d.at >= case b.period when 'day' then $2::timestamptz else $3::timestamptz end
-       and (b.scope <> 'key' or d.key_id = b.target) and (b.scope <> 'model' or d.model = b.target)) u
+       and ${isOf('d')}) u
    where b.org_id = $1`,
 );
+
+/**
+ * What of one budget is used in a period, receipts included that are promised to the ledger and not in it yet: what comes after
+ * them is not in PostgreSQL.
+ */
+const USED_BY_NOW = statement(
+  { used: 'numeric' },
+  `select coalesce(sum(used), 0) as used from (
+     select ${measured('d')} as used
+     from budget b join usage_day d on d.org_id = b.org_id and d.at >= $3 and d.at < $4 and ${isOf('d')}
+     where b.org_id = $1 and b.id = $2
+     union all
+     select ${measured('r')}
+     from budget b
+     join receipt_pending p on p.org_id = b.org_id and p.supersedes is null and p.entry_id >= $5 and p.entry_id < $6
+     join receipt_figure r on r.org_id = p.org_id and r.entry_id = p.entry_id and ${isOf('r')}
+     where b.org_id = $1 and b.id = $2) u`,
+);
+
+/** Reads what of a hard budget is used in a period (epoch milliseconds), as counters of admission are made from. */
+export async function usedByNow(
+  pool: Pool,
+  { orgId, budget, since, until }: { orgId: string; budget: string; since: number; until: number },
+): Promise<number> {
+  const [row] = await queryRows(pool, USED_BY_NOW, [
+    orgId,
+    budget,
+    new Date(since),
+    new Date(until),
+    firstReceiptIdAt(since),
+    firstReceiptIdAt(until),
+  ]);
+  return Number(row!.used);
+}
 
 /**
  * The budgets of organisations, in PostgreSQL. Each act is one transaction with its audit entry, and holds the account, so that
@@ -97,7 +139,6 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
             target: budget.target,
             measure: budget.measure,
             period: budget.period,
-            mode: 'soft',
             ...termColumns(budget),
             created_at: new Date(surroundings.now()),
           })
@@ -190,19 +231,21 @@ async function find(client: PoolClient, orgId: string, id: string): Promise<Budg
   return budgetOf(row);
 }
 
-const termColumns = ({ name, limit, shares }: BudgetTerms) => ({
+const termColumns = ({ name, limit, mode, shares }: BudgetTerms) => ({
   name,
+  mode,
   limit_amount: String(limit),
   shares: [...shares],
 });
 
-const detailsOf = ({ name, scope, target, measure, period, limit, shares }: Budget) => ({
+const detailsOf = ({ name, scope, target, measure, period, limit, mode, shares }: Budget) => ({
   name,
   scope,
   target,
   measure,
   period,
   limit,
+  mode,
   shares: shares.map(String),
 });
 
@@ -216,6 +259,7 @@ function budgetOf(row: Selectable<Database['budget']>): Budget {
     measure: row.measure,
     period: row.period,
     limit: Number(row.limit_amount),
+    mode: row.mode,
     shares: row.shares,
     createdAt: row.created_at.getTime(),
   };

@@ -10,6 +10,7 @@
 --      claim          of the Idempotency-Key
 --      waiters        for its claim
 --      held           requests of the organisation that wait or run in the region
+--      and of each hard budget that the request falls under its counter, and the requests that hold a part of it
 -- ARGV what           is asked: 'admit' to run the request or record its refusal, 'paid' the same when its arrival has been
 --                     taken before, 'arrival' to take only that, 'claim' to look the claim up and admit nothing
 --      requestId
@@ -34,9 +35,11 @@
 --      refusedRecord  of a request that screening has refused ('': this one is to run)
 --      clockUs        the time ('': this server's, which all api processes share)
 --      untilUs        when the caller stops waiting, by the same clock ('': never): nothing is written after that
+--      from MORE on, of each budget: its limit, what the request may use of it, and the life of what is kept of it
 --
--- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late,
--- whose limit the remaining are of}
+-- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late |
+-- which budget it is (from 0), whose limit the remaining are of}; of a budget that is used up, what is left in the place of
+-- retry_us
 
 local now
 if ARGV.clockUs == '' then
@@ -151,6 +154,28 @@ if held >= tonumber(ARGV.heldMax) then
 end
 if redis.call('XLEN', KEYS.receiptsLane) >= tonumber(ARGV.receiptsMax) then return refuse('backlog', 1000000) end
 
+local budgets = (#ARGV - MORE + 1) / 3
+local function each_budget(run)
+  for i = 0, budgets - 1 do
+    local key = #KEYS - 2 * (budgets - i) + 1
+    local at = MORE + 3 * i
+    local verdict, left = run(KEYS[key], KEYS[key + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+    if verdict then return answer(verdict, left, false, per_day - count, string.format('%.0f', i)) end
+  end
+end
+local refused = each_budget(function(counter, holders, limit, amount)
+  -- What was not settled by now never will be: its worker died, or Redis lost its entry.
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', math.floor(now / 1000), 'LIMIT', 0, 100)) do
+    redis.call('ZREM', holders, member)
+    give_back(counter, member)
+  end
+  local used = redis.call('HMGET', counter, 'settled', 'reserved')
+  if not used[1] then return 'uncounted', 0 end
+  local left = limit - tonumber(used[1]) - (tonumber(used[2]) or 0)
+  if amount > left then return 'budget', math.max(0, left) end
+end)
+if refused then return refused end
+
 -- What comes next takes seconds, and the request may be refused after it: no more than its arrival is taken before.
 if ARGV.what == 'arrival' then
   take_arrival()
@@ -161,6 +186,12 @@ end
 take_arrival('day', day, 'count', count + 1)
 if stored[2] ~= day then redis.call('EXPIRE', KEYS.orgLimits, 172800) end
 take_lease()
+each_budget(function(counter, holders, _, amount, life)
+  redis.call('HINCRBY', counter, 'reserved', amount)
+  redis.call('ZADD', holders, math.floor(now / 1000) + tonumber(ARGV.lifeS) * 1000,
+    ARGV.requestId .. ' ' .. string.format('%.0f', amount))
+  redis.call('EXPIRE', holders, life)
+end)
 if fingerprint ~= '' then
   redis.call('HSET', KEYS.claim, 'fp', fingerprint, 'state', 'running', 'rid', ARGV.requestId)
   redis.call('EXPIRE', KEYS.claim, tonumber(ARGV.lifeS))

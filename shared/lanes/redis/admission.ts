@@ -3,7 +3,9 @@ import { PATIENCE } from '#patience';
 import type { Limits, Rate } from '#shared/kernel/plan.ts';
 import {
   bodyKey,
+  budgetKey,
   heldKey,
+  holdersKey,
   inferenceLane,
   leasesKey,
   limitsKey,
@@ -12,6 +14,7 @@ import {
   waitersKey,
 } from '../keys.ts';
 import type { InferenceEntry, ReceiptEntry } from '../messages.ts';
+import { BUDGET_LIFE_S, type BudgetCounters, type BudgetPart } from './budget-counters.ts';
 import type { RedisClocks } from './redis-clock.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Seals } from '../seals.ts';
@@ -47,6 +50,8 @@ export interface AdmissionRequest {
   regionCapacity: number;
   /** The same for the requests of this organisation alone. */
   orgCapacity: number;
+  /** The hard budgets that it falls under, and what it may use of them; `entry.reserves` says the same to its worker. */
+  budgets?: readonly BudgetPart[];
   /** Its arrival was taken before (`takeArrival`), and is not taken again. */
   isPaid?: boolean;
   /** What identical requests have in common, when the request has an Idempotency-Key (then `entry.claim` is set). */
@@ -84,6 +89,8 @@ export type Admission = LimitState &
     | { verdict: 'arrived' }
     /** The Idempotency-Key was used with another body. */
     | { verdict: 'reused' }
+    /** It may use more of a budget than is left of that. */
+    | { verdict: 'budget'; budget: BudgetPart; left: number; retryMs: number }
     | { verdict: 'rate' | 'day' | 'streams' | 'waiters' | 'saturated' | 'backlog'; retryMs: number }
   );
 
@@ -96,6 +103,8 @@ export interface AdmissionOptions {
   onLateRepeat?: (entry: InferenceEntry, runs: string) => void;
   /** The script's clock in microseconds, in tests; the server's otherwise. */
   clockUs?: () => string;
+  /** Makes counters of budgets that Redis does not have. */
+  budgets?: Pick<BudgetCounters, 'count' | 'compare'>;
   /** How many receipts may be owed, in tests. */
   receiptsLaneMax?: number;
 }
@@ -142,6 +151,7 @@ export class Admissions {
   readonly #onLateRepeat: NonNullable<AdmissionOptions['onLateRepeat']>;
   readonly #clockUs: () => string;
 
+  readonly #budgets: AdmissionOptions['budgets'];
   readonly #receiptsLaneMax: number;
 
   constructor(
@@ -153,9 +163,11 @@ export class Admissions {
       onLate = () => {},
       onLateRepeat = () => {},
       clockUs = () => '',
+      budgets,
       receiptsLaneMax = RECEIPTS_LANE_MAX,
     }: AdmissionOptions = {},
   ) {
+    this.#budgets = budgets;
     this.#receiptsLaneMax = receiptsLaneMax;
     this.#scripts = scripts;
     this.#seals = seals;
@@ -243,17 +255,32 @@ export class Admissions {
 
   /** `until`: of this process's steady clock, in milliseconds. */
   async #ask(asked: Asked, until: number): Promise<Admission | null> {
+    const { request } = asked;
+    const result = await this.#inTime(asked, until);
+    const { budgets = [] } = request;
+    if (budgets.length === 0 || this.#budgets === undefined) return readVerdict(result, request);
+    const { orgId, shard } = request.entry;
+    const counted = budgets.map((part) => ({ orgId, shard, part }));
+    if (result[0] !== 'uncounted') {
+      for (const budget of counted) this.#budgets.compare(budget);
+      return readVerdict(result, request);
+    }
+    await Promise.all(counted.map((budget) => this.#budgets!.count(budget)));
+    return readVerdict(await this.#inTime(asked, until), request);
+  }
+
+  async #inTime(asked: Asked, until: number): Promise<ScriptResult> {
     const first = await this.#run(asked, until);
-    if (first[0] !== 'late') return readVerdict(first, asked.request);
+    if (first[0] !== 'late') return first;
     // When it is not, Redis's clock has been set, or another node answers: it is taken at its word.
     this.#clocks?.of(asked.request.entry.shard).reset(Number(first[5]));
     const second = await this.#run(asked, until);
     if (second[0] === 'late') throw tooLate();
-    return readVerdict(second, asked.request);
+    return second;
   }
 
   async #run({ request, written, refused, what }: Asked, until: number): Promise<ScriptResult> {
-    const { entry, limits, keyLimit } = request;
+    const { entry, limits, keyLimit, budgets = [] } = request;
     const shard = entry.shard;
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
     const owner = limitsKey(shard, entry.orgId);
@@ -289,6 +316,11 @@ export class Admissions {
       refusedRecord: refused,
       clockUs: this.#clockUs(),
       untilUs: this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
+      moreKeys: budgets.flatMap((part) => {
+        const counter = budgetKey(shard, entry.orgId, part);
+        return [counter, holdersKey(counter)];
+      }),
+      moreArguments: budgets.flatMap(({ limit, amount }) => [limit, amount, BUDGET_LIFE_S]),
     });
     // Seen while a master of a cluster was replaced: whether the script ran is unknown, as when a connection breaks.
     if (!Array.isArray(result)) throw new Error(NO_VERDICT);
@@ -348,10 +380,10 @@ export function readRateState(
 
 function readVerdict(
   result: ScriptResult,
-  limited: Pick<AdmissionRequest, 'limits' | 'keyLimit'>,
+  request: Pick<AdmissionRequest, 'entry' | 'limits' | 'keyLimit' | 'budgets'>,
 ): Admission | null {
   const [verdict, retryUs, remaining, resetUs, remainingToday, id, whose] = result;
-  const state = { ...readRateState(remaining, resetUs, whose, limited), remainingToday };
+  const state = { ...readRateState(remaining, resetUs, whose, request), remainingToday };
   switch (verdict) {
     case 'absent':
       return null;
@@ -364,6 +396,8 @@ function readVerdict(
     case 'recorded':
     case 'arrived':
       return { ...state, verdict };
+    case 'budget':
+      return budgetState(state, request, { which: Number(id), left: retryUs });
     case 'rate':
     case 'day':
     case 'streams':
@@ -374,4 +408,15 @@ function readVerdict(
     default:
       throw new Error(`admission script returned an unknown verdict: ${verdict}`);
   }
+}
+
+/** The budget that does not allow a request, and how long its period lasts from when that began. */
+function budgetState(
+  state: LimitState,
+  { entry, budgets = [] }: Pick<AdmissionRequest, 'entry' | 'budgets'>,
+  { which, left }: { which: number; left: number },
+): Admission {
+  const budget = budgets[which]!;
+  const retryMs = Math.max(1, budget.until - entry.startedAt);
+  return { ...state, verdict: 'budget', budget, left, retryMs };
 }

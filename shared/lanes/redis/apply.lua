@@ -12,6 +12,7 @@
 --       commands: name, key, and its further arguments
 --       receipts lanes: key, and the records that they are to get
 --       what inboxes are told: key, and the fields and values of one entry
+--       budgets of requests that end: key of the counter, key of those that hold a part of it, the member, and what was used
 --       idempotency claims to be freed: key, key of its waiters, key of its stored answer, and the request that must hold it
 --
 -- Returns {'written'} and, for each request that waited for a claim that is free now, which of them that was (from 0) and
@@ -77,7 +78,16 @@ each(function()
   at = at + count
 end)
 
--- Nothing raises from here on: a request has left its lane when its claim is free.
+-- Nothing raises from here on: a request has left its lane when its claim is free, and what it used of a budget is counted.
+each(function()
+  local counter, holders, member, used = key(), key(), following(), following()
+  -- Not twice, and not into a counter that is gone: PostgreSQL will know.
+  if redis.call('ZREM', holders, member) == 1 and redis.call('EXISTS', counter) == 1 then
+    give_back(counter, member)
+    redis.call('HINCRBY', counter, 'settled', used)
+  end
+end)
+
 local written, nth = { 'written' }, -1
 each(function()
   nth = nth + 1

@@ -2,6 +2,7 @@ import type { RedisClient } from './connect.ts';
 import {
   answerKey,
   CONSUMER_GROUP,
+  holdersKey,
   inboxKey,
   receiptsLane,
   waiterOf,
@@ -51,6 +52,15 @@ type Command = [name: string, key: string, ...args: (string | number | Buffer)[]
  */
 export type Holding = 'held' | 'taken' | 'gone';
 
+/** What a request that ends has used of a budget. */
+interface SettledBudget {
+  /** The key of the budget's counter. */
+  counter: string;
+  /** The request, as it stands among those that hold a part of it. */
+  holder: string;
+  used: number;
+}
+
 /** What one delivery writes together, and only while it holds its entry. It gathers until its outbox writes. */
 export interface HolderWrite {
   /** More can be added. */
@@ -63,6 +73,8 @@ export interface HolderWrite {
   command(...command: Command): void;
   /** What happened, for the receipts lane of the entry's shard. */
   record(entry: ReceiptEntry): void;
+  /** The request ends, and has used so much of a budget: what it held of that is given back. */
+  settleBudget(settled: SettledBudget): void;
   /** The idempotency key may be used again; the requests that wait for this one fail with the same fault. */
   free(name: StoredAnswerName, fault: WireFault): void;
   /** The entry is acknowledged and removed, once everything else is written. */
@@ -85,6 +97,7 @@ class Write implements HolderWrite {
   readonly commands: Command[] = [];
   readonly records: string[] = [];
   readonly messages: Addressed[] = [];
+  readonly budgets: SettledBudget[] = [];
   readonly freed: Freed[] = [];
   readonly written: Promise<Holding>;
   isOpen = true;
@@ -117,6 +130,10 @@ class Write implements HolderWrite {
 
   record(entry: ReceiptEntry): void {
     this.records.push(encodeMessage(entry));
+  }
+
+  settleBudget(settled: SettledBudget): void {
+    this.budgets.push(settled);
   }
 
   free(name: StoredAnswerName, fault: WireFault): void {
@@ -446,6 +463,10 @@ function argumentsOf(
   }
   args.push(told.length);
   for (const [inbox, fields] of told) args.push(placeOf(inbox), fields.length, ...fields);
+  const budgets = writes.flatMap((write) => write.budgets);
+  args.push(budgets.length);
+  for (const { counter, holder, used } of budgets)
+    args.push(placeOf(counter), placeOf(holdersKey(counter)), holder, used);
   const freed = writes.flatMap((write) => write.freed);
   args.push(freed.length);
   for (const { name } of freed) {

@@ -8,8 +8,8 @@ type Value = string | number | Buffer;
 /** A script in its file, which names its keys and arguments (`KEYS.lane`, `ARGV.group`) as its header explains them. */
 interface Source {
   file: string;
-  /** The file of functions that it calls, which stands before it: who holds an entry, or how rates are counted. */
-  calls?: 'holding.lua' | 'rates.lua';
+  /** The files of functions that it calls, which stand before it: who holds an entry, how rates and budgets are counted. */
+  calls?: readonly ('holding.lua' | 'rates.lua' | 'budgets.lua')[];
   keys: readonly string[];
   args: readonly string[];
   /** What follows these, as much as there is: arguments from `MORE` on, or keys and such arguments. */
@@ -22,7 +22,7 @@ const DELIVERY = ['group', 'entryId', 'consumer', 'number'] as const;
 const SOURCES = {
   admit: {
     file: 'admission.lua',
-    calls: 'rates.lua',
+    calls: ['rates.lua', 'budgets.lua'],
     keys: [
       'orgLimits',
       'keyLimits',
@@ -56,22 +56,24 @@ const SOURCES = {
       'clockUs',
       'untilUs',
     ],
+    takes: 'more keys and arguments',
   },
+  countBudget: { file: 'count-budget.lua', keys: ['counter'], args: ['used', 'lifeS'] },
   takeArrival: {
     file: 'take-arrival.lua',
-    calls: 'rates.lua',
+    calls: ['rates.lua'],
     keys: ['orgBucket', 'keyBucket'],
     args: RATE,
   },
   lookAtLimits: {
     file: 'look-at-limits.lua',
-    calls: 'rates.lua',
+    calls: ['rates.lua'],
     keys: ['orgLimits', 'keyLimits'],
     args: [...RATE, 'perDay'],
   },
   settleClaim: {
     file: 'settle-claim.lua',
-    calls: 'holding.lua',
+    calls: ['holding.lua'],
     keys: ['claim', 'waiters', 'answer', 'lane'],
     args: [...DELIVERY, 'requestId', 'receipt', 'storedS', 'attempt', 'kept'],
   },
@@ -84,7 +86,7 @@ const SOURCES = {
   gone: { file: 'gone.lua', keys: ['lane'], args: ['group'], takes: 'more arguments' },
   handOn: {
     file: 'hand-on.lua',
-    calls: 'holding.lua',
+    calls: ['holding.lua'],
     keys: ['fromLane', 'toLane', 'fromHeld', 'toHeld', 'body', 'moved'],
     args: [
       ...DELIVERY,
@@ -101,14 +103,14 @@ const SOURCES = {
   dropConsumer: { file: 'drop-consumer.lua', keys: ['lane'], args: ['group', 'consumer'] },
   takeOver: {
     file: 'take-over.lua',
-    calls: 'holding.lua',
+    calls: ['holding.lua'],
     keys: ['lane'],
     args: ['group', 'from', 'to'],
     takes: 'more arguments',
   },
   apply: {
     file: 'apply.lua',
-    calls: 'holding.lua',
+    calls: ['holding.lua', 'budgets.lua'],
     keys: [],
     args: ['group', 'inboxMax', 'togetherMax', 'togetherBelow'],
     takes: 'more keys and arguments',
@@ -147,8 +149,8 @@ const textOf = (file: string): string => readFileSync(new URL(file, import.meta.
 type AnyGiven = Record<string, Value> & Partial<Further>;
 
 function scriptOf(client: RedisClient, source: Source): (given: AnyGiven) => Promise<unknown> {
-  const { calls } = source;
-  const lua = (calls === undefined ? '' : textOf(calls)) + placed(textOf(source.file), source);
+  const { calls = [] } = source;
+  const lua = calls.map(textOf).join('') + placed(textOf(source.file), source);
   const sha = hash('sha1', lua);
   const [byHash, byText] = mayFailOver(client)
     ? [replicated(client, 'EVALSHA'), replicated(client, 'EVAL')]

@@ -24,6 +24,7 @@ const BUDGET = {
   of: 'organisation',
   measure: 'tokens',
   period: 'month',
+  mode: 'soft',
   name: 'Research <b>',
   amount: '1 000,000',
   shares: '80 %, 50',

@@ -1,11 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BUDGETS_MAX, type NewBudget } from '#shared/budgets/budget.ts';
-import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
+import { createBudgetRegistry, usedByNow } from '#shared/budgets/postgres/budgets.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { hashKey } from '#shared/keys/format.ts';
+import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
+  commitReceipts,
   inferenceRecord,
   issueReceipts,
   makeReceiptSigner,
@@ -24,6 +27,7 @@ const BUDGET: NewBudget = {
   target: null,
   measure: 'tokens',
   period: 'day',
+  mode: 'soft',
   limit: 1_000,
   shares: [50, 100],
 };
@@ -106,5 +110,61 @@ describe('budgets', { tags: ['budgets.objects'] }, () => {
       reason: { code: 'invalid_budget' },
     });
     expect(await budgets.list(orgId)).toHaveLength(BUDGETS_MAX);
+  });
+});
+
+describe('hard budgets', { tags: ['budgets.hard'] }, () => {
+  it('a key comes with those that its requests may fall under, and processes that hold it are told of each change', async () => {
+    const one = await registries.keys.issue(orgId, { name: 'One' }, OPERATOR);
+    const two = await registries.keys.issue(orgId, { name: 'Two' }, OPERATOR);
+    const told: string[] = [];
+    const listener = await database.pool.connect();
+    listener.on('notification', ({ payload = '' }) => told.push(payload));
+    await listener.query('listen docket_credentials');
+    const make = (more: Partial<NewBudget>) =>
+      budgets.make(orgId, { ...BUDGET, ...more }, OPERATOR);
+    await make({ mode: 'hard', name: 'all' });
+    const ofKey = await make({ mode: 'hard', name: 'key', scope: 'key', target: one.key.id });
+    await make({ mode: 'hard', name: 'model', scope: 'model', target: 'm', measure: 'requests' });
+    await make({ mode: 'soft', name: 'soft' });
+    const hashes = [one, two].map(({ plaintext }) => hashKey(plaintext));
+    const namesOf = async () => {
+      const found = await createCredentialSource(database.poolAs('docket_api')).findByHashes(
+        hashes,
+      );
+      return hashes.map((hash) =>
+        found
+          .get(hash)!
+          .budgets.map(({ name }) => name)
+          .join(),
+      );
+    };
+    expect(await namesOf()).toEqual(['all,key,model', 'all,model']);
+    await budgets.change(orgId, ofKey.id, { ...BUDGET, mode: 'soft' }, OPERATOR);
+    expect(await namesOf()).toEqual(['all,model', 'all,model']);
+    await listener.query('unlisten *');
+    listener.release();
+    expect(told.filter((payload) => payload.includes(orgId))).toHaveLength(5);
+  });
+
+  it('what is used by now includes receipts that the ledger does not have yet, each once, and of its period alone', async () => {
+    const { id } = await budgets.make(
+      orgId,
+      { ...BUDGET, mode: 'hard', measure: 'requests' },
+      OPERATOR,
+    );
+    const day = 86_400_000;
+    const since = Math.floor(Date.now() / day) * day;
+    const used = () =>
+      usedByNow(database.poolAs('docket_api'), { orgId, budget: id, since, until: since + day });
+    const record = (at: number) => inferenceRecord({ orgId, requestId: newId('req', at) });
+    await commitReceipts(pools.receipts, signer, [
+      record(since),
+      record(since - 1),
+      record(since + day),
+    ]);
+    expect(await used()).toBe(1);
+    await issueReceipts(pools, signer, [record(since + 1)]);
+    expect(await used()).toBe(2);
   });
 });

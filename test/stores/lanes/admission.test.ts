@@ -626,6 +626,8 @@ describe('backpressure', () => {
       refusedRecord: '',
       clockUs: String(nowUs),
       untilUs: '',
+      moreKeys: [],
+      moreArguments: [],
     })) as [string];
     expect(verdict[0]).toBe('backlog');
   });

@@ -15,6 +15,7 @@ const BUDGET: NewBudget = {
   target: null,
   measure: 'tokens',
   period: 'month',
+  mode: 'soft',
   limit: 1_000,
   shares: [100, 50, 50],
 };
@@ -68,6 +69,7 @@ describe('a budget', { tags: ['budgets.objects'] }, () => {
       [{ shares: [0] }, 'invalid_shares'],
       [{ shares: [101] }, 'invalid_shares'],
       [{ shares: Array.from({ length: SHARES_MAX + 1 }, (_, i) => i + 1) }, 'invalid_shares'],
+      [{ mode: 'hard', measure: 'energy' }, 'invalid_mode'],
       [{ scope: 'key', target: 'key_nothing' }, 'invalid_target'],
       [{ scope: 'model', target: '' }, 'invalid_target'],
     ];

@@ -70,6 +70,7 @@ export const CREDENTIAL: Credential = {
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  budgets: [],
 };
 
 /** The parts of a response that answers use, with what was written. */

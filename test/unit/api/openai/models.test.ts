@@ -20,6 +20,7 @@ const account = {
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  budgets: [],
 } as const;
 const published = () => 'published';
 

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { answerKey, begunKey, bodyKey, idempotencyKey, leasesKey } from '#shared/lanes/keys.ts';
+import {
+  answerKey,
+  begunKey,
+  bodyKey,
+  budgetKey,
+  idempotencyKey,
+  leasesKey,
+} from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { unpackAnswer } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
@@ -146,5 +153,33 @@ describe('a request that failed', () => {
       ['error', FREED, DEL_BEGUN, LEFT_LEASE, `DEL ${bodyRef}`, ...LEFT],
     ]);
     expect(handed()).toBeUndefined();
+  });
+});
+
+describe('budgets', { tags: ['budgets.hard'] }, () => {
+  const part = { budget: 'bgt_a', since: 0 } as const;
+  const tokens = { ...part, measure: 'tokens', amount: 900 } as const;
+  const reserves = [{ ...part, measure: 'requests', amount: 1 } as const, tokens];
+  const counter = budgetKey(0, 'org_a', part);
+  const settled = (outbox: RecordedOutbox) =>
+    outbox.queued.flatMap(({ command }) => (command?.[0] === 'settle' ? [command.slice(1)] : []));
+
+  it('what a request used of each budget is counted in the write that ends it: what its receipt says, and nothing of one that failed', async () => {
+    const ran = settle({ reserves });
+    await ran.settlement.answered('{"a":1}', true, SPENT);
+    expect(ran.outbox.writes).toHaveLength(1);
+    expect(settled(ran.outbox)).toEqual([
+      [counter, 'req_1 1', 1],
+      [counter, 'req_1 900', COUNTED.inputTokens + COUNTED.outputTokens],
+    ]);
+    const failed = settle({ reserves });
+    await failed.settlement.failed(FAULT);
+    expect(settled(failed.outbox).map(([, , used]) => used)).toEqual([0, 0]);
+  });
+
+  it('where the tokens are not known, all that the request held is counted', async () => {
+    const { settlement, outbox } = settle({ reserves: [tokens] });
+    await settlement.left({ ...SPENT, usage: { source: 'unknown', reason: 'caller_left' } });
+    expect(settled(outbox)).toEqual([[counter, 'req_1 900', 900]]);
   });
 });

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { partsOf, tokensBound } from '#api/inference/admit/budgets.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import type { HardBudget } from '#shared/keys/credential.ts';
+
+const MODEL = { contextWindow: 10_000 };
+const EXTENT = { answers: 2, answerTokensMax: 50, hasMedia: false, bodyBytes: 300 };
+
+it(
+  'a request may use the bytes of its body and the tokens of its answers, each at most the window; without a bound 4,096 are assumed',
+  { tags: ['budgets.hard'] },
+  () => {
+    expect(tokensBound(EXTENT, MODEL)).toBe(400);
+    expect(tokensBound({ ...EXTENT, answerTokensMax: null }, MODEL)).toBe(300 + 2 * 4_096);
+    expect(tokensBound({ ...EXTENT, answerTokensMax: 1e9 }, MODEL)).toBe(300 + 2 * 10_000);
+    // A picture is more tokens than its address has bytes.
+    expect(tokensBound({ ...EXTENT, hasMedia: true }, MODEL)).toBe(10_100);
+    expect(tokensBound({ ...EXTENT, bodyBytes: undefined }, MODEL)).toBe(10_100);
+    expect(tokensBound({ ...EXTENT, bodyBytes: 1e9, answers: 0 }, MODEL)).toBe(10_000);
+  },
+);
+
+it(
+  'a request falls under the budgets of its model and those of all, in the period of its id',
+  { tags: ['budgets.hard'] },
+  () => {
+    const budget = (more: Partial<HardBudget>): HardBudget => ({
+      id: 'bgt_all',
+      name: 'all',
+      period: 'day',
+      measure: 'requests',
+      limit: 5,
+      model: null,
+      ...more,
+    });
+    const at = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
+    const parts = partsOf(
+      [
+        budget({}),
+        budget({ id: 'bgt_own', model: 'm', measure: 'tokens', period: 'month' }),
+        budget({ model: 'other' }),
+      ],
+      { id: newId('req', at), model: 'm' },
+      () => 70,
+    );
+    expect(parts).toMatchObject([
+      { budget: 'bgt_all', amount: 1, since: Date.UTC(2026, 10, 30), until: Date.UTC(2026, 11, 1) },
+      { budget: 'bgt_own', amount: 70, since: Date.UTC(2026, 10, 1), until: Date.UTC(2026, 11, 1) },
+    ]);
+  },
+);
