@@ -1,5 +1,5 @@
--- Budgets: what an organisation, one of its keys or one model of its requests is to use at most in a day or a month (UTC).
--- What is used is not kept here: it is in the sums of usage.
+-- Budgets: what an organisation, one of its keys or one model of its requests is to use at most in a day or a month (UTC),
+-- and which shares of that were told. What is used is not kept here: it is in the sums of usage.
 
 create table budget (
   id           text collate "C" primary key check (id like 'bgt\_%'),
@@ -22,6 +22,16 @@ create table budget (
 );
 create index budget_by_organisation on budget (org_id, id);
 
+-- Which shares were reached in a period, and how many e-mails told of it: each share once.
+create table budget_told (
+  budget_id    text collate "C" not null references budget (id) on delete cascade,
+  period_start timestamptz(3) not null,
+  share        smallint not null,
+  told_at      timestamptz(3) not null,
+  letters      smallint not null check (letters >= 0),
+  primary key (budget_id, period_start, share)
+);
+
 -- Processes that hold keys in memory hold their hard budgets with them.
 create function announce_budget() returns trigger language plpgsql as $$
 declare
@@ -38,3 +48,7 @@ create trigger budget_announce after insert or update or delete on budget
 -- Grants: each role only what it does.
 grant select, insert, update (name, limit_amount, mode, shares), delete on budget to docket_api;
 grant select on budget to docket_operator;
+grant select on budget_told to docket_api, docket_operator;
+-- Housekeeping looks which shares are reached, and tells.
+grant select on budget, usage_day to docket_housekeeping;
+grant select, insert on budget_told to docket_housekeeping;

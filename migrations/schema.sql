@@ -217,6 +217,17 @@ create table budget (
   constraint budget_target_check CHECK (((length(target) >= 1) AND (length(target) <= 300)))
 );
 
+create table budget_told (
+  budget_id text not null,
+  period_start timestamp(3) with time zone not null,
+  share smallint not null,
+  told_at timestamp(3) with time zone not null,
+  letters smallint not null,
+  constraint budget_told_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budget(id) ON DELETE CASCADE,
+  constraint budget_told_letters_check CHECK ((letters >= 0)),
+  constraint budget_told_pkey PRIMARY KEY (budget_id, period_start, share)
+);
+
 create table contact_address (
   org_id text not null,
   email text not null,
@@ -1473,7 +1484,11 @@ grant insert, select on audit_log to docket_operator;
 grant insert, select on audit_log to docket_purge;
 grant insert, select on audit_log to docket_recalculation;
 grant delete, insert, select on budget to docket_api;
+grant select on budget to docket_housekeeping;
 grant select on budget to docket_operator;
+grant select on budget_told to docket_api;
+grant insert, select on budget_told to docket_housekeeping;
+grant select on budget_told to docket_operator;
 grant insert, select on contact_address to docket_api;
 grant insert, select on contact_address to docket_housekeeping;
 grant insert, select on contact_address to docket_operator;
@@ -1617,6 +1632,7 @@ grant delete on stored_answer to docket_housekeeping;
 grant insert on stored_answer to docket_receipts;
 grant select on usage_day to docket_api;
 grant select on usage_day to docket_exports;
+grant select on usage_day to docket_housekeeping;
 grant insert, select, update on usage_day to docket_ledger;
 grant select on usage_day to docket_operator;
 grant select on usage_hour to docket_api;

@@ -249,7 +249,12 @@ export function draftOfEndedExpiries(organisation: string, keys: readonly NamedK
   ]);
 }
 
-function draft(subject: string, paragraphs: readonly string[], signature = SIGNATURE): Draft {
+/** An e-mail of these paragraphs, those that are empty left out, which says why its reader gets it. */
+export function draft(
+  subject: string,
+  paragraphs: readonly string[],
+  signature = SIGNATURE,
+): Draft {
   const body = [...paragraphs, signature].filter((text) => text !== '').join('\n\n');
   return { subject, body };
 }

@@ -89,6 +89,16 @@ export const JOBS = {
     concurrency: 1,
     everyMs: HOUR,
   },
+  /** Tells by e-mail which shares of budgets are reached. With the wait of e-mails that is within a minute of the receipts. */
+  'budget-alerts': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: MINUTE,
+    concurrency: 1,
+    everyMs: 30 * SECOND,
+  },
   /** Deletes the hashed records of keys that were revoked 90 days ago. */
   'key-purge': PURGE,
   /** Forgets which requests ran on metered endpoints when METERED_DAYS are over. */

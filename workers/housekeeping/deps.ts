@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createFileMailer } from './mail/files.ts';
 import { createSmtpMailer } from './mail/smtp.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
+import { tellReached } from '#shared/budgets/postgres/told.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
@@ -37,6 +38,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       monotonicNow: () => performance.now(),
     }),
     keys: createKeyDeadlines(pool, systemSurroundings),
+    tellReachedBudgets: (limit) => tellReached(pool, systemSurroundings, limit),
     outbox: createMailOutbox(pool, systemSurroundings, config),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),

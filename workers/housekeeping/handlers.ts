@@ -14,6 +14,8 @@ export interface HousekeepingOptions {
   vettings: Pick<Vettings, 'due'>;
   vetter: Pick<Vetter, 'vet'>;
   keys: Pick<KeyDeadlines, 'expireDue' | 'warnExpiring'>;
+  /** Tells which shares of budgets are reached, at most so many. */
+  tellReachedBudgets: (limit: number) => Promise<void>;
   outbox: Pick<MailOutbox, 'sendDue'>;
   mailer: Mailer;
   /** Deletes at most so many stored answers whose time is over; returns how many. */
@@ -42,6 +44,7 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
       await keys.expireDue(BATCH);
     },
     'key-expiry-warnings': () => keys.warnExpiring(BATCH),
+    'budget-alerts': () => options.tellReachedBudgets(BATCH),
     'stored-answer-expiry': async (_payload, signal) => {
       const dropAll = async (drop: (limit: number) => Promise<number>): Promise<void> => {
         let dropped = BATCH;

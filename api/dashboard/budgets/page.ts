@@ -6,13 +6,13 @@ import {
   type BudgetMeasure,
   type BudgetMode,
   BUDGETS_MAX,
-  reachedAt,
   SHARES_BY_DEFAULT,
   sharesReached,
   spanOf,
 } from '#shared/budgets/budget.ts';
 import type { UsedBudget } from '#shared/budgets/postgres/budgets.ts';
-import { count, scaleFor } from '#shared/methodology/readable.ts';
+import { amountWords, paceWords } from '#shared/budgets/words.ts';
+import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { percent, shareBar } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
@@ -88,7 +88,7 @@ function section(frame: Frame, parts: BudgetsParts, budget: UsedBudget, sets: bo
       <h2>${name}</h2>
       ${share >= 1 ? badge('bad', 'reached') : undefined}
       ${budget.mode === 'hard' ? badge('warn', 'refuses at 100 %') : undefined}
-      ${shares.length === 0 ? undefined : badge('plain', `marks: ${marks.join(', ')}`)}
+      ${shares.length === 0 ? undefined : badge('plain', `tells at ${marks.join(', ')}`)}
     </div>
     <p class="soft">
       ${scopeWords(parts, budget)}, ${budget.period === 'day' ? 'this day' : 'this month'} (UTC)
@@ -96,7 +96,8 @@ function section(frame: Frame, parts: BudgetsParts, budget: UsedBudget, sets: bo
     <p class="row">
       <span>${amountWords(budget)}</span> ${shareBar(share)} <span>${percent(share)}</span>
     </p>
-    <p>${paceWords(frame, budget)}</p>
+    <p>${paceWords(budget, spanOf(budget.period, frame.now), frame.now)}</p>
+    ${toldWords(frame, budget)}
     ${sets ? html`${changing(frame, parts, budget)} ${ending(frame, budget)}` : undefined}
   </section>`;
 }
@@ -110,26 +111,17 @@ function scopeWords({ keys }: Pick<BudgetsParts, 'keys'>, budget: UsedBudget): H
   ${keys.get(target!) ?? keyName ?? html`<code>${target ?? ''}</code>, which is deleted`}`;
 }
 
-/** `4.1 of 5 kWh`. */
-function amountWords({
-  measure,
-  used,
-  limit,
-}: Pick<UsedBudget, 'measure' | 'used' | 'limit'>): string {
-  if (measure === 'requests' || measure === 'tokens')
-    return `${count(used)} of ${count(limit)} ${measure}`;
-  const scale = scaleFor(measure, limit);
-  return `${scale.text(used)} of ${scale.text(limit)} ${scale.unit}`;
-}
-
-function paceWords({ now }: Pick<Frame, 'now'>, budget: UsedBudget): Html | string {
-  const span = spanOf(budget.period, now);
-  if (budget.used >= budget.limit)
-    return html`Reached. A new period begins ${moment(span.end, now)}.`;
-  if (budget.used === 0) return 'Nothing is used yet.';
-  const at = reachedAt(budget, span, now);
-  if (at !== null) return html`At this pace it is reached ${moment(at, now)}.`;
-  return `At this pace it is not reached before the ${budget.period} ends.`;
+/** What was told in this period, and how. */
+function toldWords({ now }: Pick<Frame, 'now'>, { told: each }: UsedBudget): Html | undefined {
+  if (each.length === 0) return undefined;
+  return html`<p class="soft">
+    Told:
+    ${each.map(
+      ({ share, at, letters }, i) =>
+        html`${i === 0 ? '' : '; '}${share} % ${moment(at, now)}
+        (${letters === 0 ? 'no e-mail: there is no reader' : counted(letters, 'e-mail')})`,
+    )}
+  </p>`;
 }
 
 function form(
@@ -159,7 +151,7 @@ function terms({ typed }: Pick<BudgetsParts, 'typed'>, is: Budget | undefined): 
   ${field({ name: 'amount', id: `amount-${id}`, label: 'Limit', value: was?.('amount') ?? String(is?.limit ?? ''), required: true, max: '20', help: limitHelp })}
   ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
   ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
-  ${field({ name: 'shares', id: `shares-${id}`, label: 'Marks, in per cent of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'At most five whole numbers with commas between.' })}`;
+  ${field({ name: 'shares', id: `shares-${id}`, label: 'Tell at, in per cent of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'At most five whole numbers with commas between. Owners and the technical contact get an e-mail, once in a period for each.' })}`;
 }
 
 /** Whether it refuses. What is estimated after a request has run cannot. */

@@ -51,7 +51,7 @@ export async function queueAccountMail(
 }
 
 /** An address once, however it is written. */
-function onceEach(addresses: readonly string[]): Iterable<string> {
+export function onceEach(addresses: readonly string[]): Iterable<string> {
   return new Map(addresses.map((email) => [email.toLowerCase(), email])).values();
 }
 

@@ -14,27 +14,30 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import {
   type Budget,
   BUDGETS_MAX,
+  type BudgetPeriod,
   type BudgetTerms,
   checkBudget,
   checkTerms,
   type NewBudget,
   spanOf,
 } from '../budget.ts';
+import { isOf, measured } from './sums.ts';
+
+/** A share of a budget that is reached, since when (epoch milliseconds), and how many e-mails told of it. */
+interface Told {
+  share: number;
+  at: number;
+  letters: number;
+}
 
 /** A budget, and how much of it is used in the period that runs, as far as the ledger has it. */
 export interface UsedBudget extends Budget {
   used: number;
+  /** The shares that were told in this period, rising. */
+  told: readonly Told[];
   /** The name of the key that it is of; null where it is of none, or of one that is deleted. */
   keyName: string | null;
 }
-
-/** What a row of sums adds to what is used of a budget. */
-const measured = (row: string): string =>
-  `case b.measure when 'requests' then ${row}.covered + ${row}.uncovered
-     when 'tokens' then ${row}.input_tokens + ${row}.output_tokens when 'energy' then ${row}.energy else ${row}.gwp end`;
-/** Whether a row of sums is of what the budget is of. */
-const isOf = (row: string): string =>
-  `(b.scope <> 'key' or ${row}.key_id = b.target) and (b.scope <> 'model' or ${row}.model = b.target)`;
 
 /**
  * What each budget of an organisation has had used since the day (`$2`) or the month (`$3`) began. Periods are whole days, so
@@ -107,19 +110,35 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
     async list(orgId: string): Promise<UsedBudget[]> {
       const now = surroundings.now();
       const [day, month] = [spanOf('day', now), spanOf('month', now)];
-      const [rows, sums] = await Promise.all([
-        queriesOn(pool)
-          .selectFrom('budget')
-          .selectAll()
-          .where('org_id', '=', orgId)
-          .orderBy('id')
-          .execute(),
+      const db = queriesOn(pool);
+      const [rows, sums, told] = await Promise.all([
+        db.selectFrom('budget').selectAll().where('org_id', '=', orgId).orderBy('id').execute(),
         queryRows(pool, USED, [orgId, new Date(day.start), new Date(month.start)]),
+        db
+          .selectFrom('budget_told as t')
+          .innerJoin('budget as b', 'b.id', 't.budget_id')
+          .select([
+            't.budget_id',
+            't.period_start',
+            't.share',
+            't.told_at',
+            't.letters',
+            'b.period',
+          ])
+          .where('b.org_id', '=', orgId)
+          .where('t.period_start', 'in', [new Date(day.start), new Date(month.start)])
+          .orderBy('t.share')
+          .execute(),
       ]);
+      const toldOf = (budget: string): Told[] =>
+        told
+          .filter((one) => one.budget_id === budget && isNow(one.period, one.period_start, now))
+          .map(({ share, told_at: at, letters }) => ({ share, at: at.getTime(), letters }));
       const used = new Map(sums.map((sum) => [sum.id, sum]));
       return rows.map((row) => ({
         ...budgetOf(row),
         used: Number(used.get(row.id)?.used ?? 0),
+        told: toldOf(row.id),
         keyName: used.get(row.id)?.key_name ?? null,
       }));
     },
@@ -196,6 +215,10 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
       }),
   };
 }
+
+/** On the first of a month a day and a month begin at once. */
+const isNow = (period: BudgetPeriod, since: Date, now: number): boolean =>
+  spanOf(period, now).start === since.getTime();
 
 async function demandRoom(client: PoolClient, orgId: string): Promise<void> {
   const ids = await queriesOn(client)

@@ -160,6 +160,14 @@ interface BudgetTable {
   created_at: Date;
 }
 
+interface BudgetToldTable {
+  budget_id: string;
+  period_start: Date;
+  share: number;
+  told_at: Date;
+  letters: number;
+}
+
 interface ContactAddressTable {
   org_id: string;
   email: string;
@@ -743,6 +751,7 @@ export interface Database {
   audit_head: AuditHeadTable;
   audit_log: AuditLogTable;
   budget: BudgetTable;
+  budget_told: BudgetToldTable;
   contact_address: ContactAddressTable;
   declaration: DeclarationTable;
   declaration_draft: DeclarationDraftTable;

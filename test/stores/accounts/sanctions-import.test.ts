@@ -44,6 +44,7 @@ const jobs = housekeepingHandlers({
   ensureLedgerPartitions: () => Promise.resolve(),
   vettings: theirs.vettings,
   keys: theirs.deadlines,
+  tellReachedBudgets: () => Promise.resolve(),
   vetter,
   outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
   mailer: { send: async () => {}, close: async () => {} },
@@ -209,6 +210,7 @@ describe('vetting', () => {
       ensureLedgerPartitions: () => Promise.resolve(),
       vettings: theirs.vettings,
       keys: theirs.deadlines,
+      tellReachedBudgets: () => Promise.resolve(),
       vetter: {
         vet: async (id, cause) => {
           if (id === bad.id) throw new Error('no');
