@@ -1,6 +1,15 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
-import { CONSUMER_GROUP, heldKey, inboxKey, inferenceLane, leasesKey } from '#shared/lanes/keys.ts';
+import {
+  budgetKey,
+  CONSUMER_GROUP,
+  heldKey,
+  holderName,
+  holdersKey,
+  inboxKey,
+  inferenceLane,
+  leasesKey,
+} from '#shared/lanes/keys.ts';
 import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS, LEASES_MS } from '#shared/lanes/redis/admission.ts';
 import { ANSWERED_MS, type ClaimStanding } from '#shared/lanes/redis/claims.ts';
@@ -181,9 +190,19 @@ export class OpenExchanges implements ExchangeHost {
   /** Withdraws the request, or has its worker stop the upstream. Best effort. */
   #withdraw(entry: Readonly<UnroutedEntry>, place: NonNullable<Exchange['place']>): void {
     const { scripts, client, events } = this.#options;
+    const { id, shard, orgId, reserves = [] } = entry;
     const withdraw = async (): Promise<void> => {
       const worker = String(
-        await scripts.withdraw({ lane: place.lane, group: CONSUMER_GROUP, entryId: place.entryId }),
+        await scripts.withdraw({
+          lane: place.lane,
+          group: CONSUMER_GROUP,
+          entryId: place.entryId,
+          moreKeys: reserves.flatMap((reserve) => {
+            const counter = budgetKey(shard, orgId, reserve);
+            return [counter, holdersKey(counter)];
+          }),
+          moreArguments: reserves.map((reserve) => holderName(id, reserve)),
+        }),
       );
       if (worker === '') {
         await client.zrem(heldKey(entry.shard, place.region, entry.orgId), entry.id);

@@ -82,7 +82,13 @@ const SOURCES = {
     keys: ['leases', 'claim'],
     args: ['requestId', 'runs', 'answeredMs', 'leasesMs'],
   },
-  withdraw: { file: 'withdraw.lua', keys: ['lane'], args: ['group', 'entryId'] },
+  withdraw: {
+    file: 'withdraw.lua',
+    calls: ['budgets.lua'],
+    keys: ['lane'],
+    args: ['group', 'entryId'],
+    takes: 'more keys and arguments',
+  },
   gone: { file: 'gone.lua', keys: ['lane'], args: ['group'], takes: 'more arguments' },
   handOn: {
     file: 'hand-on.lua',

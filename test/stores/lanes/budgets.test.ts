@@ -214,6 +214,34 @@ describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
     expect(await client.zcard(holdersKey(counter))).toBe(1);
   });
 
+  it('a request that is withdrawn before a worker has it gives its parts back, and one that a worker has does not', async () => {
+    const parts = [part(), part({ budget: 'bgt_b' })];
+    const withdraw = async (id: string, entryId: string) =>
+      defineLaneScripts(client).withdraw({
+        lane: LANE,
+        group: CONSUMER_GROUP,
+        entryId,
+        moreKeys: parts.flatMap((each) => {
+          const key = budgetKey(0, 'org_a', each);
+          return [key, holdersKey(key)];
+        }),
+        moreArguments: parts.map((each) => holderName(id, each)),
+      });
+    const admit = async () => {
+      const { id, answer } = ask(parts);
+      const { laneEntryId } = (await answer) as { laneEntryId: string };
+      return [id, laneEntryId] as const;
+    };
+    const waits = await admit();
+    expect(await withdraw(...waits)).toBe('');
+    expect(await withdraw(...waits)).toBe('');
+    for (const each of parts) expect(await counted(budgetKey(0, 'org_a', each))).toEqual([0, 0]);
+    const isRun = await admit();
+    await client.xreadgroup('GROUP', CONSUMER_GROUP, 'w', 'STREAMS', LANE, '>');
+    expect(await withdraw(...isRun)).toBe('w');
+    expect(await counted()).toEqual([0, 10]);
+  });
+
   it('when Redis comes back empty, counters are made again from what PostgreSQL has; while that is away nothing is admitted', async () => {
     await ask([part()]).answer;
     await client.flushall();

@@ -489,7 +489,16 @@ describe('a client that leaves a stream', () => {
     await turn();
     expect(redis.commands).toEqual([
       ['zrem', '{s0}:leases:org_1', REQUEST_ID],
-      ['withdraw', { lane: '{s0}:lane:inference:eu', group: 'workers', entryId: '7-0' }],
+      [
+        'withdraw',
+        {
+          lane: '{s0}:lane:inference:eu',
+          group: 'workers',
+          entryId: '7-0',
+          moreKeys: [],
+          moreArguments: [],
+        },
+      ],
       ['zrem', '{s0}:held:eu:org_1', REQUEST_ID],
     ]);
     expect(happened).toEqual(['clientGone']);

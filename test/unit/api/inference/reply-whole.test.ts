@@ -391,7 +391,16 @@ describe('a client that goes', () => {
     release();
     await turn();
     expect(redis.commands).toEqual([
-      ['withdraw', { lane: '{s0}:lane:inference:eu', group: 'workers', entryId: '7-0' }],
+      [
+        'withdraw',
+        {
+          lane: '{s0}:lane:inference:eu',
+          group: 'workers',
+          entryId: '7-0',
+          moreKeys: [],
+          moreArguments: [],
+        },
+      ],
       ['zrem', '{s0}:held:eu:org_1', REQUEST_ID],
     ]);
     expect(happened).toEqual(['clientGone']);
