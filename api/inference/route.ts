@@ -83,10 +83,10 @@ export function routed(
 /** Of each prompt as many texts are made as the best are chosen of. An embedding is made of no token of an answer. */
 function extentOf(
   route: InferenceEntry['route'],
-  { n, bestOf, prompts = 1, answerTokensMax, media }: Unrouted['asked'],
+  { n, bestOf, prompts = 1, answerTokensMax, media, reference }: Unrouted['asked'],
 ): Extent {
-  const hasMedia = media !== undefined && media.length > 0;
-  if (route === 'embeddings') return { answers: 0, answerTokensMax: null, hasMedia };
+  const readsMore = (media !== undefined && media.length > 0) || reference !== undefined;
+  if (route === 'embeddings') return { answers: 0, answerTokensMax: null, readsMore };
   const answers = prompts * Math.max(n ?? 1, bestOf ?? 1);
-  return { answers, answerTokensMax: answerTokensMax ?? null, hasMedia };
+  return { answers, answerTokensMax: answerTokensMax ?? null, readsMore };
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
+  type Budget,
   BUDGET_MEASURES,
   BUDGET_MODES,
   BUDGET_PERIODS,
@@ -7,7 +8,6 @@ import {
   type BudgetTerms,
   type NewBudget,
 } from '#shared/budgets/budget.ts';
-import type { UsedBudget } from '#shared/budgets/postgres/budgets.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { confirmedForm } from '../session/confirmation.ts';
@@ -22,6 +22,7 @@ import {
   sessionForm,
 } from '../guard.ts';
 import { keyNames } from '../keys/names.ts';
+import { notFound } from '../page-error.ts';
 import { BUDGET_DONE, budgetsPage, type BudgetsParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -58,30 +59,28 @@ export function budgetRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     budgets.make(request.membership.orgId, budgetFrom(form), actorOf(request)),
   );
   save(':id/change', 'changed', async (request, form) => {
-    const { id } = request.params as OfBudget['Params'];
-    const { orgId } = request.membership;
+    const before = await find(deps, request);
     const terms = termsFrom(form);
-    const before = await hardBudget(deps, orgId, id);
-    if (before !== undefined && loosens(before, terms)) await confirmedForm(deps, request);
-    return budgets.change(orgId, id, terms, actorOf(request));
+    if (before.mode === 'hard' && loosens(before, terms)) await confirmedForm(deps, request);
+    return budgets.change(before.orgId, before.id, terms, actorOf(request));
   });
   save(':id/end', 'ended', async (request) => {
-    const { id } = request.params as OfBudget['Params'];
-    const { orgId } = request.membership;
-    if ((await hardBudget(deps, orgId, id)) !== undefined) await confirmedForm(deps, request);
+    const { orgId, id, mode } = await find(deps, request);
+    if (mode === 'hard') await confirmedForm(deps, request);
     return budgets.end(orgId, id, actorOf(request));
   });
 }
 
-/** A budget that refuses; who loosens or ends one lets others use more, and shows who they are. */
-async function hardBudget(
-  { budgets }: DashboardDeps,
-  orgId: string,
-  id: string,
-): Promise<UsedBudget | undefined> {
-  return (await budgets.list(orgId)).find((budget) => budget.id === id && budget.mode === 'hard');
+/** The budget in the address. One of another organisation is as none. */
+async function find({ budgets }: DashboardDeps, request: FastifyRequest): Promise<Budget> {
+  const { id } = request.params as OfBudget['Params'];
+  const all = await budgets.list(request.membership.orgId);
+  const found = all.find((budget) => budget.id === id);
+  if (found === undefined) throw notFound();
+  return found;
 }
 
+/** Who loosens a budget that refuses lets others use more, and shows who they are. */
 const loosens = (before: BudgetTerms, { mode, limit }: BudgetTerms): boolean =>
   mode === 'soft' || limit > before.limit;
 

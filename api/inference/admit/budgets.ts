@@ -17,8 +17,8 @@ export interface Extent {
   answers: number;
   /** Tokens of one of them, as it says; null where it does not. */
   answerTokensMax: number | null;
-  /** Images, files and the like take tokens that its bytes do not bound. */
-  hasMedia: boolean;
+  /** Its bytes do not bound what is read: of images and files, and of items that its server keeps. */
+  readsMore: boolean;
   /** Of the body for its upstream, where a budget was known when that was read. */
   bodyBytes?: number | undefined;
 }
@@ -28,10 +28,10 @@ export interface Extent {
  * model's window, and those of its answers.
  */
 export function tokensBound(
-  { answers, answerTokensMax, hasMedia, bodyBytes }: Extent,
+  { answers, answerTokensMax, readsMore, bodyBytes }: Extent,
   { contextWindow }: Pick<Model, 'contextWindow'>,
 ): number {
-  const prompt = hasMedia ? contextWindow : Math.min(bodyBytes ?? contextWindow, contextWindow);
+  const prompt = readsMore ? contextWindow : Math.min(bodyBytes ?? contextWindow, contextWindow);
   return prompt + answers * Math.min(answerTokensMax ?? ANSWER_TOKENS_ASSUMED, contextWindow);
 }
 

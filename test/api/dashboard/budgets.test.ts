@@ -2,7 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { OrganisationRole } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
+import {
+  newPerson,
+  openDashboardEdge,
+  PASSWORD,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
 import { index } from '#test/unit/catalogue/offer.ts';
 
 const database = await createTestDatabase();
@@ -80,4 +85,30 @@ describe('the page of budgets', { tags: ['budgets.page'] }, () => {
     expect((await owner.send(page, `${page}/bgt_x/end`, {})).statusCode).toBe(404);
     expect(await dashboard.budgets.list(org)).toEqual([]);
   });
+
+  it(
+    'to loosen or end a budget that refuses asks for the password; to tighten one does not',
+    { tags: ['dashboard.step-up'] },
+    async () => {
+      await owner.send(page, `${page}/make`, { ...BUDGET, mode: 'hard', amount: '100' });
+      await database.pool.query(
+        `update persons.session set confirmed_at = now() - interval '1 hour'`,
+      );
+      const { id } = (await dashboard.budgets.list(org))[0]!;
+      const change = (more: object) =>
+        owner.send(page, `${page}/${id}/change`, {
+          ...BUDGET,
+          mode: 'hard',
+          amount: '100',
+          ...more,
+        });
+      expect((await change({ amount: '90' })).statusCode).toBe(303);
+      expect((await change({ amount: '91' })).payload).toContain('Confirm that it is you');
+      expect((await change({ mode: 'soft' })).statusCode).toBe(403);
+      expect((await owner.send(page, `${page}/${id}/end`, {})).statusCode).toBe(403);
+      expect(await dashboard.budgets.list(org)).toMatchObject([{ limit: 90, mode: 'hard' }]);
+      const confirmed = await change({ amount: '91', 'confirming-password': PASSWORD });
+      expect(confirmed.statusCode).toBe(303);
+    },
+  );
 });

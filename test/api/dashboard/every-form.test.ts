@@ -51,6 +51,22 @@ const idsOf = async (org: string): Promise<Record<string, string>> => ({
   receipts: await receiptOf(org),
   keys: (await registries.keys.issue(org, { name: 'a key' }, OPERATOR)).key.id,
   exports: (await dashboard.exports.exports.create(org, {}, OPERATOR)).id,
+  budgets: (
+    await dashboard.budgets.make(
+      org,
+      {
+        name: 'a budget',
+        scope: 'organisation',
+        target: null,
+        measure: 'tokens',
+        period: 'day',
+        mode: 'hard',
+        limit: 5,
+        shares: [],
+      },
+      OPERATOR,
+    )
+  ).id,
   reviews: newId('rev'),
   accounts: org,
 });

@@ -4,7 +4,7 @@ import { newId } from '#shared/kernel/system/new-id.ts';
 import type { HardBudget } from '#shared/keys/credential.ts';
 
 const MODEL = { contextWindow: 10_000 };
-const EXTENT = { answers: 2, answerTokensMax: 50, hasMedia: false, bodyBytes: 300 };
+const EXTENT = { answers: 2, answerTokensMax: 50, readsMore: false, bodyBytes: 300 };
 
 it(
   'a request may use the bytes of its body and the tokens of its answers, each at most the window; without a bound 4,096 are assumed',
@@ -14,7 +14,7 @@ it(
     expect(tokensBound({ ...EXTENT, answerTokensMax: null }, MODEL)).toBe(300 + 2 * 4_096);
     expect(tokensBound({ ...EXTENT, answerTokensMax: 1e9 }, MODEL)).toBe(300 + 2 * 10_000);
     // A picture is more tokens than its address has bytes.
-    expect(tokensBound({ ...EXTENT, hasMedia: true }, MODEL)).toBe(10_100);
+    expect(tokensBound({ ...EXTENT, readsMore: true }, MODEL)).toBe(10_100);
     expect(tokensBound({ ...EXTENT, bodyBytes: undefined }, MODEL)).toBe(10_100);
     expect(tokensBound({ ...EXTENT, bodyBytes: 1e9, answers: 0 }, MODEL)).toBe(10_000);
   },
