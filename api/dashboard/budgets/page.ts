@@ -93,9 +93,10 @@ function section(frame: Frame, parts: BudgetsParts, budget: UsedBudget, sets: bo
     <p class="soft">
       ${scopeWords(parts, budget)}, ${budget.period === 'day' ? 'this day' : 'this month'} (UTC)
     </p>
-    <p class="row">
-      <span>${amountWords(budget)}</span> ${shareBar(share)} <span>${percent(share)}</span>
-    </p>
+    <div class="prose stack tight">
+      <p>${amountWords(budget)}, ${percent(share)}</p>
+      ${shareBar(share)}
+    </div>
     <p>${paceWords(budget, spanOf(budget.period, frame.now), frame.now)}</p>
     ${toldWords(frame, budget)}
     ${sets ? html`${changing(frame, parts, budget)} ${ending(frame, budget)}` : undefined}
