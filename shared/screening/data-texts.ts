@@ -1,9 +1,11 @@
+import { isUtf8 } from 'node:buffer';
+
 /**
  * The head of a `data:` address as every server reads it: its first comma ends it, its last word says that base64 follows,
- * and a value in quotes has nothing that would end it for some.
+ * and no value has what would end it for some. Names of files are values of it: `name=report%20(1).pdf`.
  */
 const HEAD =
-  /^data:((?:[\w.+-]+\/[\w.+-]+)?(?:; ?[\w.+-]+=(?:"[\w.+%~ -]*"|[\w.+%~-]*))*);base64,$/;
+  /^data:((?:[\w.+-]+\/[\w.+*-]+)?(?:; ?[\w.+-]+=(?:"[\p{L}\p{N}\w.+%~!'()* -]*"|[\p{L}\p{N}\w.+%~!'()*-]*))*);base64,$/u;
 /** A media type with a few parameters is no longer. */
 const HEAD_CHARS_MAX = 512;
 /** Something to be fetched. Servers look for these letters, and decode what begins otherwise. */
@@ -28,6 +30,8 @@ const CHARSET = /; ?charset="?([^;"]+)/i;
 const TYPE_CHARS_MAX = 128;
 /** By so much of base64 a picture or a sound is told from a text. */
 const BEGINNING_CHARS = 4_096;
+/** Of UTF-8. */
+const CHARACTER_BYTES_MAX = 4;
 
 /** What is wrong with data that servers read differently, for those who have sent them. */
 export const DATA_RULE =
@@ -72,9 +76,10 @@ function decoded(
   const beginning = Buffer.from(base64.slice(0, BEGINNING_CHARS), 'base64');
   // Of two bytes each, or of one with some that say nothing.
   const isWide = beginning.includes(0) || isMarked(beginning);
-  if (!isText && !isMarked(beginning) && strictly(beginning, true) === undefined) return [];
-  const bytes = Buffer.from(base64, 'base64');
-  const text = strictly(bytes);
+  if (!isText && !isMarked(beginning) && !mayBeginText(beginning)) return [];
+  // Of most files there is no more than that; a request may have hundreds of thousands.
+  const bytes = base64.length > BEGINNING_CHARS ? Buffer.from(base64, 'base64') : beginning;
+  const text = isUtf8(bytes) ? UTF_8.decode(bytes) : undefined;
   const texts: string[] = [];
   if (text !== undefined) texts.push(text);
   // Some leave out what is none, and some take each byte for a character.
@@ -97,22 +102,27 @@ function isBase64(text: string): boolean {
 const UTF_8 = new TextDecoder();
 const WIDE = [new TextDecoder('utf-16le'), new TextDecoder('utf-16be')] as const;
 
-/** Undefined for what is not known here. */
+const DECODERS = new Map<string, TextDecoder>();
+
+/** Undefined for what is not known here. Of those that are there are some two hundred names, and each takes long to make. */
 function decoderOf(charset: string): TextDecoder | undefined {
+  const name = charset.trim().toLowerCase();
+  let decoder = DECODERS.get(name);
+  if (decoder !== undefined) return decoder;
   try {
-    return new TextDecoder(charset);
+    decoder = new TextDecoder(name);
   } catch {
     return undefined;
   }
+  DECODERS.set(name, decoder);
+  return decoder;
 }
 
-/** The text where all of the bytes are UTF-8, but for a character that is cut in two where they are a beginning. */
-function strictly(bytes: Buffer, isBeginning = false): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isBeginning });
-  } catch {
-    return undefined;
-  }
+/** Whether all of the bytes are UTF-8, but for a character that may be cut in two at their end. */
+function mayBeginText(bytes: Buffer): boolean {
+  for (let cut = 0; cut < CHARACTER_BYTES_MAX; cut += 1)
+    if (isUtf8(bytes.subarray(0, bytes.length - cut))) return true;
+  return false;
 }
 
 /** Whether a mark of UTF-16 stands before it. */

@@ -46,6 +46,10 @@ describe('a file of a part', { tags: ['operations.screening'] }, () => {
     `data:audio/wav;base64,${BYTES}`,
     `data:application/pdf;base64,${BYTES}`,
     `data:application/zip;base64,${BYTES}`,
+    // As `encodeURIComponent` writes the name of a file, and as people call files.
+    `data:application/pdf;name=report%20(1)!.pdf;base64,${BYTES}`,
+    `data:application/pdf;name="Bob's Übersicht (2).pdf";base64,${BYTES}`,
+    `data:image/*;base64,${BYTES}`,
     'https://files.example/how%20to%20bake%20a%20cake',
     BYTES,
   ])('that is %j has no words', (data) => {
