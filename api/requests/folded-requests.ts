@@ -1,6 +1,6 @@
 import { countedCode, type ErrorCode } from '#shared/kernel/error-codes.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
-import type { RequestRow } from '#shared/requests/row.ts';
+import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
 
 /** As many alike of one key have a row each within a minute: enough to see what was asked. */
 export const ALONE_MAX = 10;
@@ -20,7 +20,7 @@ interface Window {
 
 /**
  * Has one row stand for many requests that take nothing of the daily budget: beyond ten a minute of one key that are alike, the
- * rest of that minute is counted. Refusals are by their code, what is read and answered again by its route and status. A caller
+ * rest of that minute is counted. Refusals are by their code and status, what is read by its route and status, and what is answered again is apart. A caller
  * who asks a thousand times a second costs a step in a map for each, and a row a minute.
  */
 export class FoldedRequests {
@@ -84,8 +84,9 @@ export class FoldedRequests {
 /** What a request is counted with. */
 function kindOf(row: RequestRow): string {
   const { keyId, code, status, route, replayOf } = row;
-  if (code !== null) return `${keyId} ${codeTogether(row)}`;
-  return `${keyId} ${status} ${route}${replayOf === null ? '' : ' again'}`;
+  // A stream that failed is answered again with 200, and so is what was refused once with its code: neither is true of both.
+  const what = code === null ? route : codeTogether(row);
+  return `${keyId} ${status} ${what}${replayOf === null ? '' : ' again'}`;
 }
 
 /** The code that a refusal is counted by. Callers name parameters: codes that are made of those are counted together. */
@@ -105,8 +106,8 @@ function joined(count: RequestRow, row: RequestRow): RequestRow {
     requestedModel: same(count.requestedModel, row.requestedModel),
     region: same(count.region, row.region),
     streamed: same(count.streamed, row.streamed),
-    // Answers that were given again need not have one receipt.
-    hasReceipt: count.hasReceipt && row.hasReceipt && count.replayOf === row.replayOf,
+    // Each that screening refused has a receipt of its own, and answers that were given again need not have one.
+    hasReceipt: count.hasReceipt && receiptOf(count) === receiptOf(row),
     inputTokens: same(count.inputTokens, row.inputTokens),
     outputTokens: same(count.outputTokens, row.outputTokens),
     queuedMs: same(count.queuedMs, row.queuedMs),

@@ -46,6 +46,24 @@ describe('requests alike that follow each other', { tags: ['requests.folded'] },
     ]);
   });
 
+  it('a row says nothing that is not true of each: refusals have receipts of their own, and are not what was answered again', () => {
+    const folded = new FoldedRequests();
+    const take = (row: Partial<RequestRow>): RequestRow[] =>
+      folded.take(refusedRow({ orgId: 'org_a', at: START, code: 'policy_error', ...row }), START);
+    for (let i = 0; i < 20; i += 1) {
+      take({ status: 400, hasReceipt: true });
+      take({ status: 400, hasReceipt: true, replayOf: 'req_1' });
+      take({ status: 200, hasReceipt: true, replayOf: 'req_1' });
+    }
+    expect(
+      folded.due().map(({ status, replayOf, hasReceipt }) => [status, replayOf, hasReceipt]),
+    ).toEqual([
+      [400, null, false],
+      [400, 'req_1', true],
+      [200, 'req_1', true],
+    ]);
+  });
+
   it('codes that callers make up are counted together, and other keys and codes apart', () => {
     const folded = new FoldedRequests();
     const take = (keyId: string, code: string): RequestRow[] =>
