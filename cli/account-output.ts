@@ -3,6 +3,7 @@ import { describeAccount } from '#shared/accounts/describe.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS, type Plan } from '#shared/kernel/plan.ts';
+import type { StaffRole } from '#shared/persons/roles.ts';
 import { type ActOptions, actorFrom, asOperator, type OperatorDeps } from './operator.ts';
 import { printFields, printJson, time, type Row } from './print.ts';
 
@@ -15,12 +16,16 @@ export const SEEN = [
   'the screening you decide on, as docket review show names it',
 ] as const;
 
-/** Runs an act in the name of who acts here and prints the account as it then is. */
+/**
+ * Runs an act in the name of who acts here and prints the account as it then is.
+ * @param roles of which a person who has signed in has to have one; operator when absent
+ */
 export async function run(
   options: Common,
   act: (deps: OperatorDeps, actor: Actor) => Promise<Account>,
+  roles?: readonly StaffRole[],
 ): Promise<void> {
-  const actor = await actorFrom(options);
+  const actor = await actorFrom(options, roles);
   await asOperator(async (deps) => printAccount(await act(deps, actor), options.json));
 }
 

@@ -10,8 +10,10 @@ interface Login {
 
 /** One file for each database, in the home of the user whose sign-in it is: a folder of data has other readers. */
 function loginFile(databaseUrl: string): string {
-  const { host, pathname } = new URL(databaseUrl);
-  const name = hash('sha256', `${host}${pathname}`).slice(0, 16);
+  const { host, pathname, searchParams } = new URL(databaseUrl);
+  // A socket stands behind the question mark, where the rest of the address may be empty.
+  const socket = ['host', 'port', 'dbname'].map((part) => searchParams.get(part) ?? '').join(' ');
+  const name = hash('sha256', `${host}${pathname} ${socket}`).slice(0, 16);
   return join(homedir(), '.config', 'docket', `login-${name}.json`);
 }
 
@@ -22,7 +24,9 @@ export function readLogin(databaseUrl: string): Login | undefined {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    // Users of services often have a home that is no folder.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw error;
   }
   try {
@@ -37,9 +41,9 @@ export function readLogin(databaseUrl: string): Login | undefined {
 export function writeLogin(databaseUrl: string, login: Login): void {
   const path = loginFile(databaseUrl);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // A file that is there keeps its mode: it goes first.
+  // A file that is there keeps its mode, and a link leads elsewhere: it goes first.
   rmSync(path, { force: true });
-  writeFileSync(path, JSON.stringify(login), { mode: 0o600 });
+  writeFileSync(path, JSON.stringify(login), { mode: 0o600, flag: 'wx' });
 }
 
 export function removeLogin(databaseUrl: string): void {

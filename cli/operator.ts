@@ -12,6 +12,7 @@ import { loadToolConfig } from '#shared/config/config.ts';
 import {
   type Actor,
   type AuditEvent,
+  MACHINE_USER,
   REASON_LENGTH_MAX,
   SERVICE_CHAIN,
   TICKET_LENGTH_MAX,
@@ -98,7 +99,7 @@ export const REASON = ['--reason <text>', 'why, for the audit log'] as const;
 export const TICKET = ['--ticket <id>', 'the request to support that it answers'] as const;
 
 /** The user and the machine that a command runs as: all that is known of who acts where no person has signed in. */
-export const thisPlace = (): string => `os:${userName()}@${hostname()}`;
+export const thisPlace = (): string => `${MACHINE_USER}${userName()}@${hostname()}`;
 
 /** Containers run as a number that has no name. */
 function userName(): string {

@@ -94,7 +94,7 @@ create table persons.two_factor (
 );
 
 -- Command lines that act in the name of a person who works for the service. A command line asks for it, with a code that the
--- person types on a page: by its rights in the database it cannot name the person itself.
+-- person types on a page: by its rights in this table it cannot name the person itself.
 create table persons.command_line (
   -- The SHA-256 of what the command line keeps.
   token      text primary key check (length(token) = 64),

@@ -6,7 +6,7 @@ import { cookieLine, readCookie } from './session/cookies.ts';
 import { type MadeAnswer, wholeSeconds } from '#api/plugins/error-envelope.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
-import { type Actor, AllowanceLost } from '#shared/accounts/audit/entry.ts';
+import { type Actor, AllowanceLost, OWN_ORGANISATION } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
@@ -444,9 +444,7 @@ export function isMemberOf({ visit }: FastifyRequest, orgId: string): boolean {
 
 /** Why a person who works for the service does not act on this organisation; undefined where they may. */
 export function whyNot(request: FastifyRequest, orgId: string): string | undefined {
-  return isMemberOf(request, orgId)
-    ? 'You are a member of this organisation: someone else has to act on it.'
-    : undefined;
+  return isMemberOf(request, orgId) ? OWN_ORGANISATION : undefined;
 }
 
 /** @throws PageError 403 when a member's role does not allow it */

@@ -73,10 +73,14 @@ function registerStates(accounts: Command): void {
       .option(...TICKET)
       .option('--json', 'for programs')
       .action((id: string, options: Common & { reason: string; screening: string }) =>
-        run(options, ({ vettings }, actor) => {
-          const { reason: note, screening: vettingId } = options;
-          return vettings.decide(id, { decision, vettingId, actor, note });
-        }),
+        run(
+          options,
+          ({ vettings }, actor) => {
+            const { reason: note, screening: vettingId } = options;
+            return vettings.decide(id, { decision, vettingId, actor, note });
+          },
+          ['reviewer'],
+        ),
       );
   }
   const acts = {

@@ -1,6 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import type { AccountState } from './account.ts';
-import type { Actor } from './audit/entry.ts';
+import { type Actor, MACHINE_USER } from './audit/entry.ts';
 import type { AccountAct } from './machine.ts';
 import type { Assessment, Party } from './sanctions/assess.ts';
 
@@ -78,13 +78,22 @@ export function riskOf({ outcome, reasons }: Pick<Vetting, 'outcome' | 'reasons'
   return isHigh ? 'high' : 'normal';
 }
 
-/** Whether this approval decides: at high risk the second one does. Throws `invalid_actor` when both are of one person. */
+/**
+ * Whether this approval decides: at high risk the second one does. Throws `invalid_actor` when both are of one person, and for
+ * a machine's user: with that and a sign-in one person would be two.
+ */
 export function isLastApproval(
   risk: Risk,
   before: readonly Pick<Approval, 'by'>[],
   actor: Pick<Actor, 'id'>,
 ): boolean {
   if (risk === 'normal') return true;
+  if (actor.id.startsWith(MACHINE_USER)) {
+    throw new Fault('invalid_actor', {
+      message: 'The risk is high: persons have to approve. Sign in first (docket login).',
+      param: 'actor',
+    });
+  }
   if (before.some(({ by }) => by === actor.id)) {
     throw new Fault('invalid_actor', {
       message: 'The risk is high: someone else has to approve as well.',

@@ -28,8 +28,9 @@ export function commandLineRoutes(app: FastifyInstance, deps: DashboardDeps): vo
   });
   app.post('/command-line/allow', SESSION, async (request, reply) => {
     const code = readCode((await confirmedForm(deps, request)).text('code'));
+    const { session } = request.visit;
     const allowed =
-      code === null ? null : await deps.commandLines.allow(code, staffActorOf(request));
+      code === null ? null : await deps.commandLines.allow(code, staffActorOf(request), session.id);
     if (allowed !== null) return seeOther(reply, '/dashboard/service/command-line?done=allowed');
     const problem = 'Nothing was done: no command line waits under this code any more.';
     return show(deps, [request, reply], { code: '', problem }, 404);

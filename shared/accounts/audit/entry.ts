@@ -18,6 +18,13 @@ export interface Actor {
   allowedBy?: { member: string } | { staff: readonly string[] };
 }
 
+/** How the id of those begins who act at a command line where no person has signed in: `os:<user>@<host>`. */
+export const MACHINE_USER = 'os:';
+
+/** Why a person who works for the service does not act on an organisation of their own. */
+export const OWN_ORGANISATION =
+  'You are a member of this organisation: someone else has to act on it.';
+
 /** Thrown in the place of an act whose person has lost meanwhile what allowed it; nothing of it is done. */
 export class AllowanceLost extends Error {
   /** Whether they have no part in it any more; another one otherwise. */

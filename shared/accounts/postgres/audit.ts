@@ -24,6 +24,7 @@ import {
   type AuditDetails,
   type AuditEntry,
   type AuditEvent,
+  OWN_ORGANISATION,
 } from '../audit/entry.ts';
 
 /** Entries read at once while a chain is verified: about a megabyte. */
@@ -63,7 +64,7 @@ export function createAuditLog(pool: Pool, surroundings: Surroundings) {
  * Locks the organisation's chain until the transaction ends; take this lock last.
  *
  * @throws AllowanceLost when what allowed the act was taken away before: an act that waited does not come behind that; a
- * Fault where that was a key
+ * Fault where that was a key, and for a person who works for the service on an organisation that they are a member of
  */
 export async function appendAudit(
   client: Queryable,
@@ -137,6 +138,13 @@ async function demandAllowance(
     .where('person_id', '=', id)
     .execute();
   if (!rows.some(({ role }) => allowedBy.staff.includes(role))) throw new AllowanceLost(true);
+  const own = await db
+    .selectFrom('persons.membership')
+    .select('role')
+    .where('org_id', '=', orgId)
+    .where('person_id', '=', id)
+    .executeTakeFirst();
+  if (own !== undefined) throw new Fault('invalid_actor', { message: OWN_ORGANISATION });
 }
 
 /** Processes know of a revocation within a second, and an act may wait for longer: a key that has leaked makes no other one. */

@@ -87,10 +87,21 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
       return rows.map(commandLineOf);
     },
 
-    /** Lets the one that waits under a code act in the name of a person; null when none waits any more. */
-    allow: (code: string, actor: Actor): Promise<CommandLine | null> =>
+    /**
+     * Lets the one that waits under a code act in the name of a person; null when none waits any more. Their session is held
+     * meanwhile: what ends it ends command lines after that, or finds none.
+     */
+    allow: (code: string, actor: Actor, sessionId: string): Promise<CommandLine | null> =>
       inTransaction(pool, async (client) => {
         const row = await queriesOn(client)
+          .with('own', (on) =>
+            on
+              .selectFrom('persons.session')
+              .select('id')
+              .where('id', '=', sessionId)
+              .where('person_id', '=', actor.id)
+              .forShare(),
+          )
           .updateTable('persons.command_line')
           .set({
             person_id: actor.id,
@@ -100,6 +111,7 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
           .where('code', '=', code)
           .where('person_id', 'is', null)
           .where('expires_at', '>', now())
+          .where((eb) => eb.exists(eb.selectFrom('own').select('id')))
           .returningAll()
           .executeTakeFirst();
         if (row === undefined) return null;

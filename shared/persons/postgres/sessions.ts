@@ -123,12 +123,13 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
 
     /** Ends every session of a person, but one, and every command line that acts in their name. */
     async endOthers({ person, session }: SignedIn): Promise<void> {
-      await db.deleteFrom('persons.command_line').where('person_id', '=', person.id).execute();
       await db
         .deleteFrom('persons.session')
         .where('person_id', '=', person.id)
         .where('id', '<>', session.id)
         .execute();
+      // After the sessions: one that is ended here may have been allowing a command line.
+      await db.deleteFrom('persons.command_line').where('person_id', '=', person.id).execute();
     },
   };
 }

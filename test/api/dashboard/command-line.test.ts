@@ -1,7 +1,8 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readLogin, writeLogin } from '#cli/login-file.ts';
 import { readCode, spacedCode } from '#shared/persons/command-line.ts';
 import { createCommandLines } from '#shared/persons/postgres/command-lines.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -121,6 +122,8 @@ describe('docket login', () => {
     expect((await allow(reviewer, await waitingCode())).statusCode).toBe(303);
     expect((await signingIn).code).toBe(0);
     expect((await docket(...issue)).stderr).toContain('is no operator');
+    const approve = ['accounts', 'approve', id, '--reason', 'fine', '--screening', 'scr_none'];
+    expect((await docket(...approve)).stderr).toContain('No review is open.');
     const gone = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
     const theirs = browser();
     await theirs.signIn(gone);
@@ -128,6 +131,7 @@ describe('docket login', () => {
     expect((await allow(theirs, await waitingCode())).statusCode).toBe(303);
     expect((await again).code).toBe(0);
     expect((await docket(...issue)).code).toBe(0);
+    expect((await docket(...approve)).stderr).toContain('is no reviewer');
     await database.pool.query('delete from persons.staff where person_id = $1', [gone.id]);
     expect(await docket(...issue)).toMatchObject({ code: 1, stdout: '' });
     await docket('logout');
@@ -135,28 +139,39 @@ describe('docket login', () => {
 });
 
 describe('command lines in the name of a person', () => {
+  /** A session of theirs that is open. */
+  async function sessionOf(personId: string): Promise<string> {
+    const { rows } = await database.pool.query<{ id: string }>(
+      'select id from persons.session where person_id = $1',
+      [personId],
+    );
+    return rows[0]!.id;
+  }
+
   const lines = createCommandLines(database.poolAs('docket_operator'), systemSurroundings);
   const actor = () => ({ kind: 'operator', id: otto.id }) as const;
 
   it('a command line cannot name the person itself: its role in the database writes no person', async () => {
     const { code } = await lines.ask('os:eve@laptop');
-    await expect(lines.allow(code, actor())).rejects.toThrow('permission denied');
+    const session = await sessionOf(otto.id);
+    await expect(lines.allow(code, actor(), session)).rejects.toThrow('permission denied');
     expect(await lines.waiting(code)).toMatchObject({ place: 'os:eve@laptop' });
   });
 
   it('a code is good once, for ten minutes, and a stranger’s page tells nothing of it', async () => {
     const clock = movableClock();
     const ours = createCommandLines(database.pool, clock);
+    const session = await sessionOf(otto.id);
     const first = await ours.ask('os:a@b');
     expect(await ours.by(first.token)).toBe('waiting');
-    expect(await ours.allow(first.code, actor())).toMatchObject({ place: 'os:a@b' });
-    expect(await ours.allow(first.code, actor())).toBeNull();
+    expect(await ours.allow(first.code, actor(), session)).toMatchObject({ place: 'os:a@b' });
+    expect(await ours.allow(first.code, actor(), session)).toBeNull();
     expect(await ours.by(first.token)).toMatchObject({ person: { id: otto.id } });
     expect(await ours.end(first.code, { kind: 'operator', id: 'usr_other' })).toBe(false);
     const late = await ours.ask('os:a@b');
     clock.advance(10 * 60_000);
     expect(await ours.by(late.token)).toBeNull();
-    expect(await ours.allow(late.code, actor())).toBeNull();
+    expect(await ours.allow(late.code, actor(), session)).toBeNull();
     clock.advance(12 * 3_600_000);
     expect(await ours.by(first.token)).toBeNull();
     expect((await operator.get(`${PAGE}?code=${first.code}`)).payload).toContain(
@@ -169,14 +184,50 @@ describe('command lines in the name of a person', () => {
     const ours = createCommandLines(database.pool, systemSurroundings);
     const person = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
     const { code, token } = await ours.ask('os:a@b');
-    await ours.allow(code, { kind: 'operator', id: person.id });
     const theirs = browser();
     await theirs.signIn(person);
+    const session = await sessionOf(person.id);
+    await ours.allow(code, { kind: 'operator', id: person.id }, session);
+    expect(await ours.by(token)).toMatchObject({ person: { id: person.id } });
     await theirs.send('/dashboard/account', '/dashboard/account/password', {
       current: PASSWORD,
       password: 'another phrase of theirs',
     });
     expect(await ours.by(token)).toBeNull();
+    // What was on its way from a session that is over allows nothing.
+    const other = await ours.ask('os:a@b');
+    const as = { kind: 'operator', id: person.id } as const;
+    expect(await ours.allow(other.code, as, session)).toBeNull();
+    expect(await ours.by(other.token)).toBe('waiting');
+  });
+
+  it('a person who works for the service does not act on an organisation of their own, at a command line either', async () => {
+    const { id: orgId } = await activeAccount(registries);
+    const member = await newPerson(database.pool, [
+      { kind: 'staff', role: 'operator' },
+      { kind: 'organisation', orgId, role: 'auditor' },
+    ]);
+    const as = { kind: 'operator', id: member.id, allowedBy: { staff: ['operator'] } } as const;
+    await expect(registries.accounts.suspend(orgId, as, 'late')).rejects.toMatchObject({
+      code: 'invalid_actor',
+    });
+    const other = await activeAccount(registries);
+    expect((await registries.accounts.suspend(other.id, as, 'late')).state).toBe('suspended');
+  });
+
+  it('databases behind sockets have a sign-in each, which another user cannot read, and a home that is no folder has none', async () => {
+    const own = await mkdtemp(join(home, 'own-'));
+    vi.stubEnv('HOME', own);
+    const at = (socket: string) => `postgres:///docket?host=${socket}`;
+    writeLogin(at('/run/a'), { token: 'of a' });
+    writeLogin(at('/run/a'), { token: 'of a again' });
+    expect(readLogin(at('/run/a'))).toEqual({ token: 'of a again' });
+    expect(readLogin(at('/run/b'))).toBeUndefined();
+    const [file] = await readdir(join(own, '.config/docket'));
+    expect((await stat(join(own, '.config/docket', file!))).mode & 0o777).toBe(0o600);
+    vi.stubEnv('HOME', '/dev/null');
+    expect(readLogin(at('/run/a'))).toBeUndefined();
+    vi.unstubAllEnvs();
   });
 
   it('a code is read as a person types it, and nothing else is one', () => {

@@ -286,7 +286,11 @@ describe('what an account may do', () => {
         const { vettingId } = (await vettings.openReview(of))!;
         return vettings.decide(of, { decision, vettingId, actor, note: 'another firm' });
       };
+      // Of one person a sign-in and the user of their machine would be two.
+      const ofMachine = { kind: 'operator', id: 'os:ada@laptop' } as const;
+      await expect(decide('approved', ofMachine)).rejects.toMatchObject({ code: 'invalid_actor' });
       expect((await decide('approved', OPERATOR)).state).toBe('in_review');
+      await expect(decide('approved', ofMachine)).rejects.toMatchObject({ code: 'invalid_actor' });
       expect((await vettings.openReview(id))!.approvals).toMatchObject([
         { by: OPERATOR.id, note: 'another firm' },
       ]);
