@@ -148,6 +148,11 @@ describe('counts of an upstream that no vocabulary can make', () => {
     };
     const seen = chat({ messages: [{ role: 'user', content: [image] }] });
     expect(judge(stated(20, 1), ['a'], seen)).toEqual({ isNone: false, reads: 1 });
+    // A server makes pictures of it.
+    const drawing = `<svg>${'<path d="M 0 0"/>'.repeat(1_000)}</svg>`;
+    const file = { file_data: `data:image/svg+xml;base64,${btoa(drawing)}` };
+    const drawn = chat({ messages: [{ role: 'user', content: [{ type: 'file', file }] }] });
+    expect(judge(stated(20, 1), ['a'], drawn)).toEqual({ isNone: false, reads: 1 });
     const ids = completion(Array.from({ length: 400 }, () => 50_000));
     expect(judge(stated(9, 1), ['a'], ids).isNone).toBe(true);
   });
