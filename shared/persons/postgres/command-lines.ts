@@ -143,11 +143,23 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
         return true;
       }),
 
-    /** Ends the one with this token, as itself. */
-    async forget(token: string): Promise<void> {
-      const kept = hash('sha256', token);
-      await db.deleteFrom('persons.command_line').where('token', '=', kept).execute();
-    },
+    /** Ends the one with this token, as itself, in the name of the person whose acts were its. */
+    forget: (token: string): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const row = await queriesOn(client)
+          .deleteFrom('persons.command_line')
+          .where('token', '=', hash('sha256', token))
+          .returning(['place', 'person_id', 'expires_at'])
+          .executeTakeFirst();
+        // One that was never allowed, or is over, ends nothing.
+        if (row === undefined || row.person_id === null || row.expires_at <= now()) return;
+        await appendAudit(client, surroundings, {
+          orgId: SERVICE_CHAIN,
+          action: 'command_line.ended',
+          actor: { kind: 'operator', id: row.person_id, address: row.place },
+          subject: row.place,
+        });
+      }),
   };
 }
 

@@ -135,6 +135,8 @@ describe('docket login', () => {
     await database.pool.query('delete from persons.staff where person_id = $1', [gone.id]);
     expect(await docket(...issue)).toMatchObject({ code: 1, stdout: '' });
     await docket('logout');
+    const { items } = await registries.audit.list({ orgId: 'service', limit: 1, order: 'desc' });
+    expect(items[0]).toMatchObject({ action: 'command_line.ended', actorId: gone.id });
   });
 });
 
