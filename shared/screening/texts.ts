@@ -127,25 +127,6 @@ export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>)
     );
 }
 
-/** A request for a chat or a response without those parts. */
-export function withoutMedia(body: JsonObject): JsonObject {
-  const bare = { ...body };
-  for (const field of ['messages', 'input'])
-    if (Array.isArray(body[field])) bare[field] = body[field].map(withoutParts);
-  return bare;
-}
-
-function withoutParts(message: unknown): unknown {
-  if (!isObject(message)) return message;
-  const bare = { ...message };
-  for (const member of ['content', 'output']) {
-    const parts = message[member];
-    if (Array.isArray(parts))
-      bare[member] = parts.filter((part) => !isObject(part) || mediumOf(part) === undefined);
-  }
-  return bare;
-}
-
 function mediumOf({ type }: JsonObject): (typeof MEDIA)[string] | undefined {
   if (type === 'text') return undefined;
   return typeof type === 'string' && Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined;

@@ -11,7 +11,7 @@ import {
 } from '#shared/kernel/inference.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import { isCounted, type Prompt, promptsOf } from '#shared/screening/prompt.ts';
-import { hasMedia, withoutMedia } from '#shared/screening/texts.ts';
+import { hasMedia } from '#shared/screening/texts.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 import type { Asked } from './bodies.ts';
 import { calledBy, reasoningIn, textIn } from './responses/output.ts';
@@ -91,9 +91,8 @@ export function cannotBe(
   return inputTokens * TOKEN_BYTES_MAX < bodyBytes && inputTokens < promptAtLeast(read());
 }
 
-/** Without files that are texts: of a drawing or a PDF in ASCII a server makes pictures, of few tokens. */
 function promptAtLeast({ route, body }: Asked): number {
-  const prompts = promptsOf(route, withoutMedia(JSON.parse(body) as JsonObject));
+  const prompts = promptsOf(route, JSON.parse(body) as JsonObject);
   return prompts.reduce(
     (sum, { texts, tokens }) => sum + tokens + tokensAtLeast([texts.join('')]),
     0,
