@@ -18,6 +18,7 @@ import { parseDerivation } from '#shared/receipts/derivation.ts';
 import type { Bag } from './bag.ts';
 import { textOf } from './lines.ts';
 import {
+  annualGasIn,
   compareWithRelease,
   isReleased,
   recordsIn,
@@ -102,6 +103,15 @@ export class CitedDocuments {
         const path = methodologyPath(cited.name, cited.version);
         return compareWithRelease(cited, textOf(this.#bag.read(path), path), released);
       });
+  }
+
+  /** Annual greenhouse gas of a kilowatt-hour (kg) by grid zone, by the newest factor set of the pack that has the zone. */
+  annualGas(): Map<string, number> {
+    const texts = this.#methodologies.map(({ name, version }) => {
+      const path = methodologyPath(name, version);
+      return textOf(this.#bag.read(path), path);
+    });
+    return new Map(texts.flatMap(annualGasIn));
   }
 
   /** What derivation records name and do not carry is in the factor set of their methodology, under that name. */

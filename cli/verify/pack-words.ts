@@ -69,11 +69,20 @@ function claimsReport({ claims, statement }: PackVerdict): object {
     stated_energy: claims.stated,
     stated_energy_not_used: claims.beyond,
     tokens_counted: claims.tokensCounted,
+    hours: hoursReport(claims),
     software: claims.software,
     merge_delay_s: claims.delayS,
     notes: claims.notes,
     statement,
   };
+}
+
+/** By zone: receipts with factors of hours, and the greenhouse gas of their electricity by these and by annual ones, kg. */
+function hoursReport({ hours, providers }: PackVerdict['claims']): object {
+  const zones = Object.entries(hours).map(([zone, { receipts, kwh, kg, annualKg }]) => {
+    return { zone, receipts, energy_kwh: kwh, by_hour_kg: kg, by_year_kg: annualKg };
+  });
+  return { zones, providers };
 }
 
 function witnessesReport({ witnesses }: PackVerdict): object | null {

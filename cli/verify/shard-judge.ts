@@ -263,7 +263,6 @@ class ShardJudge {
     const measurement = this.#measurementOf(document, index);
     const said = disagreement(document, measurement);
     if (said !== undefined) this.#disagreement ??= { index, said };
-    this.#claims = joined(this.#claims, claimsOf(document));
     this.#cite(document, measurement);
     const lineage =
       measurement && this.#lineage.take({ bytes: line, document, index }, measurement);
@@ -271,6 +270,7 @@ class ShardJudge {
     const receipts = (this.#signers.get(kid)?.receipts ?? 0) + 1;
     this.#signers.set(kid, { receipts, lastIndex: index });
     const supersededBy = this.#supersededBy(index);
+    this.#claims = joined(this.#claims, claimsOf(document, supersededBy === null));
     const counted = countedReceipt(document);
     const reported = reportedEntry(document, counted, lineage?.derivation);
     const revised = document.wasRevisionOf;

@@ -1313,6 +1313,8 @@ class Verifier:
         self.first_integrated, self.integrated, self.contradiction, self.underived = None, '', None, None
         # What receipts say that nothing confirms, and what whoever sealed says of names and contracts.
         self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'delay': 0, 'notes': 0}
+        # By zone: receipts with factors of hours, their energy, and its greenhouse gas; who publishes them; annual factors.
+        self.hours, self.providers, self.annual = {}, {}, {}
         self.software, self.first_notes, self.statement = {}, [], {}
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
@@ -1601,7 +1603,7 @@ class Verifier:
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
         whole = self.whole(receipt, place)
         check_agreement(receipt, whole, place)
-        self.claim(receipt)
+        self.claim(receipt, by is None)
         self.cite(receipt, whole)
         if whole is not None:
             self.derive(index, line, receipt, whole)
@@ -1611,13 +1613,19 @@ class Verifier:
         if counts:
             count(receipt, self.groups)
 
-    def claim(self, receipt):
+    def claim(self, receipt, is_current):
         measurement, note, claims = receipt.get('measurement', {}), receipt.get('revisionNote'), self.claims
         claims['stated'] += measurement.get('dataQuality') == 'TS'
         claims['beyond'] += any('stated_beyond' in each['record'] for each in measurement.get('used', []))
         claims['counted'] += receipt['credentialSubject'].get('usageSource') == 'counted'
         claims['delay'] = max(claims['delay'], int(receipt.get('inclusionPromise', {}).get('maximumMergeDelay', 'PT0S')[2:-1]))
         claims['notes'] += note is not None
+        for record in [each['record'] for each in measurement.get('used', []) if 'hour' in each['record']] if is_current else []:
+            kwh = next(float(each['value']) for each in measurement['result'] if each['quantityKind'] == 'energy')
+            receipts, energy, gas = self.hours.get(record['zone'], (0, 0.0, 0.0))
+            self.hours[record['zone']] = receipts + 1, energy + kwh, gas + kwh * float(record['gwp_kgco2e_per_kwh'])
+            if len(self.providers) <= SHOWN_MAX:
+                self.providers[record['provider']] = True
         if 'software' in measurement and len(self.software) <= SHOWN_MAX:
             self.software[measurement['software']] = True
         if note is not None and len(self.first_notes) <= SHOWN_MAX and note not in self.first_notes:
@@ -1838,6 +1846,7 @@ class Verifier:
             if content is not None:
                 lists = [content[each] for each in ('grid', 'sites', 'models', 'model_classes', 'hardware')]
                 found = [each for some in lists for each in some] + [content['unknown_site']]
+                self.annual.update((each['id'], float(each['gwp_kgco2e_per_kwh'])) for each in content['grid'])
                 records[digest] = {multihash(sha256(as_written(each).encode('utf-8'))): each['id'] for each in found}
                 self.factors[digest] = RELEASED['factorSets'].get(multihash(sha256(as_written(content).encode('utf-8'))))
         for digest, record in self.records.items():
@@ -2152,6 +2161,13 @@ def words_of_claims(verifier):
         yield f"energy stated: of {claims['beyond']} receipts it cannot be, and was not used (stated_beyond)"
     if claims['counted']:
         yield f"tokens counted: by the service for {claims['counted']} receipts: their upstream stated none, or what cannot be"
+    if verifier.hours:
+        said = []
+        for zone, (receipts, energy, gas) in sorted(verifier.hours.items()):
+            year = f'{energy * verifier.annual[zone]:.3g} by year' if zone in verifier.annual else 'no annual factor is known'
+            said.append(f'{zone}, {receipts} receipts: {gas:.3g} kgCO2e of electricity by hour, {year}')
+        yield ('factors of hours: ' + '; '.join(said) + '. Which hours are used is the word of the operator, who names as their source '
+               + quoted(list(verifier.providers)))
     if verifier.software:
         yield f'software: {quoted(list(verifier.software))}, by its own word'
     if claims['delay'] > MERGE_DELAY:

@@ -7,6 +7,7 @@ import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import { parseHourlyFactors } from '#shared/methodology/hourly-factors.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { createHourStore } from '#shared/receipts/postgres/hour-store.ts';
@@ -157,16 +158,33 @@ describe('the factor of the hour', () => {
   });
 
   it(
-    'an hour that was imported stands on receipts issued after, and both verifiers find their packs good',
+    'an hour that was imported stands on receipts issued after; both verifiers find their packs good, and say what the gas is by hour and by year',
     { tags: ['receipts.hourly-factors'] },
     async () => {
       await load(42);
-      const [late, next] = await issue({}, { startedAt: start + HOUR_MS + 5 });
+      const [late, next] = await issue(
+        {},
+        { startedAt: start + HOUR_MS + 5, endedAt: start + HOUR_MS + 905 },
+      );
       expect(hourOf(late!)).toMatchObject({ record: { gwp_kgco2e_per_kwh: '0.042' } });
       expect(hourOf(next!)).toBeUndefined();
       await revise();
       expect(events.rows).toEqual([]);
-      await expectGoodPack(lab, directory);
+      const said = await expectGoodPack(lab, directory);
+      // 42 g of the hour, and the zone's year beside it: a pack of the cleanest hours alone says both.
+      const both =
+        /factors of hours.*\bFRA, 3 receipts: (\S+) kgCO2e of electricity by hour, (\S+) by year\..*operator.*“Electricity Maps”/;
+      const [, byHour, byYear] = both.exec(said.python) ?? [];
+      expect(both.exec(said.typescript)?.slice(1).map(Number)).toEqual(
+        [byHour, byYear].map(Number),
+      );
+      const { rows } = await database.pool.query<{ kwh: string }>(
+        `select sum(energy_kwh)::text as kwh from ledger_body b
+         where convert_from(body, 'UTF8') like '%"hour":%' and not exists (select from ledger_body n where n.supersedes = b.entry_id)`,
+      );
+      const annual = newestFactorSet().grid.find(({ id }) => id === zone)!.gwp_kgco2e_per_kwh;
+      expect(Number(byYear)).toBeCloseTo(Number(rows[0]!.kwh) * annual, 10);
+      expect(byHour).not.toBe(byYear);
     },
   );
 
