@@ -191,6 +191,20 @@ beforeAll(async () => {
      where receipt_id = $1 and org_id = $2`,
     [receipts[1], orgId, outside('stage'), outside('code')],
   );
+  await dashboard.budgets.make(
+    orgId,
+    {
+      name: outside('budget').slice(0, 100),
+      scope: 'organisation',
+      target: null,
+      measure: 'requests',
+      period: 'day',
+      mode: 'soft',
+      limit: 1_000,
+      shares: [80],
+    },
+    OPERATOR,
+  );
   const keyId = newId('key');
   const rows = [
     requestRow({ ...record, route: outside('route').slice(0, 128) }),
@@ -272,6 +286,17 @@ async function furnishSignIn({ id, email }: Person): Promise<void> {
     () => Promise.resolve(),
   );
 }
+
+/** Command lines with names of their machines' making: one that waits under a code, and one that acts in a person's name. */
+async function furnishCommandLines({ id }: Person): Promise<void> {
+  await database.pool.query(
+    `insert into persons.command_line (token, code, place, asked_at, expires_at, person_id, allowed_at)
+     values (repeat('a', 64), $1, $2, now(), now() + interval '1 hour', null, null),
+       (repeat('b', 64), 'ZZZZZZZZ', $3, now(), now() + interval '1 hour', $4, now())`,
+    [WAITING_CODE, outside('machine that waits'), outside('machine that acts'), id],
+  );
+}
+const WAITING_CODE = 'BCDFGHJK';
 
 /** Has a browser tell what was run and refused; its name stands on the page of its person. */
 async function open(options: BrowserContextOptions = {}): Promise<Page> {
@@ -489,6 +514,7 @@ it(
       { kind: 'staff', role: 'reviewer' },
     );
     await furnishSignIn(person);
+    await furnishCommandLines(otto);
     await database.pool.query('update persons.person set two_factor_enabled = true where id = $1', [
       otto.id,
     ]);
@@ -529,6 +555,7 @@ it(
       `${service}/reviews/${reviewed}`,
       `${service}/health`,
       `${service}/accounts/${orgId}`,
+      `${service}/command-line?code=${WAITING_CODE}`,
     ];
     const staffsForms = await walk(operator, staffs);
 

@@ -2,7 +2,7 @@ import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chatBody, post } from '#test/support/calls.ts';
-import { runDocket } from '#test/support/docket-cli.ts';
+import { HERE, runDocket } from '#test/support/docket-cli.ts';
 import { expectSigned, type Receipt } from '#test/support/receipts.ts';
 import type { System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -96,7 +96,7 @@ export function signingKeys(system: () => System): void {
         'signing_key.activated',
         'signing_key.revoked',
       ]);
-      expect(rows[0]).toMatchObject({ actor_id: 'ada', subject: 'receipts', reason: 'yearly' });
+      expect(rows[0]).toMatchObject({ actor_id: HERE, subject: 'receipts', reason: 'yearly' });
     });
   });
 }
