@@ -44,10 +44,8 @@ const AssistantPart = Type.Union([TextPart, RefusalPart], { 'x-expected': 'a con
 
 const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content parts' };
 const Content = Type.Union([Type.String(), Type.Array(Part, { minItems: 1 })], CONTENT_WORDS);
-const AssistantContent = Type.Union(
-  [Type.String(), Type.Array(AssistantPart, { minItems: 1 })],
-  CONTENT_WORDS,
-);
+/** An empty list is null. */
+const AssistantContent = Type.Union([Type.String(), Type.Array(AssistantPart)], CONTENT_WORDS);
 
 const ToolCall = Type.Union(
   [
@@ -87,7 +85,7 @@ const AssistantMessage = Type.Object(
   },
   {
     description:
-      '`content` may be null or missing only with `tool_calls`, `function_call`, `reasoning_content`, `refusal` or `audio`.',
+      '`content` may be null, missing or an empty array only with `tool_calls`, `function_call`, `reasoning_content`, `refusal` or `audio`.',
   },
 );
 

@@ -47,6 +47,11 @@ const InputPart = Type.Union([InputText, InputImage, InputFile, InputAudio], {
 const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content parts' };
 const Content = Type.Union([Type.String(), Type.Array(InputPart, { minItems: 1 })], CONTENT_WORDS);
 
+/** What a tool returned may be nothing. */
+const Output = Type.Union([Type.String(), Type.Array(InputPart)], {
+  'x-expected': 'a string or an array of content parts',
+});
+
 const messageType = maybe(Type.Literal('message'));
 const InputMessage = Type.Object({
   type: messageType,
@@ -80,7 +85,7 @@ const FunctionCall = Type.Object({
 const FunctionCallOutput = Type.Object({
   type: Type.Literal('function_call_output'),
   call_id: CallId,
-  output: Content,
+  output: Output,
   id,
   status,
 });
@@ -96,7 +101,7 @@ const CustomToolCall = Type.Object({
 const CustomToolCallOutput = Type.Object({
   type: Type.Literal('custom_tool_call_output'),
   call_id: CallId,
-  output: Content,
+  output: Output,
   id,
   status,
 });

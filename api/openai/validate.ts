@@ -130,7 +130,9 @@ function checkStreamOptions(body: ChatRequest | CompletionRequest | ResponseRequ
  */
 function checkContent(body: ChatRequest, index: number): void {
   const message = body.messages[index]!;
-  if (message.role !== 'assistant' || message.content != null) return;
+  if (message.role !== 'assistant') return;
+  const { content } = message;
+  if (typeof content === 'string' || (content != null && content.length > 0)) return;
   if (message.tool_calls != null || message.function_call != null) return;
   if (message.reasoning_content != null) return;
   if (message.refusal != null || message.audio != null) return;

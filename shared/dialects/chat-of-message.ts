@@ -1,6 +1,13 @@
 import { mayRound } from '#shared/kernel/exact-json.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { elements, memberText } from '#shared/kernel/json-text.ts';
+import {
+  addSystem,
+  BETWEEN_SYSTEM_TEXTS,
+  textOrParts,
+  withMediaBehindResults,
+} from './chat-parts.ts';
+import { type ToolNames, toolNamesOf } from './tool-names.ts';
 
 /** Fields of Anthropic's interface that say something to a chat server under another name. */
 const TRANSLATED = [
@@ -33,8 +40,18 @@ const NOT_PASSED_ON = [
   'user_profile_id',
   'workspace_id',
 ] as const;
+/**
+ * The member of such a chat that says whose the names are that chat servers would refuse: pairs of a name at the server and
+ * the caller's. It is for the writer of the answer, and no part of what a server is sent.
+ */
+export const CALLER_NAMES = 'docket_tool_names';
 /** A member of the name `__proto__` would become what the chat inherits from. */
-const OWN: ReadonlySet<string> = new Set([...TRANSLATED, ...NOT_PASSED_ON, '__proto__']);
+const OWN: ReadonlySet<string> = new Set([
+  ...TRANSLATED,
+  ...NOT_PASSED_ON,
+  CALLER_NAMES,
+  '__proto__',
+]);
 
 /** The input of a block that calls a tool, as JSON text. */
 type InputOf = (block: JsonObject) => string;
@@ -50,18 +67,20 @@ const written: InputOf = ({ input }) => JSON.stringify(input);
 export function chatOfMessage(body: JsonObject, inputOf: InputOf = written): JsonObject {
   const chat: JsonObject = {};
   for (const name in body) if (!OWN.has(name) && body[name] !== null) chat[name] = body[name];
-  chat['messages'] = messagesOf(body, inputOf);
+  const tools = listOf(body['tools']).filter(isObject).filter(isRunByCaller);
+  const names = toolNamesOf(tools.map(({ name }) => String(name)));
+  chat['messages'] = messagesOf(body, { inputOf, nameOf: names.nameOf });
   const stops = listOf(body['stop_sequences']);
   if (stops.length > 0) chat['stop'] = stops;
   const config = (body['output_config'] ?? {}) as JsonObject;
   const format = config['format'] ?? body['output_format'];
   if (isObject(format)) chat['response_format'] = responseFormatOf(format);
   if (config['effort'] != null) chat['reasoning_effort'] = effortOf(config['effort']);
-  const tools = listOf(body['tools']).filter(isObject).filter(isRunByCaller);
   if (tools.length > 0) {
-    chat['tools'] = tools.map(toolOf);
-    Object.assign(chat, choiceOf(body['tool_choice'], tools));
+    chat['tools'] = tools.map((tool) => toolOf(tool, names));
+    Object.assign(chat, choiceOf(body['tool_choice'], tools, names));
   }
+  if (names.changed.size > 0) chat[CALLER_NAMES] = [...names.changed];
   return chat;
 }
 
@@ -103,22 +122,27 @@ export function isRunByCaller({ type }: JsonObject): boolean {
   return type == null || type === 'custom';
 }
 
-function messagesOf({ system, messages }: JsonObject, inputOf: InputOf): JsonObject[] {
-  const out: JsonObject[] = [];
-  if (system != null) addSystem(system, out);
-  for (const message of listOf(messages).filter(isObject)) {
-    const { role, content } = message;
-    if (role === 'assistant') out.push(assistantOf(content, inputOf));
-    else if (role === 'system') addSystem(content, out);
-    else addUser(content, out);
-  }
-  return out;
+/** How calls of earlier turns are written. */
+interface Calling {
+  inputOf: InputOf;
+  nameOf: ToolNames['nameOf'];
 }
 
-/** Servers of open models take the system's words seldom better than as one text. */
-function addSystem(content: unknown, out: JsonObject[]): void {
-  const text = typeof content === 'string' ? content : textsOf(content).join('\n\n');
-  if (text !== '') out.push({ role: 'system', content: text });
+function messagesOf({ system, messages }: JsonObject, calling: Calling): JsonObject[] {
+  const out: JsonObject[] = [];
+  if (system != null) addSystemText(system, out);
+  for (const message of listOf(messages).filter(isObject)) {
+    const { role, content } = message;
+    if (role === 'assistant') out.push(assistantOf(content, calling));
+    else if (role === 'system') addSystemText(content, out);
+    else addUser(content, out);
+  }
+  return withMediaBehindResults(out);
+}
+
+function addSystemText(content: unknown, out: JsonObject[]): void {
+  const text = typeof content === 'string' ? content : textsOf(content).join(BETWEEN_SYSTEM_TEXTS);
+  if (text !== '') addSystem(text, out);
 }
 
 /** What tools returned stands first: chat servers want it right behind the calls. */
@@ -138,12 +162,12 @@ function toolMessageOf({ tool_use_id: id, content }: JsonObject): JsonObject {
 }
 
 /** What the assistant said is one text, as it was when a chat server said it. */
-function assistantOf(content: unknown, inputOf: InputOf): JsonObject {
+function assistantOf(content: unknown, calling: Calling): JsonObject {
   if (typeof content === 'string') return { role: 'assistant', content };
   const blocks = listOf(content).filter(isObject);
   const calls = blocks
     .filter(({ type }) => type === 'tool_use')
-    .map((block) => callOf(block, inputOf));
+    .map((block) => callOf(block, calling));
   const text = textsOf(blocks).join('');
   const thoughts = blocks.flatMap(({ type, thinking }) => (type === 'thinking' ? [thinking] : []));
   const thought = thoughts.join('');
@@ -155,18 +179,14 @@ function assistantOf(content: unknown, inputOf: InputOf): JsonObject {
   };
 }
 
-function callOf(block: JsonObject, inputOf: InputOf): JsonObject {
-  const { id, name } = block;
-  return { id, type: 'function', function: { name, arguments: inputOf(block) } };
+function callOf(block: JsonObject, { inputOf, nameOf }: Calling): JsonObject {
+  const name = nameOf(String(block['name']));
+  return { id: block['id'], type: 'function', function: { name, arguments: inputOf(block) } };
 }
 
-/** Texts alone as one: templates of open models take parts seldom better than a text. */
 function contentOf(content: unknown): string | JsonObject[] {
   if (typeof content === 'string') return content;
-  const parts = listOf(content).filter(isObject).flatMap(partsOf);
-  return parts.every(({ type }) => type === 'text')
-    ? parts.map(({ text }) => text).join('\n')
-    : parts;
+  return textOrParts(listOf(content).filter(isObject).flatMap(partsOf));
 }
 
 function partsOf(block: JsonObject): JsonObject[] {
@@ -211,11 +231,14 @@ function textsOf(blocks: unknown): string[] {
     .flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
 }
 
-function toolOf({ name, description, input_schema: parameters, strict }: JsonObject): JsonObject {
+function toolOf(
+  { name, description, input_schema: parameters, strict }: JsonObject,
+  { nameOf }: ToolNames,
+): JsonObject {
   return {
     type: 'function',
     function: {
-      name,
+      name: nameOf(String(name)),
       ...(description == null ? {} : { description }),
       parameters,
       ...(strict == null ? {} : { strict }),
@@ -224,13 +247,18 @@ function toolOf({ name, description, input_schema: parameters, strict }: JsonObj
 }
 
 /** How a chat is told which tools to call. A choice of a tool that was left out is none. */
-function choiceOf(choice: unknown, tools: readonly JsonObject[]): JsonObject {
+function choiceOf(
+  choice: unknown,
+  tools: readonly JsonObject[],
+  { nameOf }: ToolNames,
+): JsonObject {
   if (!isObject(choice)) return {};
   const { type, name, disable_parallel_tool_use: isAlone } = choice;
   const one = isAlone === true ? { parallel_tool_calls: false } : {};
   if (type !== 'tool') return { tool_choice: type === 'any' ? 'required' : type, ...one };
   if (!tools.some((tool) => tool['name'] === name)) return one;
-  return { tool_choice: { type: 'function', function: { name } }, ...one };
+  const known = nameOf(String(name));
+  return { tool_choice: { type: 'function', function: { name: known } }, ...one };
 }
 
 /** Chat servers want a name for the schema, which Anthropic's interface does not have. */

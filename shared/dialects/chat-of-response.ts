@@ -1,4 +1,13 @@
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { argumentsOfCustom, functionOfCustom } from './custom-tools.ts';
+import {
+  addSystem,
+  BETWEEN_SYSTEM_TEXTS,
+  BETWEEN_TEXTS,
+  textOrParts,
+  withMediaBehindResults,
+  withResultsBehindCalls,
+} from './chat-parts.ts';
 import { allowedIn, type ChatTools, chatToolsOf } from './response-tools.ts';
 
 /**
@@ -66,8 +75,7 @@ function messagesOf(
   takesReasoning: boolean,
 ): JsonObject[] {
   const messages: JsonObject[] = [];
-  if (typeof instructions === 'string' && instructions !== '')
-    messages.push({ role: 'system', content: instructions });
+  if (typeof instructions === 'string' && instructions !== '') addSystem(instructions, messages);
   if (typeof input === 'string') messages.push({ role: 'user', content: input });
   let thoughts: string[] = [];
   for (const item of listOf(input)) {
@@ -80,7 +88,7 @@ function messagesOf(
       thoughts = [];
     }
   }
-  return messages;
+  return withMediaBehindResults(withResultsBehindCalls(messages));
 }
 
 /** What a model thought, in full where that is told. */
@@ -112,11 +120,9 @@ function addItem(item: JsonObject, messages: JsonObject[], { nameOf }: ChatTools
       if (typeof role !== 'string') return false;
       if (role === 'assistant') addAssistant(item['content'], messages);
       // `developer` is OpenAI's newer name, which few servers know.
-      else
-        messages.push({
-          role: role === 'developer' ? 'system' : role,
-          content: contentOf(item['content']),
-        });
+      else if (role === 'developer' || role === 'system')
+        addSystem(contentOf(item['content'], BETWEEN_SYSTEM_TEXTS), messages);
+      else messages.push({ role, content: contentOf(item['content']) });
       return true;
     }
     case 'function_call':
@@ -129,8 +135,8 @@ function addItem(item: JsonObject, messages: JsonObject[], { nameOf }: ChatTools
     case 'custom_tool_call':
       addCall(messages, {
         id: item['call_id'],
-        type: 'custom',
-        custom: { name: nameOf(name, namespace), input: item['input'] },
+        type: 'function',
+        function: { name: nameOf(name, namespace), arguments: argumentsOfCustom(item['input']) },
       });
       return true;
     case 'function_call_output':
@@ -183,12 +189,9 @@ function addCall(messages: JsonObject[], call: JsonObject): void {
   else calls.push(call);
 }
 
-/** A single text as such: templates of open models take parts seldom better than a text. */
-function contentOf(content: unknown): unknown {
+function contentOf(content: unknown, between: string = BETWEEN_TEXTS): string | JsonObject[] {
   if (typeof content === 'string') return content;
-  const parts = listOf(content).filter(isObject).map(partOf);
-  const [first] = parts;
-  return parts.length === 1 && first?.['type'] === 'text' ? first['text'] : parts;
+  return textOrParts(listOf(content).filter(isObject).map(partOf), between);
 }
 
 function partOf(part: JsonObject): JsonObject {
@@ -205,18 +208,11 @@ function partOf(part: JsonObject): JsonObject {
 }
 
 function toolOf(tool: JsonObject): JsonObject {
-  const { type, format, ...rest } = tool;
-  if (type !== 'custom') return { type: 'function', function: present(rest, FUNCTION_FIELDS) };
-  const custom = present(rest, CUSTOM_FIELDS);
-  if (isObject(format)) {
-    const { type: kind, ...grammar } = format;
-    custom['format'] = kind === 'grammar' ? { type: kind, grammar } : format;
-  }
-  return { type: 'custom', custom };
+  const known = tool['type'] === 'custom' ? functionOfCustom(tool) : tool;
+  return { type: 'function', function: present(known, FUNCTION_FIELDS) };
 }
 
 const FUNCTION_FIELDS = ['name', 'description', 'parameters', 'strict'];
-const CUSTOM_FIELDS = ['name', 'description'];
 
 function present(from: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(
@@ -227,12 +223,9 @@ function present(from: JsonObject, names: readonly string[]): JsonObject {
 function toolChoiceOf(choice: unknown, tools: ChatTools): unknown {
   if (!isObject(choice)) return choice;
   const { type, name, namespace, mode } = choice;
-  const named = (kind: unknown, known: unknown) => ({
-    type: kind,
-    [String(kind)]: { name: known },
-  });
-  if (type !== 'allowed_tools') return named(type, tools.nameOf(name, namespace));
-  const allowed = allowedIn(choice, tools).map((one) => named(one['type'], one['name']));
+  const named = (known: unknown) => ({ type: 'function', function: { name: known } });
+  if (type !== 'allowed_tools') return named(tools.nameOf(name, namespace));
+  const allowed = allowedIn(choice, tools).map(named);
   // All of them are of a namespace whose tools a server would have to run.
   if (allowed.length === 0) return 'auto';
   return { type, allowed_tools: { mode, tools: allowed } };

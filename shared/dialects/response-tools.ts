@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
+import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { fittingName, shortenedName, toolNamesOf } from './tool-names.ts';
 
 /**
- * The tools of a request for a response, at a server of chat completions: its caller runs functions and custom tools, and
- * those of a namespace are functions of a longer name. What the server would have to run by itself is left out.
+ * The tools of a request for a response, at a server of chat completions: its caller runs functions and custom tools, which
+ * are functions there, and those of a namespace have a longer name. What the server would have to run by itself is left out.
  */
 export interface ChatTools {
   /** What the server gets, each with the name that it is to be called by there. */
@@ -15,14 +15,19 @@ export interface ChatTools {
   /** The name at the server of a tool that its caller knows by these names. */
   readonly nameOf: (name: unknown, namespace?: unknown) => unknown;
   /** What the caller knows a tool by that the server calls by this name. */
-  readonly callerNameOf: (name: string) => { readonly name: string; readonly namespace?: string };
+  readonly callerNameOf: (name: string) => CallerName;
+}
+
+/** What a caller knows a tool by. */
+interface CallerName {
+  readonly name: string;
+  readonly namespace?: string;
+  /** It takes any text, which is an argument at the server. */
+  readonly isCustom?: true;
 }
 
 /** Between a namespace and a name: chat servers take letters, digits, `_` and `-`. */
 const SEPARATOR = '__';
-/** OpenAI's bound of a name, which chat servers have as well. */
-const NAME_CHARS_MAX = 64;
-const HASH_CHARS = 8;
 /** OpenAI's bound of a value of `metadata`. */
 const METADATA_VALUE_CHARS_MAX = 512;
 
@@ -57,15 +62,22 @@ export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): 
   const given = [tools, ...added.map((item) => (item as JsonObject)['tools'])]
     .flatMap(listOf)
     .filter(isObject);
+  const plain = given.filter(({ type }) => isCallers(type));
+  const ofPlain = toolNamesOf(plain.map(({ name }) => String(name)));
+  const names = new Set(ofPlain.taken);
   const chatNames = new Map<string, string>();
-  const callerNames = new Map<string, { name: string; namespace?: string }>();
+  const callerNames = new Map<string, CallerName>();
   /** What the first tool of a namespace is called that has this name there. */
   const inside = new Map<string, string>();
   const taken: { name: string; tool: JsonObject }[] = [];
+  const take = (name: string, tool: JsonObject, caller: CallerName): void => {
+    taken.push({ name, tool });
+    callerNames.set(name, tool['type'] === 'custom' ? { ...caller, isCustom: true } : caller);
+  };
   const ignored = new Set<string>();
-  const names = new Set(given.map(({ type, name }) => (isCallers(type) ? name : undefined)));
   for (const tool of given) {
-    if (isCallers(tool['type'])) taken.push({ name: String(tool['name']), tool });
+    const ownName = String(tool['name']);
+    if (isCallers(tool['type'])) take(ofPlain.nameOf(ownName), tool, { name: ownName });
     else if (tool['type'] !== 'namespace') ignored.add(String(tool['type']));
     else
       for (const one of listOf(tool['tools']).filter(isObject)) {
@@ -73,24 +85,25 @@ export function chatToolsOf({ tools, tool_choice: choice, input }: JsonObject): 
           ignored.add(String(one['type']));
           continue;
         }
-        const [name, namespace] = [String(one['name']), String(tool['name'])];
+        const [name, namespace] = [String(one['name']), ownName];
         const joined = joinedName(namespace, name);
-        const free = names.has(joined) ? shortened(joined, `${namespace}\n${name}`) : joined;
+        const free = names.has(joined) ? shortenedName(joined, `${namespace}\n${name}`) : joined;
         names.add(free);
         chatNames.set(`${namespace}\n${name}`, free);
-        callerNames.set(free, { name, namespace });
         if (!inside.has(name)) inside.set(name, free);
-        taken.push({ name: free, tool: one });
+        take(free, one, { name, namespace });
       }
   }
   // Each of thousands of calls asks for one of thousands of tools.
-  const declared = new Set(taken.map(({ name }) => name));
+  const declared = new Set(plain.map(({ name }) => name));
   const nameOf = (name: unknown, namespace?: unknown): unknown => {
     if (typeof name !== 'string') return name;
+    if (typeof namespace === 'string' && namespace !== '')
+      return chatNames.get(`${namespace}\n${name}`) ?? joinedName(namespace, name);
+    if (declared.has(name)) return ofPlain.nameOf(name);
+    if (names.has(name)) return name;
     // A choice has no member for the namespace.
-    if (typeof namespace !== 'string' || namespace === '')
-      return declared.has(name) ? name : (inside.get(name) ?? name);
-    return chatNames.get(`${namespace}\n${name}`) ?? joinedName(namespace, name);
+    return inside.get(name) ?? fittingName(name);
   };
   return {
     tools: taken,
@@ -114,15 +127,7 @@ export function namedIgnored(ignored: readonly string[]): string {
 
 function joinedName(namespace: string, name: string): string {
   const between = namespace.endsWith(SEPARATOR) ? '' : SEPARATOR;
-  const joined = `${namespace}${between}${name}`;
-  const spelt = joined.replaceAll(/[^\w-]/g, '_');
-  return spelt.length > NAME_CHARS_MAX ? shortened(spelt, joined) : spelt;
-}
-
-/** Told apart by a hash, so that a call in a later request has the same name. */
-function shortened(name: string, whole: string): string {
-  const hash = createHash('sha256').update(whole).digest('hex').slice(0, HASH_CHARS);
-  return `${name.slice(0, NAME_CHARS_MAX - HASH_CHARS - 1)}_${hash}`;
+  return fittingName(`${namespace}${between}${name}`);
 }
 
 /** A choice of what was left out is a free one. */
@@ -141,19 +146,16 @@ function choiceAmong(left: number, ignored: number, choice: unknown): unknown {
 export function allowedIn(
   choice: JsonObject,
   { tools, nameOf, callerNameOf }: ChatTools,
-): JsonObject[] {
+): unknown[] {
   const inNamespaces = Map.groupBy(tools, ({ name }) => callerNameOf(name).namespace as unknown);
-  const allowed = new Map<string, JsonObject>();
-  const add = (type: unknown, name: unknown): void => {
-    allowed.set(JSON.stringify([type, name]), { type, name });
-  };
+  const allowed = new Set<unknown>();
   for (const { type, name, namespace } of listOf(choice['tools']).filter(isObject)) {
-    if (type !== 'namespace') add(type, nameOf(name, namespace));
+    if (type !== 'namespace') allowed.add(nameOf(name, namespace));
     else {
-      for (const one of inNamespaces.get(name) ?? []) add(textOf(one.tool['type']), one.name);
+      for (const one of inNamespaces.get(name) ?? []) allowed.add(one.name);
       // It is there as a whole now.
       inNamespaces.delete(name);
     }
   }
-  return [...allowed.values()];
+  return [...allowed];
 }

@@ -1,4 +1,5 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
+import { isFitting } from '#shared/dialects/tool-names.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
 import { namesText, textsOfData } from './data-texts.ts';
@@ -51,30 +52,66 @@ export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Tex
 /**
  * The texts of a request for a response as a server of chat completions is sent them, where that has them in another order
  * or in other words: what an assistant refused stands behind all that it said in a message, what it thought in a row is one
- * text, what is left out stands between nothing, and names of a namespace begin with its own.
+ * text, what is left out stands between nothing, what tools returned stands behind their calls, with images behind that,
+ * names of a namespace begin with its own, and those that chat servers refuse are spelt anew, and the text of a custom tool is an argument.
+ * Texts that are joined with a line break between them are read so when they stand apart.
  */
 export function translatedTextsOf({ instructions, input, tools }: JsonObject): Texts | undefined {
+  const items = listOf(input).filter(isObject);
   const isAnother =
-    listOf(tools).some((tool) => isObject(tool) && tool['type'] === 'namespace') ||
-    listOf(input).some(
-      (item) =>
-        isObject(item) &&
-        (!isSaidInChats(item) ||
-          item['namespace'] != null ||
-          listOf(item['content']).some(isRefusal)),
-    ) ||
-    thinksAgain(listOf(input));
+    listOf(tools).filter(isObject).some(isAnotherTool) ||
+    items.some(isAnotherItem) ||
+    thinksAgain(items) ||
+    answersLater(items);
   if (!isAnother) return undefined;
   // With what was thought: it depends on the endpoint whether it is sent.
   const chat = chatRequestOf({ instructions, input, tools }, true);
   return textsOf('chat.completions', { messages: chat['messages'], tools: chat['tools'] });
 }
 
+function isAnotherTool({ type, name }: JsonObject): boolean {
+  if (type === 'namespace' || type === 'custom') return true;
+  return type === 'function' && isRenamed(name);
+}
+
+function isAnotherItem(item: JsonObject): boolean {
+  const { type, name, namespace, content, output } = item;
+  return (
+    !isSaidInChats(item) ||
+    namespace != null ||
+    type === 'custom_tool_call' ||
+    (type === 'function_call' && isRenamed(name)) ||
+    listOf(content).some(isRefusal) ||
+    listOf(output).some((part) => isObject(part) && mediumOf(part) !== undefined)
+  );
+}
+
+function isRenamed(name: unknown): boolean {
+  return typeof name === 'string' && !isFitting(name);
+}
+
+/** Whether something stands between a call and what it returned, which a chat has behind both. */
+function answersLater(items: readonly JsonObject[]): boolean {
+  const open = new Set<unknown>();
+  let hasAnswers = false;
+  return items.some((item) => {
+    const type = textOf(item['type']) ?? 'message';
+    if (type.endsWith('_output')) {
+      hasAnswers = true;
+      return !open.delete(item['call_id']);
+    }
+    if (type === 'reasoning') return false;
+    if (hasAnswers || type === 'message') open.clear();
+    hasAnswers = false;
+    if (type !== 'message') open.add(item['call_id']);
+    return false;
+  });
+}
+
 /** Whether an assistant thinks more than once in what is one message of a chat. */
-function thinksAgain(input: readonly unknown[]): boolean {
+function thinksAgain(items: readonly JsonObject[]): boolean {
   let thoughts = 0;
-  return input.some((item) => {
-    if (!isObject(item)) return false;
+  return items.some((item) => {
     const { role } = item;
     const type = textOf(item['type']) ?? 'message';
     if (type === 'reasoning') thoughts += 1;

@@ -1,5 +1,5 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import { chatOfWritten } from '#shared/dialects/chat-of-message.ts';
+import { CALLER_NAMES, chatOfWritten } from '#shared/dialects/chat-of-message.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
 import {
@@ -27,8 +27,13 @@ export function asked(
   body: string,
   { responses, reasoningContent }: Pick<Endpoint, 'responses' | 'reasoningContent'>,
 ): Asked {
-  if (route === 'messages' && reasoningContent !== true)
-    return { route: dialectOf(route), body: withoutThoughts(body) };
+  if (route === 'messages') {
+    const chat = body.includes(CALLER_NAMES) ? dropMembers(body, [CALLER_NAMES]) : body;
+    return {
+      route: dialectOf(route),
+      body: reasoningContent === true ? chat : withoutThoughts(chat),
+    };
+  }
   if (route !== 'responses' || responses === true) return { route: dialectOf(route), body };
   const parsed: unknown = JSON.parse(body);
   const chat = chatRequestOf(isObject(parsed) ? parsed : {}, reasoningContent);
@@ -59,8 +64,8 @@ export function getsMessage(
 }
 
 /**
- * The body as one upstream is to get it: its own name for the model, `system` where it does not know `developer`, and,
- * in a stream, usage asked for. Everything else keeps its bytes.
+ * The body as one upstream is to get it: its own name for the model, `system` where it does not know `developer`, null where
+ * an assistant's content is an empty list, and, in a stream, usage asked for. Everything else keeps its bytes.
  */
 export function upstreamBody(
   body: string,
@@ -70,7 +75,8 @@ export function upstreamBody(
 ): string {
   const own = setMember(body, 'model', JSON.stringify(model));
   const isRenamed = route === 'chat.completions' && endpoint.developerRole === false;
-  const named = isRenamed ? withSystemRoles(own) : own;
+  const isEmptied = route === 'chat.completions' && EMPTY_CONTENT.test(own);
+  const named = isRenamed || isEmptied ? withMessagesTold(own, isRenamed) : own;
   // Its answer would be kept there: this service does not ask for that, and has put the conversation into the input.
   if (route === 'responses')
     return dropMembers(setMember(named, 'store', 'false'), ['previous_response_id']);
@@ -78,8 +84,14 @@ export function upstreamBody(
   return setMember(named, 'stream_options', streamOptions(memberText(named, 'stream_options')));
 }
 
-/** OpenAI calls `developer` what it called `system`; the templates of many open models know the older name alone. */
-function withSystemRoles(body: string): string {
+/** Some clients send it beside calls, and most servers refuse it. */
+const EMPTY_CONTENT = /"content"\s*:\s*\[\s*\]/;
+
+/**
+ * OpenAI calls `developer` what it called `system`; the templates of many open models know the older name alone.
+ * @param isRenamed whether the server is one of these
+ */
+function withMessagesTold(body: string, isRenamed: boolean): string {
   const messages = memberText(body, 'messages')!;
   let edited = '';
   let copied = 0;
@@ -87,9 +99,9 @@ function withSystemRoles(body: string): string {
   while (messages[at] === '{') {
     const all = members(messages, at);
     for (const { key, valueStart, valueEnd } of all) {
-      if (key !== 'role') continue;
-      if (JSON.parse(messages.slice(valueStart, valueEnd)) !== 'developer') continue;
-      edited += `${messages.slice(copied, valueStart)}"system"`;
+      const told = toldAs(key, messages.slice(valueStart, valueEnd), isRenamed);
+      if (told === undefined) continue;
+      edited += messages.slice(copied, valueStart) + told;
       copied = valueEnd;
     }
     const closing = skipSpace(messages, all.at(-1)!.end);
@@ -97,6 +109,13 @@ function withSystemRoles(body: string): string {
     at = skipSpace(messages, skipSpace(messages, closing + 1) + 1);
   }
   return copied === 0 ? body : setMember(body, 'messages', edited + messages.slice(copied));
+}
+
+/** A member of a message as it is told to a server in other words; undefined where it stays. */
+function toldAs(key: string, value: string, isRenamed: boolean): string | undefined {
+  if (key === 'content') return value[0] === '[' && /^\[\s*\]$/.test(value) ? 'null' : undefined;
+  const isDeveloper = key === 'role' && isRenamed && JSON.parse(value) === 'developer';
+  return isDeveloper ? '"system"' : undefined;
 }
 
 function streamOptions(text: string | undefined): string {

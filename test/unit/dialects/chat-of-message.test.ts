@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SAMPLES } from '#dev/messages-table.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
-import { chatOfMessage } from '#shared/dialects/chat-of-message.ts';
+import { CALLER_NAMES, chatOfMessage } from '#shared/dialects/chat-of-message.ts';
 import { isObject, listOf } from '#shared/kernel/json-object.ts';
 import { textsOf } from '#shared/screening/texts.ts';
 import { runs } from '#test/support/depth.ts';
@@ -118,6 +118,71 @@ describe('a request for a message, as a chat', () => {
         ],
       },
     ]);
+  });
+
+  it('has one message of the system at its beginning, and images of tools in a message of the user’s', () => {
+    const { messages } = chatOfMessage({
+      system: 'Be short.',
+      messages: [
+        { role: 'system', content: 'In Danish.' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+        {
+          role: 'user',
+          content: [
+            {
+              type: 'tool_result',
+              tool_use_id: 'a',
+              content: [text('Rain.'), { type: 'image', source: PNG }],
+            },
+            text('Well?'),
+          ],
+        },
+        { role: 'system', content: 'Hurry.' },
+      ],
+    });
+    expect(messages).toEqual([
+      { role: 'system', content: 'Be short.\n\nIn Danish.' },
+      expect.objectContaining({ role: 'assistant' }),
+      { role: 'tool', tool_call_id: 'a', content: 'Rain.' },
+      {
+        role: 'user',
+        content: [
+          text('Returned by the call a:'),
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
+          text('Well?'),
+        ],
+      },
+      { role: 'system', content: 'Hurry.' },
+    ]);
+  });
+
+  it('has names that chat servers take, in tools, choices and calls, and says whose they are', () => {
+    const long = 'f'.repeat(65);
+    const chat = chatOfMessage({
+      messages: [
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'a', name: 'sea.sail', input: {} }],
+        },
+      ],
+      tools: ['sea.sail', 'sea_sail', long].map((name) => ({ name, input_schema: {} })),
+      tool_choice: { type: 'tool', name: 'sea.sail' },
+      [CALLER_NAMES]: [['sea_sail', 'another']],
+    });
+    const names = listOf(chat['tools']).map(
+      (tool) => (tool as { function: { name: string } }).function.name,
+    );
+    expect(new Set(names).size).toBe(3);
+    expect(names[1]).toBe('sea_sail');
+    for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/);
+    expect(chat).toMatchObject({
+      messages: [{ tool_calls: [{ function: { name: names[0] } }] }],
+      tool_choice: { function: { name: names[0] } },
+      [CALLER_NAMES]: [
+        [names[0], 'sea.sail'],
+        [names[2], long],
+      ],
+    });
   });
 
   it('has the tools that its caller runs, and leaves out those that a server would have to run', () => {

@@ -3,6 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { SAMPLES } from '#dev/responses-table.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 
+/** The parameters of a custom tool; the description of its text ends so. */
+const textParameters = (ending: string) => ({
+  type: 'object',
+  properties: {
+    input: {
+      type: 'string',
+      description: expect.toSatisfy((said: string) => said.endsWith(ending)),
+    },
+  },
+  required: ['input'],
+  additionalProperties: false,
+});
+
 describe('a request for a response, as a chat', () => {
   it('keeps the order of a conversation, with calls in the message that made them', () => {
     const { messages } = chatRequestOf({
@@ -35,15 +48,14 @@ describe('a request for a response, as a chat', () => {
       ],
     });
     expect(messages).toEqual([
-      { role: 'system', content: 'Be short.' },
-      { role: 'system', content: 'In Danish.' },
+      { role: 'system', content: 'Be short.\n\nIn Danish.' },
       { role: 'user', content: 'Weather?' },
       {
         role: 'assistant',
         content: 'I look.',
         tool_calls: [
           { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } },
-          { id: 'b', type: 'custom', custom: { name: 'g', input: 'raw' } },
+          { id: 'b', type: 'function', function: { name: 'g', arguments: '{"input":"raw"}' } },
         ],
       },
       { role: 'tool', tool_call_id: 'a', content: 'Rain.' },
@@ -99,13 +111,7 @@ describe('a request for a response, as a chat', () => {
       reasoning_effort: 'low',
       tools: [
         { type: 'function', function: { name: 'f', parameters, strict: true } },
-        {
-          type: 'custom',
-          custom: {
-            name: 'g',
-            format: { type: 'grammar', grammar: { syntax: 'regex', definition: '.' } },
-          },
-        },
+        { type: 'function', function: { name: 'g', parameters: textParameters('(regex):\n.') } },
       ],
       tool_choice: {
         type: 'allowed_tools',
@@ -115,6 +121,117 @@ describe('a request for a response, as a chat', () => {
       top_logprobs: 2,
       seed: 7,
     });
+  });
+
+  it('has custom tools as functions of one text, in choices too, and no half of a grammar', () => {
+    const custom = (name: string, definition: string) => ({
+      type: 'custom',
+      name,
+      description: 'D.',
+      format: { type: 'grammar', syntax: 'lark', definition },
+    });
+    const body = {
+      input: 'Hi',
+      tools: [custom('patch', 'start: x'), custom('long', 'x'.repeat(16_385))],
+    };
+    const chosen = { type: 'function', function: { name: 'patch' } };
+    expect(chatRequestOf({ ...body, tool_choice: { type: 'custom', name: 'patch' } })).toEqual({
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'patch',
+            description: 'D.',
+            parameters: textParameters('(lark):\nstart: x'),
+          },
+        },
+        {
+          type: 'function',
+          function: { name: 'long', description: 'D.', parameters: textParameters('JSON of it.') },
+        },
+      ],
+      tool_choice: chosen,
+    });
+    const tools = [{ type: 'custom', name: 'patch' }];
+    const choice = { type: 'allowed_tools', mode: 'auto', tools };
+    expect(chatRequestOf({ ...body, tool_choice: choice })['tool_choice']).toEqual({
+      type: 'allowed_tools',
+      allowed_tools: { mode: 'auto', tools: [chosen] },
+    });
+  });
+
+  it('has one message of the system at its beginning, and texts alone as one text', () => {
+    const texts = [
+      { type: 'input_text', text: 'A' },
+      { type: 'input_text', text: 'B' },
+    ];
+    const { messages } = chatRequestOf({
+      instructions: 'First.',
+      input: [
+        { role: 'system', content: texts },
+        { role: 'developer', content: 'Last.' },
+        { role: 'user', content: texts },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: texts },
+        { type: 'function_call_output', call_id: 'b', output: [] },
+        { role: 'developer', content: texts },
+        { role: 'developer', content: 'Hurry.' },
+      ],
+    });
+    expect(messages).toEqual([
+      { role: 'system', content: 'First.\n\nA\n\nB\n\nLast.' },
+      { role: 'user', content: 'A\nB' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'A\nB' },
+      { role: 'tool', tool_call_id: 'b', content: '' },
+      { role: 'system', content: 'A\n\nB' },
+      { role: 'system', content: 'Hurry.' },
+    ]);
+  });
+
+  it('has what tools returned right behind the calls, and their images in a message of the user’s behind that', () => {
+    const call = (id: string) => ({
+      type: 'function_call',
+      call_id: id,
+      name: 'f',
+      arguments: '{}',
+    });
+    const image = { type: 'input_image', image_url: 'https://example.org/a.png' };
+    const { messages } = chatRequestOf({
+      input: [
+        call('a'),
+        call('b'),
+        { role: 'user', content: 'Hurry.' },
+        call('c'),
+        { type: 'function_call_output', call_id: 'a', output: [image] },
+        {
+          type: 'function_call_output',
+          call_id: 'b',
+          output: [{ type: 'input_text', text: 'Rain.' }, image],
+        },
+        { type: 'function_call_output', call_id: 'c', output: [image] },
+      ],
+    });
+    const part = { type: 'image_url', image_url: { url: 'https://example.org/a.png' } };
+    const returned = (id: string) => ({ type: 'text', text: `Returned by the call ${id}:` });
+    const below = 'See the next message of the user.';
+    expect(messages).toEqual([
+      { role: 'assistant', content: null, tool_calls: [{}, {}].map(() => expect.anything()) },
+      { role: 'tool', tool_call_id: 'a', content: below },
+      { role: 'tool', tool_call_id: 'b', content: 'Rain.' },
+      {
+        role: 'user',
+        content: [returned('a'), part, returned('b'), part, { type: 'text', text: 'Hurry.' }],
+      },
+      { role: 'assistant', content: null, tool_calls: [expect.anything()] },
+      { role: 'tool', tool_call_id: 'c', content: below },
+      { role: 'user', content: [returned('c'), part] },
+    ]);
   });
 
   it('has an entry in the table of every field that OpenAI’s SDK knows', () => {

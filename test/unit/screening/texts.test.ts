@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
-import { BESIDE_TEXTS_MAX, textsOf } from '#shared/screening/texts.ts';
+import { BESIDE_TEXTS_MAX, textsOf, translatedTextsOf } from '#shared/screening/texts.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
@@ -296,4 +297,59 @@ describe('the texts beside the prompt', () => {
     expect(textsOf('chat.completions', body).tooMany).toBe('documents');
     expect(textsOf('responses', { input: [many] }).tooMany).toBe('input');
   });
+});
+
+describe('the texts of a request for a response, at a server of chats', () => {
+  const word = fc.constantFrom('Rain.', 'Wind.', 'Sea.', 'Ice.');
+  const parts = fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: word.map((text) => ({ type: 'input_text', text })) },
+      fc.constant({ type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' }),
+    ),
+    { minLength: 1, maxLength: 3 },
+  );
+  const callId = fc.constantFrom('a', 'b', 'c');
+  const name = fc.constantFrom('look', 'look', 'sea.look');
+  const item = fc.oneof(
+    fc.record({ role: fc.constantFrom('user', 'system'), content: fc.oneof(word, parts) }),
+    fc.record({ role: fc.constant('assistant'), content: word }),
+    fc.record({ type: fc.constant('function_call'), call_id: callId, name, arguments: word }),
+    fc.record({ type: fc.constant('custom_tool_call'), call_id: callId, name, input: word }),
+    fc.record({
+      type: fc.constantFrom('function_call_output', 'custom_tool_call_output'),
+      call_id: callId,
+      output: fc.oneof(word, parts),
+    }),
+  );
+  const tool = fc.record({ type: fc.constantFrom('function', 'custom'), name });
+  const read = (texts: readonly string[]) => texts.join(' ').split(/\s+/).join(' ');
+
+  it('are read as they stand there, or stand in that order and in those words in the request', () => {
+    let same = 0;
+    fc.assert(
+      fc.property(
+        fc.array(item, { minLength: 1, maxLength: 6 }),
+        fc.array(tool, { maxLength: 1 }),
+        (input, tools) => {
+          const body = { instructions: 'Be short.', input, tools };
+          const { messages, tools: sent } = chatRequestOf(body);
+          const chat = textsOf('chat.completions', { messages, tools: sent });
+          const translated = translatedTextsOf(body);
+          if (translated !== undefined) {
+            expect(translated).toEqual(chat);
+            return;
+          }
+          same += 1;
+          const asked = textsOf('responses', body);
+          expect(read(asked.prompt)).toBe(read(chat.prompt));
+          expect(asked.beside).toEqual(expect.arrayContaining(namesOf(chat.beside)));
+        },
+      ),
+      { numRuns: 500 },
+    );
+    expect(same).toBeGreaterThan(50);
+  });
+
+  /** Without what says in a chat what is what. */
+  const namesOf = (beside: readonly string[]) => beside.filter((text) => text.includes('look'));
 });

@@ -1,3 +1,4 @@
+import { CALLER_NAMES } from '#shared/dialects/chat-of-message.ts';
 import { IGNORED_TOOLS } from '#shared/dialects/response-tools.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
@@ -44,6 +45,8 @@ interface Block {
 export class MessageWriter implements AnswerWriter {
   readonly #options: MessageWriterOptions;
   readonly #stops: readonly unknown[];
+  /** What the caller calls tools, by their names at the server. */
+  readonly #callerNames: ReadonlyMap<string, string>;
   readonly #blocks: Block[] = [];
   /** Calls by their index in the chunks of the stream. */
   readonly #calls = new Map<number, Block>();
@@ -59,6 +62,8 @@ export class MessageWriter implements AnswerWriter {
     // The rest may be megabytes.
     const stop: unknown = JSON.parse(memberText(options.body, 'stop') ?? 'null');
     this.#stops = typeof stop === 'string' ? [stop] : listOf(stop);
+    const names = JSON.parse(memberText(options.body, CALLER_NAMES) ?? '[]') as [string, string][];
+    this.#callerNames = new Map(names);
   }
 
   begin(): void {
@@ -112,7 +117,7 @@ export class MessageWriter implements AnswerWriter {
       block = this.#open('tool_use');
       this.#calls.set(key, block);
     }
-    if (block.name === '') block.name = name;
+    if (block.name === '') block.name = this.#callerNames.get(name) ?? name;
     if (block.id === '') block.id = callId;
     block.input.take(input);
     this.#add(block, input);

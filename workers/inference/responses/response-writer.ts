@@ -1,3 +1,4 @@
+import { CustomInput } from '#shared/dialects/custom-tools.ts';
 import { emptyResponse, type ResponseNames } from '#shared/dialects/response-object.ts';
 import { type ChatTools, chatToolsOf } from '#shared/dialects/response-tools.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
@@ -43,8 +44,12 @@ interface Item {
   namespace?: string | undefined;
   /** Arguments of a function, input of a custom tool. */
   input: GrowingText;
+  /** Of a custom tool, which is a function at the server: reads its input from the arguments. */
+  custom?: CustomInput | undefined;
   isDone: boolean;
 }
+
+type Called = Pick<Item, 'callId' | 'name' | 'namespace' | 'custom'>;
 
 /** What a stream of a chat server says of a call before it has named it. */
 interface Unnamed {
@@ -94,7 +99,7 @@ export class ResponseWriter implements AnswerWriter {
   end(usage: Usage | UnknownUsage, reasoningTokens: number, isFinished = true): JsonObject {
     for (const call of this.#calls.values())
       if (!('kind' in call))
-        this.#addInput(this.#openCall('function_call', call.callId, ''), String(call.input));
+        this.#addInput(this.#openCall('function_call', { ...call, name: '' }), String(call.input));
     if (this.#items.length === 0) this.#say('message', 'output_text', '', []);
     const cut = cutShortBy(this.#reason);
     for (const item of this.#items) this.#done(item);
@@ -160,39 +165,45 @@ export class ResponseWriter implements AnswerWriter {
       this.#calls.set(key, unnamed);
       return;
     }
-    const called = this.#tools.callerNameOf(name);
-    const item = this.#openCall(kind, unnamed.callId, called.name, called.namespace);
+    const { isCustom, ...called } = this.#tools.callerNameOf(name);
+    const isFunction = kind === 'function_call' && isCustom === true;
+    const item = this.#openCall(isFunction ? 'custom_tool_call' : kind, {
+      ...called,
+      callId: unnamed.callId,
+      custom: isFunction ? new CustomInput() : undefined,
+    });
     this.#calls.set(key, item);
     this.#addInput(item, String(unnamed.input));
   }
 
   #openCall(
     kind: 'function_call' | 'custom_tool_call',
-    callId: string,
-    name: string,
-    namespace?: string,
+    { callId, name, namespace, custom }: Called,
   ): Item {
     this.#endSpeaking();
-    return this.#open(kind, callId, name, namespace);
+    return this.#open(kind, { callId, name, namespace, custom });
   }
 
-  #addInput(item: Item, delta: string): void {
+  #addInput(item: Item, given: string): void {
+    this.#sayInput(item, item.custom === undefined ? given : item.custom.take(given));
+  }
+
+  #sayInput(item: Item, delta: string): void {
     if (delta === '') return;
     item.input.add(delta);
     this.#emit(`${INPUT_EVENTS[item.kind]}.delta`, { ...whereIs(item), delta });
   }
 
-  #open(kind: ItemKind, callId = '', name = '', namespace?: string): Item {
+  #open(kind: ItemKind, called: Called = { callId: '', name: '' }): Item {
     const index = this.#items.length;
     const id = itemIdOf(kind, this.#options.requestId, index);
     const item: Item = {
+      ...called,
       kind,
       id,
       index,
       parts: [],
-      callId: callId === '' ? `call_${id}` : callId,
-      name,
-      namespace,
+      callId: called.callId === '' ? `call_${id}` : called.callId,
       input: new GrowingText(),
       isDone: false,
     };
@@ -214,6 +225,7 @@ export class ResponseWriter implements AnswerWriter {
     item.isDone = true;
     const part = item.parts.at(-1);
     if (part !== undefined) this.#donePart(item, part);
+    if (item.custom !== undefined) this.#sayInput(item, item.custom.end());
     const input = String(item.input);
     if (item.kind === 'function_call')
       this.#emit('response.function_call_arguments.done', { ...whereIs(item), arguments: input });

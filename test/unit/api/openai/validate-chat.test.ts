@@ -75,6 +75,12 @@ describe('validateChat', () => {
       'messages[0].content',
     ],
     [
+      'no content of an assistant without tool calls',
+      withMessage({ role: 'assistant', content: [] }),
+      'messages',
+      'messages[0].content',
+    ],
+    [
       'missing content of an assistant without tool calls',
       withMessage(user, { role: 'assistant' }),
       'messages',
@@ -235,6 +241,7 @@ describe('validateChat', () => {
 
   it.each([
     { role: 'assistant', content: null, tool_calls: [] },
+    { role: 'assistant', content: [], tool_calls: [] },
     { role: 'assistant', reasoning_content: 'The user greets.' },
   ])('an answer is taken back as its client got it: %j', (message) => {
     const body = withMessage(user, message);

@@ -65,6 +65,8 @@ describe('a request for a response', () => {
       { type: 'shell_call_output', call_id: 's', output: [null, { stdout: 'x' }] },
       call,
       output,
+      { ...call, call_id: 'd' },
+      { ...output, call_id: 'd', output: [] },
     );
     expect(validateResponse(body)).toBe(body);
   });

@@ -263,6 +263,15 @@ describe('a message', () => {
     ]);
   });
 
+  it('calls a tool by the name that its caller has for it, where the server has another', () => {
+    const body = '{"docket_tool_names":[["sea_sail","sea.sail"]]}';
+    const call = { tool_calls: [{ id: 'a', function: { name: 'sea_sail', arguments: '{}' } }] };
+    expect(messageOf(call, undefined, { body })['content']).toMatchObject([{ name: 'sea.sail' }]);
+    expect(putTogether(eventsOf([call], undefined, { body }))).toMatchObject([
+      { name: 'sea.sail' },
+    ]);
+  });
+
   it('tells the tokens that a server gave, those that we counted, and where nothing is known', () => {
     const usageOf = (usage: Parameters<MessageWriter['end']>[0], thought = 0) =>
       new MessageWriter(OPTIONS).end(usage, thought)['usage'];

@@ -164,6 +164,74 @@ describe('the events of a response that is written from chunks', () => {
     ]);
   });
 
+  const PATCH = { tools: [{ type: 'custom', name: 'patch.apply' }] };
+  /** The input of a custom tool as its deltas and its end tell it, where a server writes these pieces of arguments. */
+  function inputOf(pieces: readonly string[]) {
+    const [first = '', ...rest] = pieces;
+    const called = { name: 'patch_apply', arguments: first };
+    const events = eventsOf(
+      [
+        { tool_calls: [{ index: 0, id: 'call_1', function: called }] },
+        ...rest.map((piece) => ({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+      ],
+      'tool_calls',
+      PATCH,
+    );
+    const types = events.map(({ type }) => type.replace('response.', ''));
+    const deltas = events.filter(({ type }) => type === 'response.custom_tool_call_input.delta');
+    const told = deltas.map(({ delta }) => delta).join('');
+    const done = events.find(({ type }) => type === 'response.custom_tool_call_input.done')!;
+    const [item] = events.at(-1)!.response!.output;
+    expect(item).toMatchObject({
+      type: 'custom_tool_call',
+      name: 'patch.apply',
+      call_id: 'call_1',
+    });
+    expect([done['input'], item!['input']]).toEqual([told, told]);
+    return { told, deltas, types };
+  }
+
+  it('give a custom tool the text in the arguments of its function, however they are written and cut', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 20 });
+    const writing = fc.constantFrom<(input: string) => string>(
+      (input) => JSON.stringify({ input }),
+      (input) => JSON.stringify({ input }, null, 2),
+      (input) => JSON.stringify({ why: 'x', input }),
+      (input) =>
+        `{ "input" :"${[...Array(input.length).keys()].map((at) => `\\u${input.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"}`,
+    );
+    const cuts = fc.array(fc.nat(200), { maxLength: 5 });
+    fc.assert(
+      fc.property(text, writing, cuts, (input, written, places) => {
+        const whole = written(input);
+        const ends = [0, ...places.toSorted((a, b) => a - b), whole.length];
+        const { told, deltas } = inputOf(ends.slice(1).map((to, at) => whole.slice(ends[at], to)));
+        expect(told).toBe(input);
+        // Clients join texts that they have read one by one.
+        for (const { delta } of deltas) expect(delta!.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+
+  it('tell the input of a custom tool as it comes, and what is no such object as it is', () => {
+    const { told, deltas, types } = inputOf(['{"input":"*** Be', 'gin\\', 'nPatch"}']);
+    expect(told).toBe('*** Begin\nPatch');
+    expect(deltas.map(({ delta }) => delta)).toEqual(['*** Be', 'gin', '\nPatch']);
+    expect(types.slice(2)).toEqual([
+      'output_item.added',
+      ...deltas.map(() => 'custom_tool_call_input.delta'),
+      'custom_tool_call_input.done',
+      'output_item.done',
+      'completed',
+    ]);
+    for (const other of ['*** Begin', '{"inp', '{"patch":"x"}', '{"input":7}', '"x"', '{}'])
+      expect(inputOf([other]).told).toBe(other);
+    // It was cut off, or has an escape that JSON has not.
+    expect(inputOf(['{"input":"a\\u00', '']).told).toBe('a');
+    expect(inputOf(['{"input":"a\\d"}']).told).toBe('a\\d');
+    expect(inputOf(['']).told).toBe('');
+  });
+
   it('name the types of tools that their server was not given, in the metadata of the answer', () => {
     const tools = [{ type: 'web_search' }, { type: 'function', name: 'f' }, { type: 'mcp' }];
     const request = { tools, tool_choice: { type: 'web_search' }, metadata: { team: 'harbour' } };
