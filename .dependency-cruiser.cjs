@@ -68,13 +68,13 @@ module.exports = {
     {
       name: 'subject-files-are-pure',
       comment:
-        'Files directly in a subject are values in, values out: without packages, stores and clocks they can be tested with every input. node:crypto hashes and node:util decodes, which is pure.',
+        'Files directly in a subject are values in, values out: without packages, stores and clocks they can be tested with every input. node:crypto hashes, node:util decodes and node:buffer looks at bytes, which is pure.',
       severity: 'error',
       from: { path: '^shared/', pathNot: `^shared/(config|process)/|/${OUTSIDE}/` },
       to: {
         pathNot: [
           `^shared/(?!.*/${OUTSIDE}/)`,
-          '^(crypto|util|zlib)$',
+          '^(buffer|crypto|util|zlib)$',
           PURE_PACKAGES,
           '^docs/catalogue[.]schema[.]json$',
         ],

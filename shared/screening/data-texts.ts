@@ -1,4 +1,4 @@
-import { isUtf8 } from '#primitives';
+import { isUtf8 } from 'node:buffer';
 
 /**
  * The head of a `data:` address as every server reads it: its first comma ends it, its last word says that base64 follows,

@@ -1,4 +1,3 @@
-import { isUtf8 as nodeIsUtf8 } from 'node:buffer';
 import { createHash, createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 
@@ -46,11 +45,6 @@ export function encodeBytes(bytes: Uint8Array, form: TextForm): string {
 /** Bytes of a text in UTF-8. */
 export function utf8Length(text: string): number {
   return Buffer.byteLength(text);
-}
-
-/** Whether bytes are UTF-8. */
-export function isUtf8(bytes: Uint8Array): boolean {
-  return nodeIsUtf8(bytes);
 }
 
 /** CRC-32 as ZIP has it. */

@@ -56,17 +56,6 @@ export function encodeBytes(bytes: Uint8Array, form: TextForm): string {
   return base64.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-const strictDecoder = new TextDecoder('utf-8', { fatal: true });
-
-export function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    strictDecoder.decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 export function utf8Length(text: string): number {
   return encoder.encode(text).length;
 }
