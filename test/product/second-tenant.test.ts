@@ -6,6 +6,7 @@ import { newOrganisation } from '#test/support/organisations.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { joinProduct } from '#test/support/product.ts';
 import type { Product } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 /** What operations of one thing are sent, where they want a body. */
 const BODIES: Record<string, object> = {
@@ -37,6 +38,11 @@ beforeAll(async () => {
     '/exports/': ((await made.json()) as { id: string }).id,
     '/keys/': ((await key.json()) as { id: string }).id,
   };
+  // Rows of requests are written once in a while, in batches.
+  await until(
+    async () => (await call(owner, 'get', `/requests/${ids['/requests/']}`)).status === 200,
+    'the request is on record',
+  );
 });
 
 const call = (key: string, method: string, path: string, body?: object): Promise<Response> =>
