@@ -26,7 +26,7 @@ const SUBJECTS = [
 ];
 
 /** Folders inside a subject that talk to the world: stores, the network, files, the machine's clock and randomness. */
-const OUTSIDE = '(postgres|redis|http|files|system)';
+const OUTSIDE = '(postgres|redis|http|sockets|files|system)';
 
 /** Packages that are pure functions: shapes, text formats, ciphers, tables of tokenizers and transliterations. */
 const PURE_PACKAGES =
@@ -119,7 +119,8 @@ module.exports = {
       to: {
         path: `^shared/.+/${OUTSIDE}/`,
         // Lanes and jobs are how processes meet, and native providers are found by name: there is nothing to choose.
-        pathNot: '^shared/(lanes|jobs)/redis/|^shared/catalogue/http/native-providers[.]ts$',
+        pathNot:
+          '^shared/(lanes|jobs)/(redis|sockets)/|^shared/catalogue/http/native-providers[.]ts$',
         dependencyTypesNot: ['type-only'],
       },
     },

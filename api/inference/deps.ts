@@ -21,6 +21,7 @@ import { BudgetCounters } from '#shared/lanes/redis/budget-counters.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
+import { ReplyListener } from '#shared/lanes/sockets/reply-listener.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { RedisClocks } from '#shared/lanes/redis/redis-clock.ts';
 import { createPendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
@@ -141,8 +142,21 @@ export function openInference(
     exchanges.take,
     events.storeFailed,
   );
+  const listener =
+    config.replies === 'direct'
+      ? new ReplyListener({
+          processId,
+          seals,
+          onReply: exchanges.take,
+          onError: events.storeFailed,
+        })
+      : undefined;
   const peers = keepPeers(context, steady, () => catalogue.current().catalogue.digest);
-  const liveness = new Liveness(steady, processId, () => inbox.lastRead, clocks);
+  const liveness = new Liveness(steady, processId, {
+    lastRead: () => inbox.lastRead,
+    clocks,
+    address: listener?.address,
+  });
   const deps: Omit<InferenceDeps, 'unread'> = {
     index: () => catalogue.current().index,
     health: () => {
@@ -203,6 +217,7 @@ export function openInference(
     /** @throws Error when Redis would lose what is promised, unless that is allowed. */
     start: async (): Promise<void> => {
       if (!config.allowVolatileRedis) await checkDurability(steady);
+      await listener?.start();
       await Promise.all([liveness.start(), regions.start(), circuits.start(), serving.start()]);
       await peers.join();
       inbox.start();
@@ -216,7 +231,7 @@ export function openInference(
     /** Ends what is still open with an error. */
     stop: () => exchanges.stop(),
     close: async (): Promise<void> => {
-      await inbox.stop();
+      await Promise.all([inbox.stop(), listener?.stop()]);
       await Promise.all([liveness.stop(), peers.leave()]);
       await Promise.all([regions.stop(), circuits.stop(), serving.stop()]);
       await Promise.all([largeBodies.close(), moderator?.close()]);

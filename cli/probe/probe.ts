@@ -202,14 +202,12 @@ class Look {
     const probe = this.#probe;
     probe.usageInStreams = false;
     try {
-      const { opened } = callForStream(
-        this.#provider,
-        this.#request('Hello.', true),
-        (_, chunk) => {
+      const { opened } = callForStream(this.#provider, this.#request('Hello.', true), {
+        accept: (_, chunk) => {
           if (readUsage(chunk['usage'], this.#endpoint.energy) !== undefined)
             probe.usageInStreams = true;
         },
-      );
+      });
       const end = await (await opened).ended;
       if (end.failure !== null) throw new UpstreamError(end.failure);
       probe.streams = true;
@@ -230,7 +228,7 @@ class Look {
       if (usageOf(parsed['usage']) === undefined)
         this.#warn(`its ${route} report no usage: it is counted here`);
       const asked = this.#asking(route, fields, true);
-      const { opened: opening } = callForStream(this.#provider, asked, () => {});
+      const { opened: opening } = callForStream(this.#provider, asked, { accept: () => {} });
       const end = await (await opening).ended;
       if (end.failure !== null) throw new UpstreamError(end.failure);
       probe[route] = true;

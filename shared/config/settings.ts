@@ -154,6 +154,12 @@ export const SETTINGS = {
     '1',
     'Over how many hash tags the lanes are spread.',
   ),
+  replies: setting(
+    'REPLIES',
+    oneOf(['direct', 'redis']),
+    'direct',
+    'How workers tell the api processes of their machine of frames and receipts: over a connection of their own, or through Redis alone.',
+  ),
   supportEmail: setting(
     'SUPPORT_EMAIL',
     emailAddress,

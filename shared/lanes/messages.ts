@@ -96,7 +96,10 @@ interface ReplyHead {
   id: string;
   /** Number of the delivery that speaks, from 1; the api drops what comes of one that it has abandoned. */
   attempt: number;
-  /** Rises by one with each message of a delivery, so that a repeated flush is recognised. */
+  /**
+   * Rises by one with each message of a delivery, so that one that comes twice is recognised, and one that comes before
+   * others. A question without frames has the number of the message before it.
+   */
   seq: number;
   /** The region that speaks, where it is not the one that the request was admitted to. */
   region?: string;
@@ -111,9 +114,9 @@ export type FramesReply = ReplyHead & {
   acknowledge?: { to: string; chars: number };
 };
 /** The JSON text of the chunk that will carry the receipt; the stream is complete after it. */
-type LastReply = ReplyHead & { kind: 'last' };
+export type LastReply = ReplyHead & { kind: 'last' };
 /** The request failed, before or after its first byte. */
-type ErrorReply = ReplyHead & { kind: 'error'; error: WireFault };
+export type ErrorReply = ReplyHead & { kind: 'error'; error: WireFault };
 /** The signed receipt, as its exact bytes. */
 type ReceiptReply = { id: string; attempt: number; kind: 'receipt' };
 /** The receipt of this request, as its exact bytes; it is of the answer that another delivery gave. */

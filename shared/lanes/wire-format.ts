@@ -108,12 +108,14 @@ export const BATCH_FIELD = 'b';
 /** Field of one that holds a message in clear. */
 export const CLEAR_FIELD = 'm';
 
-/** Joins what one process is told in one turn. What went wrong may quote the request, so it is sealed like an answer. */
-export function encodeBatch(
-  seals: Pick<Seals, 'seal'>,
-  inbox: string,
-  messages: readonly Outgoing[],
-): string {
+/** What one process is told together: what is said of each reply, and all their payloads, one behind the other. */
+export interface Together {
+  heads: string;
+  payloads: string;
+}
+
+/** Joins replies. What went wrong may quote the request, so it stands among the payloads, as answers do. */
+export function joinReplies(messages: readonly Outgoing[]): Together {
   let payloads = '';
   const heads: unknown[] = [];
   for (const { reply, payload } of messages) {
@@ -127,13 +129,39 @@ export function encodeBatch(
       payloads += payload;
     }
   }
-  const headText = JSON.stringify(heads);
-  return `${headText}\n${seals.seal(payloads, batchPlace(inbox, headText))}`;
+  return { heads: JSON.stringify(heads), payloads };
 }
 
 /**
- * Takes a batch apart. When its payloads cannot be opened, every request that it speaks of fails: its heads say which.
- * @param onSealed told why they could not be opened
+ * Takes replies apart again. When their payloads could not be opened, every request that they speak of fails: the heads
+ * say which.
+ * @throws SyntaxError when the heads are not JSON
+ */
+export function splitReplies(headText: string, payloads: string | undefined): Outgoing[] {
+  const heads = JSON.parse(headText) as BatchHead[];
+  let at = 0;
+  return heads.flatMap(({ chars, ...reply }): Outgoing[] => {
+    if (payloads === undefined) return unopened(reply);
+    const payload = payloads.slice(at, at + chars);
+    at += chars;
+    if (reply.kind !== 'error' && reply.kind !== 'receipt_failed') return [{ reply, payload }];
+    return [{ reply: { ...reply, error: JSON.parse(payload) as WireFault }, payload: '' }];
+  });
+}
+
+/** What one process is told in one turn, as its inbox gets it: the payloads are sealed. */
+export function encodeBatch(
+  seals: Pick<Seals, 'seal'>,
+  inbox: string,
+  messages: readonly Outgoing[],
+): string {
+  const { heads, payloads } = joinReplies(messages);
+  return `${heads}\n${seals.seal(payloads, batchPlace(inbox, heads))}`;
+}
+
+/**
+ * Takes a batch apart.
+ * @param onSealed told why its payloads could not be opened
  * @throws SyntaxError when its heads are not JSON
  */
 export function decodeBatch(
@@ -143,22 +171,14 @@ export function decodeBatch(
   onSealed: (error: unknown) => void,
 ): Outgoing[] {
   const end = text.indexOf('\n');
-  const headText = text.slice(0, end);
-  const heads = JSON.parse(headText) as BatchHead[];
+  const heads = text.slice(0, end);
   let payloads: string | undefined;
   try {
-    payloads = seals.open(text.slice(end + 1), batchPlace(inbox, headText));
+    payloads = seals.open(text.slice(end + 1), batchPlace(inbox, heads));
   } catch (error) {
     onSealed(error);
   }
-  let at = 0;
-  return heads.flatMap(({ chars, ...reply }): Outgoing[] => {
-    if (payloads === undefined) return unopened(reply);
-    const payload = payloads.slice(at, at + chars);
-    at += chars;
-    if (reply.kind !== 'error' && reply.kind !== 'receipt_failed') return [{ reply, payload }];
-    return [{ reply: { ...reply, error: JSON.parse(payload) as WireFault }, payload: '' }];
-  });
+  return splitReplies(heads, payloads);
 }
 
 const batchPlace = (inbox: string, headText: string): string => `${inbox}\n${headText}`;

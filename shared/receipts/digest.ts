@@ -23,10 +23,17 @@ export function startSaltedDigest(salt: string): SaltedDigest {
   return new GrowingDigest(salt);
 }
 
-/** A small piece is kept until its end, or more, comes: most answers are one, and need no object of OpenSSL. */
+/** Of pieces. An answer in one piece is kept as it is, where it fits. */
+const KEPT_CHARS = 4_096;
+
+/**
+ * Pieces are kept until there are some kilobytes of them: most answers are no more in all and need no object of OpenSSL,
+ * and for a token of a stream a call into it is more work than its bytes. Each is a JSON text, so none ends within a
+ * character.
+ */
 class GrowingDigest implements SaltedDigest {
   readonly #salt: string;
-  #first: string | undefined;
+  #kept = '';
   #digest: Hash | undefined;
 
   constructor(salt: string) {
@@ -34,23 +41,32 @@ class GrowingDigest implements SaltedDigest {
   }
 
   update(text: string): SaltedDigest {
-    const isFirst = this.#digest === undefined && this.#first === undefined;
-    if (isFirst && fits(this.#salt, 3 * text.length)) {
-      this.#first = text;
+    if (this.#kept !== '' && this.#kept.length + text.length > KEPT_CHARS) this.#begin();
+    const isFirst = this.#digest === undefined && this.#kept === '';
+    if (text.length <= KEPT_CHARS || (isFirst && fits(this.#salt, 3 * text.length))) {
+      this.#kept += text;
       return this;
     }
-    this.#digest ??= startDigest(this.#salt).update(this.#first ?? '');
-    this.#first = undefined;
-    this.#digest.update(text);
+    this.#begin().update(text);
     return this;
   }
 
   soFar(): string {
-    return this.#digest?.copy().digest('base64url') ?? digestOf(this.#salt, this.#first ?? '');
+    if (this.#digest === undefined) return digestOf(this.#salt, this.#kept);
+    return this.#begin().copy().digest('base64url');
   }
 
   end(): string {
-    return this.#digest?.digest('base64url') ?? digestOf(this.#salt, this.#first ?? '');
+    if (this.#digest === undefined) return digestOf(this.#salt, this.#kept);
+    return this.#begin().digest('base64url');
+  }
+
+  /** The digest of all there was. */
+  #begin(): Hash {
+    this.#digest ??= startDigest(this.#salt);
+    if (this.#kept !== '') this.#digest.update(this.#kept);
+    this.#kept = '';
+    return this.#digest;
   }
 }
 

@@ -62,7 +62,7 @@ describe('files directly in a subject', () => {
   it('files directly in a subject read no clock, no randomness and nothing from outside', () => {
     const impure =
       /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.|\bprocess\.|\bfetch\(/;
-    const outside = /^shared\/(config|process)\/|\/(postgres|redis|http|files|system)\//;
+    const outside = /^shared\/(config|process)\/|\/(postgres|redis|http|sockets|files|system)\//;
     const pure = production.filter(({ path }) => path.startsWith('shared/') && !outside.test(path));
     const code = ({ text }: SourceFile): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
     expect(pathsWhere(pure, (file) => impure.test(code(file)))).toEqual([]);

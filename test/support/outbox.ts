@@ -26,7 +26,9 @@ interface Turn {
  * event loop is one write, which is what the client's reply and the acknowledgement of its entry must not be torn by, and
  * in which replies that belong to no delivery come before those that do.
  */
-export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
+export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder' | 'channelTo'> {
+  /** All goes by inboxes. */
+  readonly channelTo = (): undefined => undefined;
   /** What Redis says of the entry that a write is for: nothing is recorded of a write that it refuses. */
   holding: (delivery: Delivery) => Holding = () => 'held';
   /** What writes wait for besides their turn, where a test holds them up. */

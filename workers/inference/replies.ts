@@ -6,6 +6,7 @@ import type { Seals } from '#shared/lanes/seals.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { encodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
+import type { ReplyChannel } from '#shared/lanes/sockets/reply-channels.ts';
 
 /** A begun stream is remembered for as long as its entry can possibly be redelivered. */
 const BEGUN_S = 3_600;
@@ -21,7 +22,7 @@ const CLAIMED_REPLY_S = 120;
 type FramesReply = Extract<Reply, { kind: 'frames' }>;
 
 export interface RepliesDeps {
-  outbox: Pick<Outbox, 'send' | 'asHolder'>;
+  outbox: Pick<Outbox, 'send' | 'asHolder' | 'channelTo'>;
   client: Pick<RedisClient, 'exists' | 'set'>;
   seals: Pick<Seals, 'sealBytes' | 'sealBytesInTurns'>;
 }
@@ -40,6 +41,8 @@ export class Replies {
   readonly #delivery: Delivery;
   /** What every reply begins with. */
   readonly #head: { id: string; attempt: number; region?: string };
+  /** By which all frames go, as long as it is open. */
+  readonly #channel: ReplyChannel | undefined;
   #seq = 0;
   #notedAt = 0;
   #note: HolderWrite | undefined;
@@ -56,6 +59,7 @@ export class Replies {
     const { id, region, before } = entry;
     const attempt = numberOf(delivery, entry);
     this.#head = before === undefined ? { id, attempt } : { id, attempt, region };
+    this.#channel = entry.stream ? deps.outbox.channelTo(entry.inbox) : undefined;
   }
 
   /**
@@ -66,18 +70,15 @@ export class Replies {
    */
   frames(text: string, relayed: () => Relayed, now: number, chars?: number): void {
     if (this.#lost) return;
-    const reply = this.#framesReply(chars);
+    const reply = this.#framesReply(this.#next(), chars);
     const isDue = now - this.#notedAt >= NOTE_MS;
     if (isDue || (!this.#begun && this.#note?.isOpen !== true)) this.#takeNote(relayed(), now);
     this.#sendFrames(reply, text);
   }
 
-  /**
-   * Asks again what the client has taken; false while there is no process that could say so. The question has its number
-   * before the wait: behind what is sent meanwhile it is dropped, while with a later number it would cost the client that.
-   */
+  /** Asks again what the client has taken; false while there is no process that could say so. */
   async ask(chars: number): Promise<boolean> {
-    const reply = this.#framesReply(chars);
+    const reply = this.#framesReply(this.#seq, chars);
     if ((await this.#deps.client.exists(aliveKey(this.#entry.inbox))) === 0) return false;
     if (!this.#lost) this.#sendFrames(reply);
     return true;
@@ -112,7 +113,7 @@ export class Replies {
   /** With the open note, where there is one: the outbox writes what stands beside notes before them. */
   #sendFrames(reply: FramesReply, text = ''): void {
     const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
-    write.send(this.#entry.inbox, reply, text);
+    write.send(this.#entry.inbox, reply, text, this.#channel);
   }
 
   #takeNote(relayed: Relayed, now: number): void {
@@ -140,8 +141,8 @@ export class Replies {
     }
   }
 
-  #framesReply(chars: number | undefined): FramesReply {
-    const reply = { ...this.#head, seq: this.#next(), kind: 'frames' } as const;
+  #framesReply(seq: number, chars: number | undefined): FramesReply {
+    const reply = { ...this.#head, seq, kind: 'frames' } as const;
     if (chars === undefined) return reply;
     return { ...reply, acknowledge: { to: this.#delivery.consumer, chars } };
   }

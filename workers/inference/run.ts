@@ -267,9 +267,7 @@ export class Run {
     const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
       relay.readFrom(next.endpoint);
       const provider = this.#deps.providerOf(next.endpoint);
-      return callForStream(provider, this.#request(next), (text, chunk) =>
-        relay.accept(text, chunk),
-      );
+      return callForStream(provider, this.#request(next), relay);
     });
     breakers.began(target.endpoint.name, this.#entry.region, this.#caller, now());
     const end = await stream.ended;

@@ -47,7 +47,7 @@ const FAILED_PENDING_S = 3_600;
 
 export interface SettlementDeps extends RepliesDeps {
   client: Pick<RedisClient, 'exists' | 'get' | 'set'>;
-  outbox: Pick<Outbox, 'send' | 'asHolder'>;
+  outbox: Pick<Outbox, 'send' | 'asHolder' | 'channelTo'>;
   events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'runMoved' | 'outcomeStale'>;
   elsewhere: Pick<Elsewhere, 'take'>;
   /** What follows of requests is to be in their traces. */

@@ -125,6 +125,11 @@ export class StreamAccount {
     return { choices, isAsCame, ends, speaks };
   }
 
+  /** Takes more of the text of a choice that has spoken before and has not come to its end. */
+  noteMore(text: string, index: number): void {
+    this.#noteText(text, index);
+  }
+
   /** Some servers write a piece of an answer as a message, and some send the whole as one behind its pieces. */
   #withDelta(choice: JsonObject, index: number): JsonObject {
     if (isObject(choice['delta'])) this.#withDeltas.add(index);

@@ -4,6 +4,7 @@ import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import { namerOf } from './our-names.ts';
+import { PlainChunks } from './plain-chunks.ts';
 import { StreamAccount } from './stream-account.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import { toldUsage } from './usage.ts';
@@ -32,6 +33,11 @@ export interface Relay {
   readFrom(endpoint: Endpoint): void;
   /** Takes the figure that came in a header. */
   measured(stated: number | undefined): void;
+  /**
+   * Takes a payload as it came, where it is known what it says without parsing it; false where it is not. A stream whose
+   * payloads become others has none of these.
+   */
+  acceptPlain?(given: string): boolean;
   /**
    * Takes one payload, already parsed as `chunk`.
    * @throws UpstreamError where it makes no sense behind those before it
@@ -74,6 +80,7 @@ export class StreamRelay implements Relay {
   readonly #options: StreamRelayOptions;
   readonly #named: (payload: string, chunk: JsonObject) => string;
   readonly #account: StreamAccount;
+  readonly #plain: PlainChunks;
   #held: HeldPayload[] = [];
   #usageChunk: string | undefined;
   #sent = 0;
@@ -85,7 +92,9 @@ export class StreamRelay implements Relay {
   constructor(options: StreamRelayOptions) {
     this.#options = options;
     this.#named = namerOf({ id: options.answerId, model: options.model });
-    this.#account = new StreamAccount(options.object === 'text_completion' ? 'text' : 'delta');
+    const member = options.object === 'text_completion' ? 'text' : 'delta';
+    this.#account = new StreamAccount(member);
+    this.#plain = new PlainChunks(member);
   }
 
   get usage(): Usage | undefined {
@@ -96,6 +105,7 @@ export class StreamRelay implements Relay {
     this.#energy = energy;
     this.#joules = undefined;
     this.#account.readFrom(energy);
+    this.#plain.forget();
     this.#usageChunk = undefined;
   }
 
@@ -135,6 +145,14 @@ export class StreamRelay implements Relay {
     return this.#account.isFinished;
   }
 
+  acceptPlain(given: string): boolean {
+    const plain = this.#plain.read(given);
+    if (plain === undefined) return false;
+    this.#account.noteMore(plain.text, plain.index);
+    this.#send({ text: plain.payload, speaks: true });
+    return true;
+  }
+
   accept(given: string, chunk: JsonObject): void {
     this.#joules = joulesIn(chunk, this.#energy) ?? this.#joules;
     const noted = this.#account.note(chunk);
@@ -150,6 +168,19 @@ export class StreamRelay implements Relay {
     this.#sendEndless(choices);
     if (ends.length > 0) this.#held.push({ text, speaks, choices, ends });
     else this.#send({ text, speaks });
+    this.#learn(given, chunk, { text, isAsCame, ends });
+  }
+
+  /** Behind an end, and where chunks may tell of energy, each is read: what it says may be another thing then. */
+  #learn(
+    given: string,
+    chunk: JsonObject,
+    { text, isAsCame, ends }: { text: string; isAsCame: boolean; ends: readonly number[] },
+  ): void {
+    const isOpen = ends.length === 0 && this.#account.reasons.size === 0;
+    if (isOpen && isAsCame && this.#energy?.path === undefined)
+      this.#plain.learn(given, chunk, text);
+    else this.#plain.forget();
   }
 
   finish(usage: Usage | UnknownUsage): string {

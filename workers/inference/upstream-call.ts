@@ -17,6 +17,7 @@ import { isFinished } from './finish-reason.ts';
 import { beginsMessage, isWholeMessage } from './messages/native.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import type { Relay } from './stream-relay.ts';
 import { withArgumentsAsText } from './tool-calls.ts';
 
 export interface WholeAnswer {
@@ -84,15 +85,18 @@ export function callForAnswer(
   return { opened: promise, call };
 }
 
+/** What reads the payloads of a stream: as they came, where that is enough, else parsed. */
+export type PayloadReader = Pick<Relay, 'acceptPlain' | 'accept'>;
+
 /**
- * One call for a stream, whose payloads go to `onPayload`. It counts as open with its first payload that has a choice:
+ * One call for a stream, whose payloads go to `reader`. It counts as open with its first payload that has a choice:
  * until then the client has seen nothing and the call may be made again, so an error inside an HTTP 200 is caught here.
- * A payload on which `onPayload` throws ends the stream: with the failure of an UpstreamError, else with a fault of our own.
+ * A payload on which it throws ends the stream: with the failure of an UpstreamError, else with a fault of our own.
  */
 export function callForStream(
   provider: Provider,
   request: UpstreamRequest,
-  onPayload: (text: string, chunk: JsonObject) => void,
+  reader: PayloadReader,
 ): StartedCall<OpenStream> {
   const { promise: opened, resolve: open, reject } = Promise.withResolvers<OpenStream>();
   const { promise: ended, resolve: end } = Promise.withResolvers<StreamEnd>();
@@ -119,6 +123,7 @@ export function callForStream(
     },
     onPayload(text) {
       if (state === 'over') return;
+      if (state === 'open' && reader.acceptPlain?.(text) === true) return;
       const read = parseObject(text);
       if (read === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
@@ -129,7 +134,7 @@ export function callForStream(
         state = 'open';
         open({ ended });
       }
-      onPayload(payload, chunk);
+      reader.accept(payload, chunk);
     },
     onEnd(clean, joules) {
       if (state === 'open') end({ failure: null, clean, joules });

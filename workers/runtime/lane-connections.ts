@@ -10,6 +10,7 @@ import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { MasterChange } from '#shared/lanes/redis/following-cluster.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
+import { ReplyChannels, type ReplyChannelsOptions } from '#shared/lanes/sockets/reply-channels.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import type { ReadinessChecks } from '#shared/process/health-server.ts';
 import { keepPeers, type KeptPeers } from '#shared/process/keep-peers.ts';
@@ -59,7 +60,11 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
     this.client = this.#connect('patient', masterEvents(context.log));
     this.#writer = this.#connect('patient');
     this.#scripts = defineLaneScripts(this.client);
-    this.outbox = new Outbox(this.#writer, seals, onError);
+    const { client } = this;
+    const openChannels = (onBroken: ReplyChannelsOptions['onBroken']) =>
+      new ReplyChannels({ client, seals, onError, onBroken });
+    const isDirect = context.config.replies === 'direct';
+    this.outbox = new Outbox(this.#writer, seals, onError, isDirect ? openChannels : undefined);
     this.settleClaim = createSettleClaim(this.#scripts, this.outbox);
     this.slots = new Slots(slotCount);
     showSlots(context.registry, this.slots, slotCount);
@@ -80,7 +85,7 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
       onMessage,
       onError,
     );
-    this.#liveness = new Liveness(client, processId, () => this.#inbox.lastRead);
+    this.#liveness = new Liveness(client, processId, { lastRead: () => this.#inbox.lastRead });
     const batching = batched === true ? { batchMax, batched } : { batchMax };
     this.#consumers = lanes.map((lane) => {
       const own = { lane, consumer: processId, blocking: this.#connect('blocking') };
@@ -110,7 +115,7 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
   async drain(): Promise<void> {
     await Promise.all(this.#consumers.map((consumer) => consumer.stop()));
     await this.slots.whenIdle();
-    await this.outbox.flushed();
+    await this.outbox.settled();
     await Promise.all(this.#consumers.map((consumer) => consumer.leave()));
   }
 

@@ -2,9 +2,11 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import {
+  type ErrorReply,
   faultOfWire,
   type FramesReply,
   type InferenceEntry,
+  type LastReply,
   type Reply,
 } from '#shared/lanes/messages.ts';
 import type { Place } from '#shared/lanes/redis/hand-on.ts';
@@ -38,6 +40,8 @@ export interface ExchangeState {
   /** Number of the delivery that is listened to, and of the last message of it that was taken. */
   delivery: number;
   seq: number;
+  /** The end of a delivery that came before the frames in front of it, which go another way. */
+  ahead: Readonly<{ reply: LastReply | ErrorReply; payload: string }> | undefined;
   /** The delivery whose frames the client has had. */
   sentOf: number | undefined;
   /** What each delivery has answered, whole or as the last payload of a stream: the receipt may be of any of them. */
@@ -94,6 +98,7 @@ export function begun(entry: Readonly<UnroutedEntry>): ExchangeState {
     waitsFor: undefined,
     delivery: 1,
     seq: 0,
+    ahead: undefined,
     sentOf: undefined,
     answers: new Map(),
     receipt: undefined,
@@ -178,7 +183,10 @@ function afterReply(state: ExchangeState, reply: Reply, payload: string): Step {
   }
   const seqBefore = reply.attempt > state.delivery ? 0 : state.seq;
   const seq = 'seq' in reply ? reply.seq : seqBefore;
+  const isQuestion = reply.kind === 'frames' && payload === '';
+  if (isQuestion && seq === seqBefore) return [state, [{ do: 'send', frames: '', reply }]];
   if ('seq' in reply && seq <= seqBefore) return [state, NO_ACTS];
+  if (seq > seqBefore + 1) return afterGap(state, reply, payload);
   const region = 'region' in reply && reply.region !== undefined ? reply.region : state.region;
   const next = { ...state, delivery: reply.attempt, seq, region };
   switch (reply.kind) {
@@ -186,7 +194,8 @@ function afterReply(state: ExchangeState, reply: Reply, payload: string): Step {
       return moved(next, reply);
     case 'frames': {
       const is = state.is === 'answered' ? 'answered' : 'streaming';
-      return [{ ...next, is, sentOf: reply.attempt }, [{ do: 'send', frames: payload, reply }]];
+      const streaming: ExchangeState = { ...next, is, sentOf: reply.attempt };
+      return withEnd(streaming, { do: 'send', frames: payload, reply });
     }
     case 'answer':
       if (reply.ref === undefined) return answered(next, reply.attempt, payload);
@@ -208,6 +217,26 @@ function afterReply(state: ExchangeState, reply: Reply, payload: string): Step {
       break;
   }
   return refused(next, faultOfWire(reply.error));
+}
+
+/**
+ * What ends a stream may overtake its frames, and waits for them. Frames that are missing in front of others come no more:
+ * what a client has of a stream has no holes.
+ */
+function afterGap(state: ExchangeState, reply: Reply, payload: string): Step {
+  if (reply.kind === 'last' || reply.kind === 'error')
+    return [{ ...state, ahead: { reply, payload } }, NO_ACTS];
+  const [next, acts] = refused(state, PART_LOST);
+  return [next, state.entry.claim === undefined ? [{ do: 'cancel' }, ...acts] : acts];
+}
+
+/** Goes on with the end of a stream that has come already, once all in front of it is there. */
+function withEnd(state: ExchangeState, act: Act): Step {
+  const { ahead } = state;
+  if (ahead?.reply.attempt !== state.delivery || ahead.reply.seq !== state.seq + 1)
+    return [state, [act]];
+  const [next, acts] = afterReply({ ...state, ahead: undefined }, ahead.reply, ahead.payload);
+  return [next, [act, ...acts]];
 }
 
 function answered(state: ExchangeState, delivery: number, payload: string): Step {
@@ -289,6 +318,9 @@ const RECEIPT_OF_ANOTHER = new Fault('worker_lost', {
   hasReceipt: true,
   message:
     'The request ran twice, and its receipt is of the answer that did not arrive. Try again.',
+});
+const PART_LOST = new Fault('worker_lost', {
+  message: 'A part of the stream was lost on its way. Try again.',
 });
 const ANSWER_LOST = new Fault('dispatch_unavailable', {
   hasReceipt: true,

@@ -23,6 +23,18 @@ const STALL_MS = ALIVE_MS - 2 * HEARTBEAT_MS;
 /** An inbox outlives its owner by this much; then Redis forgets it, and replies to it are dropped. */
 const INBOX_AFTERLIFE_MS = 60_000;
 
+/** What stands in place of an address where a process has none. */
+const NO_ADDRESS = '1';
+
+export interface LivenessOptions {
+  /** Up to which id the inbox has been read, so that the heartbeat can trim it. */
+  lastRead: () => string;
+  /** They learn with each heartbeat what time it is for Redis. */
+  clocks?: Pick<RedisClocks, 'sample'>;
+  /** Where workers on this machine reach the process without Redis. */
+  address?: string | undefined;
+}
+
 /**
  * Keeps `alive:<process>` and the process's inbox in being. Replies are sent with NOMKSTREAM, so the inbox must exist
  * before the first request; after a loss of Redis's memory the next heartbeat makes it again.
@@ -33,25 +45,22 @@ export class Liveness {
   readonly #lastRead: () => string;
   #end = (): void => {};
   readonly #clocks: Pick<RedisClocks, 'sample'> | undefined;
+  readonly #address: string;
   #beating: Promise<void> = Promise.resolve();
   /** When Redis last heard of this process, and until when others may still be waking; in milliseconds of a steady clock. */
   #heardAt = 0;
   #leaveOthersUntil = 0;
 
-  /**
-   * `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. `clocks` learn with
-   * each heartbeat what time it is for Redis.
-   */
   constructor(
     client: RedisClient,
     processId: string,
-    lastRead: () => string,
-    clocks?: Pick<RedisClocks, 'sample'>,
+    { lastRead, clocks, address = NO_ADDRESS }: LivenessOptions,
   ) {
     this.#client = client;
     this.#processId = processId;
     this.#lastRead = lastRead;
     this.#clocks = clocks;
+    this.#address = address;
   }
 
   /**
@@ -89,7 +98,7 @@ export class Liveness {
     const inbox = inboxKey(this.#processId);
     const aliveMs = mayFailOver(this.#client) ? ALIVE_THROUGH_FAILOVER_MS : ALIVE_MS;
     const [, existed] = await Promise.all([
-      this.#client.set(aliveKey(this.#processId), '1', 'PX', aliveMs),
+      this.#client.set(aliveKey(this.#processId), this.#address, 'PX', aliveMs),
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
       this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
     ]);

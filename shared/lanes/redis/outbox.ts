@@ -18,6 +18,7 @@ import {
   type Outgoing,
 } from '../wire-format.ts';
 import type { StoredAnswerName } from '../stored-answer.ts';
+import type { ReplyChannel, ReplyChannels } from '../sockets/reply-channels.ts';
 import type { Delivery } from './lane-consumer.ts';
 import { callReplicated, mayFailOver } from './replicated.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
@@ -67,8 +68,11 @@ export interface HolderWrite {
   readonly isOpen: boolean;
   /** `held` when it was written; otherwise none of it was. */
   readonly written: Promise<Holding>;
-  /** A reply for the api process that waits for it. */
-  send(processId: string, reply: Reply, payload?: string): void;
+  /**
+   * A reply for the api process that waits for it. Frames of a stream that has a channel go by that, once the rest is
+   * written, and a receipt by any that leads there: it is committed, so it waits for nothing.
+   */
+  send(processId: string, reply: Reply, payload?: string, channel?: ReplyChannel): void;
   /** A command on a key of the entry's shard. */
   command(...command: Command): void;
   /** What happened, for the receipts lane of the entry's shard. */
@@ -84,6 +88,8 @@ export interface HolderWrite {
 /** What one process is to be told. */
 interface Addressed extends Outgoing {
   processId: string;
+  /** By which it goes while that is open; else by the inbox. */
+  channel?: ReplyChannel | undefined;
 }
 
 /** A claim that is freed, and how its request failed. */
@@ -96,7 +102,10 @@ class Write implements HolderWrite {
   readonly delivery: Delivery;
   readonly commands: Command[] = [];
   readonly records: string[] = [];
+  /** What is written with the rest, what goes before it, and what goes after it. */
   readonly messages: Addressed[] = [];
+  readonly receipts: Addressed[] = [];
+  readonly frames: Addressed[] = [];
   readonly budgets: SettledBudget[] = [];
   readonly freed: Freed[] = [];
   readonly written: Promise<Holding>;
@@ -104,11 +113,17 @@ class Write implements HolderWrite {
   isLast = false;
   isSettled = false;
   readonly #batch: Batch;
+  readonly #channelTo: (processId: string) => ReplyChannel | undefined;
   #resolve!: (holding: Holding) => void;
 
-  constructor(delivery: Delivery, batch: Batch) {
+  constructor(
+    delivery: Delivery,
+    batch: Batch,
+    channelTo: (processId: string) => ReplyChannel | undefined,
+  ) {
     this.delivery = delivery;
     this.#batch = batch;
+    this.#channelTo = channelTo;
     this.written = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -119,9 +134,12 @@ class Write implements HolderWrite {
     this.#resolve(holding);
   }
 
-  send(processId: string, reply: Reply, payload: string = ''): void {
-    this.messages.push({ processId, reply, payload });
+  send(processId: string, reply: Reply, payload: string = '', channel?: ReplyChannel): void {
     this.#batch.chars += payload.length;
+    if (saysReceipt(reply)) {
+      this.receipts.push({ processId, reply, payload, channel: this.#channelTo(processId) });
+    } else if (channel === undefined) this.messages.push({ processId, reply, payload });
+    else this.frames.push({ processId, reply, payload, channel });
   }
 
   command(...command: Command): void {
@@ -145,8 +163,12 @@ class Write implements HolderWrite {
   }
 }
 
-/** `messages` belong to no delivery, and come before those of `writes`. */
+/**
+ * `messages` belong to no delivery, and come before those of `writes`. Before all of them comes what was `returned`: it was
+ * given to channels that broke.
+ */
 interface Batch {
+  returned: Addressed[];
   messages: Addressed[];
   writes: Write[];
   /** Of payloads. */
@@ -159,6 +181,7 @@ interface Batch {
 }
 
 const emptyBatch = (): Batch => ({
+  returned: [],
   messages: [],
   writes: [],
   chars: 0,
@@ -179,6 +202,10 @@ const emptyBatch = (): Batch => ({
  * inboxes elsewhere: there the holding is looked up, then answers go out, then one script per shard writes the rest, and
  * then failures are told. A crash after an answer means a redelivery, which the reader recognises by its number. A failure
  * that was told and not written would let a request run that its caller sends again.
+ *
+ * Frames and receipts spare Redis where a channel leads to their process: nothing else depends on where they are. Frames
+ * that stand beside a note go when it is written, others at once. A stream that has begun by a channel ends it when that
+ * breaks, and goes by the inbox from then on, behind what the channel has handed back; so its frames keep their order.
  */
 export class Outbox {
   readonly #client: RedisClient;
@@ -192,18 +219,29 @@ export class Outbox {
   #writing: Promise<void> | undefined;
   /** When something was last written, in milliseconds of the steady clock. */
   #writtenAt = -Infinity;
+  readonly #channels: ReplyChannels | undefined;
   #closed = false;
 
-  constructor(client: RedisClient, seals: Pick<Seals, 'seal'>, onError: (error: unknown) => void) {
+  /** `openChannels`: where processes can be told without Redis; it is given whom to tell that a channel has broken. */
+  constructor(
+    client: RedisClient,
+    seals: Pick<Seals, 'seal'>,
+    onError: (error: unknown) => void,
+    openChannels?: (onBroken: (channel: ReplyChannel) => void) => ReplyChannels,
+  ) {
     this.#client = client;
     this.#seals = seals;
     this.#scripts = defineLaneScripts(client);
     this.#onError = onError;
+    this.#channels = openChannels?.((channel) => this.#takeBack(channel));
   }
 
+  /** What leads to a process at this moment. A stream has it, or the inbox, for all of its frames. */
+  channelTo = (processId: string): ReplyChannel | undefined => this.#channels?.to(processId);
+
   /** Queues a reply for the api process that waits for it, also where another holds the entry. Frames may wait for others. */
-  send(processId: string, reply: Reply, payload: string = ''): void {
-    this.#batch.messages.push({ processId, reply, payload });
+  send(processId: string, reply: Reply, payload: string = '', channel?: ReplyChannel): void {
+    this.#batch.messages.push({ processId, reply, payload, channel });
     this.#batch.chars += payload.length;
     this.#schedule(reply.kind !== 'frames');
   }
@@ -213,7 +251,7 @@ export class Outbox {
    * goes with the frames that it notes.
    */
   asHolder(delivery: Delivery, { mayWait = false } = {}): HolderWrite {
-    const write = new Write(delivery, this.#batch);
+    const write = new Write(delivery, this.#batch, this.channelTo);
     this.#batch.writes.push(write);
     this.#schedule(!mayWait);
     return write;
@@ -235,9 +273,23 @@ export class Outbox {
     return new Promise((resolve) => batch.settled.push(resolve));
   }
 
+  /** Resolves when everything queued so far is in Redis, or known to be with the process that it is for. */
+  async settled(): Promise<void> {
+    await this.flushed();
+    await this.#channels?.settled();
+    await this.flushed();
+  }
+
   /** Gives up retrying: for a process whose time to stop is over. */
   close(): void {
     this.#closed = true;
+    this.#channels?.close();
+  }
+
+  #takeBack(channel: ReplyChannel): void {
+    const { processId } = channel;
+    this.#batch.returned.push(...channel.takeBack().map((one) => ({ ...one, processId })));
+    this.#schedule(true);
   }
 
   #schedule(isUrgent: boolean): void {
@@ -283,8 +335,11 @@ export class Outbox {
   }
 
   /** Repeats what failed until it succeeds: every reader recognises repeated messages. */
-  async #writeUntilDone({ messages, writes }: Batch): Promise<void> {
-    let left = { messages, writes };
+  async #writeUntilDone({ returned, messages, writes }: Batch): Promise<void> {
+    const byInbox = [...returned, ...tellByChannels(messages)];
+    for (const { receipts, messages: own } of writes) own.push(...tellByChannels(receipts));
+    if (byInbox.length + writes.length === 0) return;
+    let left = { messages: byInbox, writes };
     while (!this.#closed) {
       try {
         const failed = await this.#write(left.messages, left.writes);
@@ -333,6 +388,8 @@ export class Outbox {
         if (mayFailOver(this.#client)) {
           this.#batch.messages.push(...left.flatMap(({ messages: own }) => own.filter(saysFailed)));
         }
+        // What a channel handed back in the meantime comes before them.
+        for (const { frames } of left) this.#batch.returned.push(...tellByChannels(frames));
         for (const write of left) write.settle('held');
         return [];
       }
@@ -501,12 +558,26 @@ function merged(commands: readonly Command[]): Command[] {
   });
 }
 
-function isEmpty({ messages, writes }: Batch): boolean {
-  return messages.length + writes.length === 0;
+function isEmpty({ returned, messages, writes }: Batch): boolean {
+  return returned.length + messages.length + writes.length === 0;
 }
 
 function saysFailed({ reply }: Addressed): boolean {
   return reply.kind === 'error';
+}
+
+function saysReceipt({ kind }: Reply): boolean {
+  return kind === 'receipt' || kind === 'receipt_of_another';
+}
+
+/** Tells processes by the channels that are open. Returns what must go by inboxes, in order. */
+function tellByChannels(messages: readonly Addressed[]): Addressed[] {
+  const byInbox: Addressed[] = [];
+  for (const [channel, some] of Map.groupBy(messages, (one) => one.channel)) {
+    if (channel?.isOpen === true) channel.tell(some);
+    else byInbox.push(...some);
+  }
+  return byInbox;
 }
 
 /** Those of one lane and consumer together, which is one worker's hold on one lane. */

@@ -251,7 +251,7 @@ describe('an inbox', () => {
 
   it('an inbox brings every message in order, many in one entry', async () => {
     const { inbox, messages } = received('p1');
-    const liveness = new Liveness(client, 'p1', () => inbox.lastRead);
+    const liveness = new Liveness(client, 'p1', { lastRead: () => inbox.lastRead });
     await liveness.start();
     open.push(() => liveness.stop());
     inbox.start();
@@ -270,7 +270,7 @@ describe('an inbox', () => {
     { tags: ['survives.redis-connection'] },
     async () => {
       const { inbox, messages } = received('p2');
-      const liveness = new Liveness(client, 'p2', () => '0-0');
+      const liveness = new Liveness(client, 'p2', { lastRead: () => '0-0' });
       await liveness.start();
       open.push(() => liveness.stop());
       inbox.start();

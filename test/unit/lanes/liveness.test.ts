@@ -38,7 +38,7 @@ async function settled(): Promise<void> {
 
 async function beating() {
   const redis = redisDouble();
-  const liveness = new Liveness(redis.client, 'p', () => '0-0');
+  const liveness = new Liveness(redis.client, 'p', { lastRead: () => '0-0' });
   started.push(liveness);
   await liveness.start();
   /** Time passes while the process runs. */

@@ -96,3 +96,67 @@ it('a receipt goes out with the answer of its own delivery, and a stream is of o
     { numRuns: runs(20_000) },
   );
 });
+
+it('the end of a stream that overtakes frames waits for them, and frames that come twice are sent once', () => {
+  const told = fc
+    .record({ frames: fc.integer({ min: 1, max: 6 }), isWhole: fc.boolean() })
+    .chain(({ frames, isWhole }) => {
+      const head = { id, attempt: 1 };
+      const ahead = fc.integer({ min: 0, max: frames });
+      const repeated = fc.array(fc.integer({ min: 1, max: frames }), { maxLength: 4 });
+      const end: Reply = isWhole
+        ? { ...head, seq: frames + 1, kind: 'last' }
+        : { ...head, seq: frames + 1, kind: 'error', error: { code: 'worker_lost', message: '' } };
+      return fc.record({ frames: fc.constant(frames), end: fc.constant(end), ahead, repeated });
+    });
+  fc.assert(
+    fc.property(told, ({ frames, end, ahead, repeated }) => {
+      const frame = (seq: number): ExchangeEvent => ({
+        kind: 'reply',
+        reply: { id, attempt: 1, seq, kind: 'frames' },
+        payload: `frame ${seq}`,
+      });
+      const events = Array.from({ length: frames }, (_, i) => [
+        frame(i + 1),
+        ...repeated.filter((seq) => seq <= i + 1).map(frame),
+      ]);
+      events.splice(ahead, 0, [{ kind: 'reply', reply: end, payload: 'last of 1' }]);
+      const receipt: ExchangeEvent = {
+        kind: 'reply',
+        reply: { id, attempt: 1, kind: 'receipt' },
+        payload: 'receipt of 1',
+      };
+      const acts = actsOf([...events.flat(), receipt]);
+      const sent = acts.flatMap((act) => (act.do === 'send' ? [act.frames] : []));
+      expect(sent).toEqual(Array.from({ length: frames }, (_, i) => `frame ${i + 1}`));
+      expect(acts.at(-1)?.do).toBe(end.kind === 'last' ? 'answer' : 'refuse');
+    }),
+    { numRuns: runs(1_000) },
+  );
+});
+
+it('a stream of which frames are missing ends there, and its upstream is stopped', () => {
+  const frame = (seq: number): ExchangeEvent => ({
+    kind: 'reply',
+    reply: { id, attempt: 1, seq, kind: 'frames' },
+    payload: `frame ${seq}`,
+  });
+  const acts = actsOf([frame(1), frame(3), frame(2)]);
+  expect(acts.map((act) => act.do)).toEqual(['send', 'cancel', 'refuse']);
+});
+
+it('what a client has taken is said for the newest question alone', () => {
+  const ask = (seq: number): ExchangeEvent => ({
+    kind: 'reply',
+    reply: { id, attempt: 1, seq, kind: 'frames', acknowledge: { to: 'w', chars: seq } },
+    payload: '',
+  });
+  const frame = (seq: number): ExchangeEvent => ({
+    kind: 'reply',
+    reply: { id, attempt: 1, seq, kind: 'frames' },
+    payload: `frame ${seq}`,
+  });
+  const acts = actsOf([frame(1), ask(1), frame(2), ask(1), frame(3)]);
+  const sent = acts.flatMap((act) => (act.do === 'send' ? [act.frames] : []));
+  expect(sent).toEqual(['frame 1', '', 'frame 2', 'frame 3']);
+});

@@ -17,13 +17,15 @@ function repliesWith() {
       () => ({ payloads: 1, tokens: 1, digest: 'd', calls: 1, queuedMs: 0 }),
       1_000,
     );
-  /** What the api process takes of what it is told: a reply behind a later one is none. */
+  /** What the api process takes of what it is told: what comes next, and questions behind all that was sent before them. */
   const taken = (): string[] => {
     let seq = 0;
     return outbox.replies.flatMap((reply) => {
-      if (!('seq' in reply) || reply.seq <= seq) return [];
+      if (!('seq' in reply)) return [];
+      if ('acknowledge' in reply) return reply.seq === seq ? ['ask'] : [];
+      if (reply.seq !== seq + 1) return [];
       seq = reply.seq;
-      return 'acknowledge' in reply ? ['ask'] : [reply.payload];
+      return [reply.payload];
     });
   };
   return { outbox, alive, one, replies, say, taken };
