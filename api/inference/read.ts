@@ -10,6 +10,7 @@ import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
 import { mediaInBlocks } from '#api/anthropic/media.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
+import { ANSWER_BOUNDS } from '#api/openai/fields.ts';
 import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
 import { referencesIn, refuseOrphans } from '#api/openai/references.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from '#api/openai/requests.ts';
@@ -20,6 +21,7 @@ import {
   validateEmbedding,
   validateResponse,
 } from '#api/openai/validate.ts';
+import { ANSWER_TOKENS_ASSUMED } from './admit/budgets.ts';
 import { claimOf } from './idempotency.ts';
 import { withConversation } from './kept/conversation.ts';
 import type { Before } from './kept/kept-responses.ts';
@@ -224,22 +226,35 @@ function askedOf({ route, parsed }: ParsedBody, media: Medium[] | undefined): As
     n: 'n' in parsed ? parsed.n : null,
     bestOf: 'best_of' in parsed ? parsed.best_of : null,
     prompts: route === 'completions' ? promptCount(parsed as CompletionRequest) : 1,
-    answerTokensMax: answerTokensIn(parsed),
+    answerTokensMax: answerTokensIn(route, parsed),
     tools: toolsOf(route, parsed),
     media,
     embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
   };
 }
 
-/** The bound of an answer under each name that interfaces have for it; of several the largest. */
-const ANSWER_BOUNDS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+/** The bounds of an answer that the schema of each interface checks. */
+const OWN_BOUNDS: Readonly<Record<Dialect, readonly string[]>> = {
+  'chat.completions': ['max_tokens', 'max_completion_tokens'],
+  completions: ['max_tokens'],
+  responses: ['max_output_tokens'],
+  embeddings: [],
+};
 
-function answerTokensIn(parsed: ParsedBody['parsed']): number | undefined {
-  const given = parsed as { [name in (typeof ANSWER_BOUNDS)[number]]?: unknown };
-  const bounds = ANSWER_BOUNDS.map((name) => given[name]).filter(
-    (bound) => typeof bound === 'number',
-  );
-  return bounds.length === 0 ? undefined : Math.max(...bounds);
+/**
+ * How long an answer may be, whichever of its bounds a server goes by: of several it is the largest. One that passes through
+ * unchecked may be overlooked, so that it never makes an answer shorter, and what is no number of tokens is no bound.
+ */
+function answerTokensIn(route: Dialect, parsed: ParsedBody['parsed']): number | undefined {
+  const valueOf = (name: string): unknown => (parsed as Readonly<Record<string, unknown>>)[name];
+  const given = ANSWER_BOUNDS.filter((name) => valueOf(name) != null);
+  if (given.length === 0) return undefined;
+  const bounds = given.map((name) => {
+    const value = valueOf(name);
+    return typeof value === 'number' && value >= 0 ? Math.ceil(value) : Number.POSITIVE_INFINITY;
+  });
+  const isBounded = given.some((name) => OWN_BOUNDS[route].includes(name));
+  return Math.max(...bounds, isBounded ? 0 : ANSWER_TOKENS_ASSUMED);
 }
 
 /** What the answer is written by, and the chat that a request for a message has become does not say. */

@@ -19,6 +19,18 @@ const USER_CHARS_MAX = 512;
 const STOPS_MAX = 4;
 /** The interface's bound of bias for one token. */
 const LOGIT_BIAS_MAX = 100;
+/**
+ * What bounds the tokens of an answer: in the interfaces, and in open-source servers, some of which take their own name before
+ * that of an interface.
+ */
+export const ANSWER_BOUNDS = [
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'max_new_tokens',
+  'n_predict',
+  'num_predict',
+] as const;
 /** As many as the largest `max_n` of a catalogue. */
 export const CHOICES_MAX = 8;
 /** A factor above 10 leaves only noise; every known upstream stops at 5 or below. */

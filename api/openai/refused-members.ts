@@ -1,5 +1,6 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { isObject } from '#shared/kernel/json-object.ts';
+import { ANSWER_BOUNDS } from './fields.ts';
 import { likenessOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import { ResponseBody } from './responses.ts';
@@ -29,9 +30,10 @@ function reason(why: string) {
 
 /** What any route checks at the top of a body, in the same way. */
 const CHECKED: ReadonlyMap<string, string> = new Map(
-  [ChatBody, CompletionBody, EmbeddingBody, ResponseBody].flatMap((schema) =>
-    Object.keys(schema.properties).map((name) => [likenessOf(name), name] as const),
-  ),
+  [ChatBody, CompletionBody, EmbeddingBody, ResponseBody]
+    .flatMap((schema) => Object.keys(schema.properties))
+    .concat(ANSWER_BOUNDS)
+    .map((name) => [likenessOf(name), name] as const),
 );
 const EXTRA = 'extra_body';
 const EXTRA_LIKENESS = likenessOf(EXTRA);

@@ -78,8 +78,10 @@ describe('hard budgets', { tags: ['budgets.hard', 'codes.budget_exceeded'] }, ()
       await response.text();
     }
     // Without a bound it might take more than is there.
-    const unbounded = await ask({ ...chatBody(), max_tokens: null });
-    expect([unbounded.status, await codeOf(unbounded)]).toEqual([429, 'budget_exceeded']);
+    for (const bound of [{}, { max_output_tokens: 0.5 }, { max_output_tokens: -1e9 }]) {
+      const unbounded = await ask({ ...chatBody(), max_tokens: null, ...bound });
+      expect([unbounded.status, await codeOf(unbounded)]).toEqual([429, 'budget_exceeded']);
+    }
     const other = await ask({ ...chatBody(), model: 'mixtral-8x7b' });
     expect(other.status).toBe(200);
     await other.text();

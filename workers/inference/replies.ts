@@ -1,4 +1,12 @@
-import { aliveKey, begunKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
+import {
+  aliveKey,
+  begunKey,
+  budgetKey,
+  claimedReplyKey,
+  heldKey,
+  holderName,
+  holdersKey,
+} from '#shared/lanes/keys.ts';
 import type { InferenceEntry, Reply, WireFault } from '#shared/lanes/messages.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -118,7 +126,7 @@ export class Replies {
 
   #takeNote(relayed: Relayed, now: number): void {
     this.#notedAt = now;
-    const { id, shard, claim, region, orgId, deadlineAt } = this.#entry;
+    const { id, shard, claim, region, orgId, deadlineAt, reserves = [] } = this.#entry;
     // Until the stream has begun, nothing of it may go out without a note: the client waits for both.
     const note = this.#deps.outbox.asHolder(this.#delivery, { mayWait: this.#begun });
     // Admission gave the claim no longer than the deadline: without this, a repeated request would run beside this one.
@@ -126,7 +134,13 @@ export class Replies {
     note.command('SET', begunKey(shard, id), encodeRelayed(relayed), 'EX', BEGUN_S);
     if (!this.#isLong && now > deadlineAt - NEAR_DEADLINE_MS) {
       this.#isLong = true;
-      note.command('ZADD', heldKey(shard, region, orgId), deadlineAt + RUNS_S_MAX * 1_000, id);
+      const until = deadlineAt + RUNS_S_MAX * 1_000;
+      note.command('ZADD', heldKey(shard, region, orgId), until, id);
+      // What it may use of budgets is not given back while it runs, or its end would find nothing to count it by.
+      for (const reserve of reserves) {
+        const holders = holdersKey(budgetKey(shard, orgId, reserve));
+        note.command('ZADD', holders, 'XX', until, holderName(id, reserve));
+      }
     }
     this.#note = note;
     void this.#learn(note.written);

@@ -9,7 +9,7 @@ import type { BudgetPart } from '#shared/lanes/redis/budget-counters.ts';
  * The tokens of an answer to a request that does not say how many it takes. Most answers are shorter; what a longer one takes
  * beyond that is counted when it has ended.
  */
-const ANSWER_TOKENS_ASSUMED = 4_096;
+export const ANSWER_TOKENS_ASSUMED = 4_096;
 
 /** What bounds the tokens that a request may use, beside its model. */
 export interface Extent {

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { aliveKey, begunKey, bodyKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
+import {
+  aliveKey,
+  begunKey,
+  bodyKey,
+  budgetKey,
+  claimedReplyKey,
+  heldKey,
+  holdersKey,
+} from '#shared/lanes/keys.ts';
 import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import { AnswerRoom } from '#workers/inference/answer-room.ts';
@@ -492,15 +500,16 @@ describe('a request for a stream', () => {
   });
 
   it(
-    'a stream that runs beyond its deadline keeps its Idempotency-Key claimed, and its place in the region counted',
-    { tags: ['idempotency.replay'] },
+    'a stream that runs beyond its deadline keeps its Idempotency-Key claimed, its place in the region counted, and its part of budgets',
+    { tags: ['idempotency.replay', 'budgets.hard'] },
     async () => {
       let upstream!: UpstreamSink;
       const { run, outbox, clock } = workerWith(
         new ScriptedProvider((sink) => void (upstream = sink)),
       );
       const claim = '{s0}:idem:org_a:d';
-      const one = delivery({ stream: true, claim });
+      const reserve = { budget: 'bgt_a', since: 0, measure: 'tokens', amount: 70 } as const;
+      const one = delivery({ stream: true, claim, reserves: [reserve] });
       const { startedAt, deadlineAt, region: code, orgId, id, shard } = one.entry;
       const over = run(one);
       await until(() => upstream !== undefined);
@@ -513,6 +522,14 @@ describe('a request for a stream', () => {
       expect(commands.filter(([name]) => name === 'EXPIRE')).toEqual([['EXPIRE', claim, 3_660]]);
       expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
         ['ZADD', heldKey(shard, code, orgId), deadlineAt + 3_660_000, id],
+        // Where it is held no more, it is not taken again.
+        [
+          'ZADD',
+          holdersKey(budgetKey(shard, orgId, reserve)),
+          'XX',
+          deadlineAt + 3_660_000,
+          `${id} 70`,
+        ],
       ]);
       upstream.onEnd(true);
       await over;
