@@ -13,7 +13,8 @@ import { isOf, measured } from './sums.ts';
 
 /**
  * Shares that are reached in the day since `$1` or the month since `$2` and were not told, with the budgets that they are of;
- * of organisations that have used anything since `$3`.
+ * of organisations that have used anything since `$3`. The first of each organisation come first, so that one whose e-mails are
+ * full for this hour, and that goes on reaching shares, keeps none from being told.
  */
 const REACHED = statement(
   {
@@ -45,7 +46,7 @@ const REACHED = statement(
      and u.used * 100 >= b.limit_amount * s.share
      and not exists (
        select from budget_told t where t.budget_id = b.id and t.period_start = p.since and t.share = s.share)
-   order by b.id, s.share
+   order by dense_rank() over (partition by b.org_id order by b.id), b.id, s.share
    limit $4`,
 );
 type Reached = Row<typeof REACHED>;

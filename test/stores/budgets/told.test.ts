@@ -45,7 +45,7 @@ const use = (requests: number) =>
     signer,
     Array.from({ length: requests }, () => inferenceRecord({ orgId, requestId: newId('req') })),
   );
-const tell = () => tellReached(housekeeping, systemSurroundings, 100);
+const tell = (limit = 100) => tellReached(housekeeping, systemSurroundings, limit);
 const letters = async (): Promise<{ recipient: string; subject: string; body: string }[]> =>
   (
     await database.pool.query<{ recipient: string; subject: string; body: string }>(
@@ -92,6 +92,24 @@ describe('shares of budgets', { tags: ['budgets.told'] }, () => {
     await database.pool.query('delete from mail_outbox where org_id = $1', [orgId]);
     await tell();
     expect((await budgets.list(orgId))[0]!.told).toMatchObject([{ share: 25 }]);
+  });
+
+  it('an organisation whose e-mails are full, and whose older budgets reach shares, holds up none of another', async () => {
+    const full = orgId;
+    for (let i = 0; i < 3; i += 1) await budgets.make(full, BUDGET, OPERATOR);
+    await use(4);
+    await database.pool.query(
+      `insert into mail_outbox (org_id, recipient, subject, body, created_at, next_attempt_at)
+       select $1, 'x@' || i || '.example', '', '', now(), now() from generate_series(1, 60) i`,
+      [full],
+    );
+    orgId = (await activeAccount(registries)).id;
+    await budgets.make(orgId, BUDGET, OPERATOR);
+    await use(4);
+    // As many as the older organisation has with two of its budgets.
+    await tell(2 * BUDGET.shares.length);
+    expect((await budgets.list(full)).flatMap(({ told }) => told)).toEqual([]);
+    expect((await budgets.list(orgId))[0]!.told).toHaveLength(BUDGET.shares.length);
   });
 
   it('a closed organisation, and one that has used nothing, is told nothing', async () => {
