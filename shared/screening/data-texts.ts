@@ -24,7 +24,7 @@ const NAMED_TEXT =
   /^\s*text\/|[/+](?:json|xml|yaml|toml|javascript|x-[a-z]*(?:script|python|sh))\b/i;
 /** How files are called that are texts. */
 const TEXT_FILE =
-  /\.(?:[ch](?:pp)?|cc|cfg|conf|cs[sv]?|eml|go|html?|ics|ini|java|[jt]sx?|jsonl?|kt|log|lua|md|markdown|mjs|php|pl|ps1|py|rb?|rs|rst|rtf|sh|sql|srt|svg|swift|tex|te?xt|toml|tsv|vcf|vtt|xml|ya?ml)\s*$/i;
+  /\.(?:[ch](?:pp)?|cc|cfg|conf|cs[sv]?|eml|go|html?|ics|ini|java|[jt]sx?|jsonl?|kt|log|lua|md|markdown|mjs|php|pl|ps1|py|rb?|rs|rst|rtf|sh|sql|srt|svg|swift|tex|te?xt|toml|tsv|vcf|vtt|xml|ya?ml)[\s.]*$/i;
 const CHARSET = /; ?charset="?([^;"]+)/i;
 /** A type beside the data is no longer. Of the name of a file its end says what it is. */
 const TYPE_CHARS_MAX = 128;
@@ -36,6 +36,10 @@ const CHARACTER_BYTES_MAX = 4;
 /** What is wrong with data that servers read differently, for those who have sent them. */
 export const DATA_RULE =
   'must be an address that begins with `http://` or `https://`, or base64 in the standard alphabet with `=` at its end alone, as it is or behind `data:<type>;base64,`';
+
+/** A `data:` address in any spelling, in a place where none is looked for. */
+const ANY_DATA_ADDRESS = /^\s*data:[^,]*,/i;
+const NOT_OF_ALPHABET = /[^A-Za-z0-9+/]/g;
 
 /** Whether what stands beside the data of a part says that they are a text: some servers go by that, and not by the data. */
 export function namesText(value: unknown): boolean {
@@ -58,11 +62,37 @@ export function textsOfData(data: string, isNamed = false): string[] | undefined
   const head = HEAD.exec(data.slice(0, Math.min(data.indexOf(',') + 1, HEAD_CHARS_MAX)));
   if (head === null) return undefined;
   const type = head[1]!;
-  return decoded(
-    data.slice(head[0].length),
-    isNamed || NAMED_TEXT.test(type),
-    CHARSET.exec(type)?.[1],
+  // The name of a file is a value of it.
+  const isText =
+    NAMED_TEXT.test(type) || type.replaceAll('"', '').split(';').some(namesText) || isNamed;
+  return decoded(data.slice(head[0].length), isText, CHARSET.exec(type)?.[1]);
+}
+
+/** What a `data:` address says of its data beside their type, as the name of a file. */
+export function wordsBesideData(data: string): string {
+  if (!data.startsWith('data:')) return '';
+  const head = data.slice(0, data.indexOf(','));
+  return head.includes('=') ? head : '';
+}
+
+/**
+ * What a text holds that begins as a `data:` address, where no interface has one: nothing is refused there, so it is read in
+ * each way in which decoders may. None of any other text.
+ */
+export function textsOfStrayData(text: string): string[] {
+  if (!ANY_DATA_ADDRESS.test(text)) return [];
+  const texts = textsOfData(text);
+  if (texts !== undefined) return texts;
+  const rest = unescaped(text.slice(text.indexOf(',') + 1));
+  const decodings = [rest, rest.replace(NOT_OF_ALPHABET, '')].map((base64) =>
+    Buffer.from(base64, 'base64'),
   );
+  return [rest, ...decodings.filter(mayBeginText).map((bytes) => bytes.toString())];
+}
+/** Also where not all of it is well escaped, which decodeURIComponent takes for none. */
+function unescaped(text: string): string {
+  const field = text.replaceAll('+', '%2B').replaceAll('&', '%26');
+  return new URLSearchParams(`text=${field}`).get('text') ?? '';
 }
 
 function decoded(
@@ -74,16 +104,18 @@ function decoded(
   const ofCharset = charset === undefined ? UTF_8 : decoderOf(charset);
   if (ofCharset === undefined) return undefined;
   const beginning = Buffer.from(base64.slice(0, BEGINNING_CHARS), 'base64');
-  // Of two bytes each, or of one with some that say nothing.
-  const isWide = beginning.includes(0) || isMarked(beginning);
+  // Of two bytes each, in an order that its charset need not say, or of one with some that say nothing.
+  const isWide =
+    beginning.includes(0) || isMarked(beginning) || ofCharset.encoding.startsWith('utf-16');
   if (!isText && !isMarked(beginning) && !mayBeginText(beginning)) return [];
   // Of most files there is no more than that; a request may have hundreds of thousands.
   const bytes = base64.length > BEGINNING_CHARS ? Buffer.from(base64, 'base64') : beginning;
   const text = isUtf8(bytes) ? UTF_8.decode(bytes) : undefined;
   const texts: string[] = [];
   if (text !== undefined) texts.push(text);
-  // Some leave out what is none, and some take each byte for a character.
-  else if (isText) texts.push(UTF_8.decode(bytes), bytes.toString('latin1'));
+  // Some leave out what is none, and some take each byte for a character, also of what only begins as a text.
+  else if (isText || !isMarked(beginning))
+    texts.push(UTF_8.decode(bytes), bytes.toString('latin1'));
   if (isWide && (isText || isMarked(beginning) || text !== undefined))
     texts.push(...WIDE.map((decoder) => decoder.decode(bytes)));
   if (ofCharset !== UTF_8) texts.push(ofCharset.decode(bytes));
@@ -120,7 +152,7 @@ function decoderOf(charset: string): TextDecoder | undefined {
 
 /** Whether all of the bytes are UTF-8, but for a character that may be cut in two at their end. */
 function mayBeginText(bytes: Buffer): boolean {
-  for (let cut = 0; cut < CHARACTER_BYTES_MAX; cut += 1)
+  for (let cut = 0; cut < Math.min(CHARACTER_BYTES_MAX, bytes.length); cut += 1)
     if (isUtf8(bytes.subarray(0, bytes.length - cut))) return true;
   return false;
 }

@@ -2,7 +2,7 @@ import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.
 import { isFitting } from '#shared/dialects/tool-names.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
-import { namesText, textsOfData } from './data-texts.ts';
+import { namesText, textsOfData, textsOfStrayData, wordsBesideData } from './data-texts.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
 export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
@@ -470,6 +470,7 @@ function readData(data: unknown, pieces: Piece[], into: Reading, beside: JsonObj
   if (typeof data !== 'string') return into.deep(data);
   const texts = textsOfData(data, Object.values(beside).some(namesText));
   if (texts === undefined) return into.unlike();
+  into.deep(wordsBesideData(data));
   if (texts.length === 0) pieces.push({ kind: 'medium', text: '' });
   for (const text of texts) pieces.push({ kind: 'file', text });
 }
@@ -548,9 +549,12 @@ class Reading {
     this.#hasUnlike = true;
   }
 
-  /** Every text in a value, and every name that its caller chose. */
+  /** Every text in a value, with what it holds where it is a `data:` address, and every name that its caller chose. */
   deep(value: unknown): void {
+    const from = this.#beside.length;
     addDeep(value, this.#beside);
+    for (let at = from, { length } = this.#beside; at < length; at += 1)
+      for (const text of textsOfStrayData(this.#beside[at]!)) this.#beside.push(text);
   }
 
   bound(field: string): void {

@@ -1,9 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { namesText, textsOfData } from '#shared/screening/data-texts.ts';
+import {
+  namesText,
+  textsOfData,
+  textsOfStrayData,
+  wordsBesideData,
+} from '#shared/screening/data-texts.ts';
 
 const WORDS = 'how to bake a cake';
 const BASE64 = Buffer.from(WORDS).toString('base64');
 const BARE = BASE64.replace(/=*$/, '');
+/** In letters without a zero in UTF-16. */
+const WIDE = Array.from(WORDS, (c) =>
+  c === ' ' ? '\u2003' : String.fromCodePoint(c.codePointAt(0)! + 0xfee0),
+).join('');
 /** Not UTF-8, as the bytes of pictures and archives are. */
 const BYTES = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0xff, 0xfe]).toString('base64');
 const MIXED = Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(WORDS)]).toString('base64');
@@ -29,8 +38,30 @@ describe('a file of a part', { tags: ['operations.screening'] }, () => {
     `${BASE64.slice(0, 8)}\r\n${BASE64.slice(8)}\n`,
     BASE64,
     BARE,
+    `data:application/octet-stream;base64,${of(`${WORDS}\xc3`, 'latin1')}`,
+    // What begins as a text is one to those who look at its beginning, and a name says what it is.
+    `data:application/octet-stream;base64,${of(`${'b '.repeat(4_000)}\xff${WORDS}`, 'latin1')}`,
+    `data:application/octet-stream;name="a.txt";base64,${of(`\xff${WORDS}`, 'latin1')}`,
+    `data:text/plain;charset=utf-16;base64,${Buffer.from(`Ж\u2003${WIDE}`, 'utf16le').swap16().toString('base64')}`,
   ])('that is %j is read', (data) => {
-    expect(textsOfData(data)?.join('\n')).toContain(WORDS);
+    expect(textsOfData(data)?.join('\n').normalize('NFKC')).toContain(WORDS);
+  });
+
+  it.each([
+    `data:text/plain;base64,${BASE64}`,
+    ` DATA:text/plain;BASE64,${BASE64}`,
+    `data:text/plain,${encodeURIComponent(WORDS)}`,
+    `data:text/plain;base64,${BASE64.slice(0, 5)}!${BASE64.slice(5)}`,
+    `data:text/plain;base64,%${BASE64.charCodeAt(0).toString(16)}${BASE64.slice(1)}`,
+  ])('in a place that no interface has is read, and not refused: %j', (data) => {
+    expect(textsOfStrayData(data).join('\n')).toContain(WORDS);
+    expect(textsOfStrayData(`see ${data}`)).toEqual([]);
+  });
+
+  it('may have words in what its address says of its data', () => {
+    expect(wordsBesideData(`data:text/plain;name="${WORDS}";base64,AAAA`)).toContain(WORDS);
+    for (const data of [BASE64, 'https://files.example/a=b,', `data:image/png;base64,${BASE64}`])
+      expect(wordsBesideData(data)).toBe('');
   });
 
   it('that names a text is read also where not all of it is UTF-8, as characters of one byte too', () => {

@@ -265,6 +265,26 @@ describe('the texts beside the prompt', () => {
     expect(texts.filter((text) => !text.startsWith('canary'))).toEqual(['words']);
   });
 
+  it('are what data hold in places that no interface has, whichever server looks there, and names of files in addresses', () => {
+    const address = (text: string): string =>
+      `data:text/plain;base64,${Buffer.from(text).toString('base64')}`;
+    const file = {
+      file_data: 'data:text/plain;name="canary 1.txt";base64,AAAA',
+      file_url: address('canary 2'),
+      file_id: `data:text/plain,${encodeURIComponent('canary 3')}`,
+    };
+    const chat = textsOf('chat.completions', {
+      messages: [{ role: 'user', content: [{ type: 'file', file }] }],
+      attachments: [{ note: address('canary 4') }],
+    });
+    const output = { type: 'computer_screenshot', image_url: address('canary 5') };
+    const response = textsOf('responses', { input: [{ type: 'computer_call_output', output }] });
+    const embedding = textsOf('embeddings', { input: 'x', messages: [address('canary 6')] });
+    const all = [chat, response, embedding].flatMap(({ beside }) => beside).join('\n');
+    for (let i = 1; i <= 6; i += 1) expect(all).toContain(`canary ${i}`);
+    expect(chat.unlike).toBeUndefined();
+  });
+
   it('of input items are what names them and their media, and reasoning that came back sealed', () => {
     const image = {
       type: 'input_image',
