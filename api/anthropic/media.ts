@@ -35,5 +35,6 @@ function addMedia(content: unknown, path: string, media: Medium[]): void {
 /** As the catalogue calls it. A document that is a text is none. */
 function modalityOf({ type }: JsonObject, source: JsonObject): string | undefined {
   if (type === 'image') return 'image';
-  return type === 'document' && source['type'] === 'base64' ? 'file' : undefined;
+  const isFile = source['type'] === 'base64' || source['type'] === 'url';
+  return type === 'document' && isFile ? 'file' : undefined;
 }

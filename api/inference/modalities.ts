@@ -70,8 +70,10 @@ function namesAddress(part: JsonObject): boolean {
   }
   for (const name of ['file', 'file_data', 'input_audio']) {
     const member = part[name];
-    const { file_data, file_url, data, url } = isObject(member) ? member : { data: member };
-    for (const value of [file_data, file_url, data, url])
+    const { file_data, file_url, file_id, data, url } = isObject(member)
+      ? member
+      : { data: member };
+    for (const value of [file_data, file_url, file_id, data, url])
       if (typeof value === 'string' && ADDRESS.test(value) && !DATA_URL.test(value)) return true;
   }
   return false;

@@ -150,6 +150,11 @@ describe('media in blocks', () => {
       { modality: 'image', isElsewhere: true, param: 'messages[0].content[3]' },
       { modality: 'file', isElsewhere: false, param: 'messages[0].content[4]' },
     ]);
+    const document = { type: 'document', source: { type: 'url', url: 'http://10.0.0.1/' } };
+    const fetched = { type: 'web_fetch_tool_result', tool_use_id: 'a', content: [document] };
+    expect(mediaInBlocks([{ role: 'assistant', content: [fetched] }])).toEqual([
+      { modality: 'file', isElsewhere: true, param: 'messages[0].content[0].content[0]' },
+    ]);
     expect(mediaInBlocks(BODY.messages)).toBeUndefined();
   });
 });

@@ -69,6 +69,7 @@ describe('addresses of media', () => {
     { type: 'input_file', file_data: address },
     { type: 'file', file: { file_data: address } },
     { type: 'file', file: { file_data: 'AA==', file_url: address } },
+    { type: 'file', file: { file_id: address } },
     { type: 'input_audio', input_audio: { data: address, format: 'wav' } },
     { type: 'text', text: 'Look.', image_url: { url: address } },
   ])('are refused with their place where only data are taken: %j', (part) => {
