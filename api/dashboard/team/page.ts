@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import { WRITING_STATES } from '#shared/accounts/account.ts';
+import { INVITES_LATER, mayInvite } from '#shared/persons/inviting.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { Invitation } from '#shared/persons/postgres/team.ts';
 import {
@@ -142,12 +142,9 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
   </section>`;
 }
 
-/** Said in place of the form, and of one that comes all the same. */
-export const INVITES_LATER = 'People can be invited once the application is approved.';
-
 function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {
   const { orgId, orgState, role: mine } = frame.membership!;
-  if (!WRITING_STATES.has(orgState)) {
+  if (!mayInvite(orgState)) {
     return html`<section class="stack">
       <h2>Invite someone</h2>
       <p>${INVITES_LATER}</p>

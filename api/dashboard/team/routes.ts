@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { withoutNote } from '#shared/kernel/mail-address.ts';
-import { WRITING_STATES } from '#shared/accounts/account.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { emailTyped } from '#shared/persons/checks.ts';
+import { checkInviting } from '#shared/persons/inviting.ts';
 import { teamInvitationLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
@@ -19,7 +19,7 @@ import {
   sessionForm,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
-import { INVITES_LATER, invitationsPage, teamPage, type TeamParts } from './page.ts';
+import { invitationsPage, teamPage, type TeamParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -68,9 +68,8 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     });
   };
   act('/team/invite', 'invited', async (by, form) => {
-    if (!WRITING_STATES.has(by.orgState)) {
-      throw new PageError(409, 'Not approved yet', `Nothing was sent. ${INVITES_LATER}`);
-    }
+    // Before the attempt is counted, which is for the address too, and so for all who invite it.
+    checkInviting(by.orgState);
     const email = form.text('email');
     const reader = emailTyped(email).slice(0, 254);
     const plainAddress = withoutNote(reader);

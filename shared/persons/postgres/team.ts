@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { queueLetter } from '#shared/accounts/postgres/mail.ts';
 import type { Letter } from '#shared/accounts/letters.ts';
@@ -9,6 +10,7 @@ import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkEmail } from '../checks.ts';
+import { checkInviting } from '../inviting.ts';
 import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
 
 /** Long enough for a holiday; an invitation that was not taken is not left open for ever. */
@@ -62,7 +64,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
     invitationsFor: ({ email }: Pick<Person, 'email'>): Promise<Invitation[]> =>
       read(open().where('i.email', '=', email)),
 
-    /** Invites an address. Whether a person has it is not told. Doing it again changes the role. */
+    /** Invites an address, once the organisation may. Whether a person has it is not told. Doing it again changes the role. */
     invite: (
       { orgId, actor, by }: Act,
       typed: string,
@@ -72,6 +74,8 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
       inTransaction(pool, async (client) => {
         const email = checkEmail(typed);
         demandAssignable(by, role);
+        const { account } = await holdAccount(client, surroundings, orgId);
+        checkInviting(account.state);
         const on = queriesOn(client);
         const known = await on
           .selectFrom('persons.membership as m')

@@ -106,10 +106,17 @@ describe('the team', () => {
         email,
         role: 'member',
       });
-      expect([refused.statusCode, refused.payload.includes('Nothing was sent')]).toEqual([
-        409,
+      expect([refused.statusCode, refused.payload.includes('Nothing was done')]).toEqual([
+        400,
         true,
       ]);
+      const { id, name } = stranger.person;
+      const by = { orgId: ours, actor: { kind: 'user', id, name }, by: 'owner' } as const;
+      const letter = { to: email, subject: 'x', body: 'x' };
+      // Whichever page or command asks.
+      await expect(dashboard.teams.invite(by, email, 'member', () => letter)).rejects.toMatchObject(
+        { code: 'invalid_account_state' },
+      );
       expect(await lettersTo(email)).toEqual([]);
     },
   );
