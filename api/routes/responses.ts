@@ -5,6 +5,7 @@ import { exact, json } from '#api/docs/operation.ts';
 import { enterReader, type ReadingDeps } from '#api/inference/enter-reader.ts';
 import { inputItems, type ItemsPage } from '#api/inference/kept/conversation.ts';
 import type { KeptResponses } from '#api/inference/kept/kept-responses.ts';
+import { LongLists } from '#api/inference/kept/long-lists.ts';
 import { ResponseObject } from '#api/openai/responses.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { keptIn } from '#shared/lanes/kept-response.ts';
@@ -163,15 +164,19 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
     async ({ params: { id }, query, credential }, reply) => {
       const { orgId, keepResponses } = credential;
       if (!keepResponses) throw new Fault('response_not_found');
-      // A short list is made where it is read; a long one waits for a thread, and keeps no one else from reading meanwhile.
-      const found = await kept.conversation({ orgId, id }, (turns) => {
-        if (turns === null) throw new Fault('response_not_found');
-        return isLong(turns) ? turns : inputItems(turns, query);
-      });
+      const read = <T>(work: (turns: readonly string[]) => T): Promise<T> =>
+        kept.conversation({ orgId, id }, (turns) => {
+          if (turns === null) throw new Fault('response_not_found');
+          return work(turns);
+        });
+      // A short list is made where it is read. A long one is read again when it is its turn, so that those that wait hold no
+      // conversation, and waits for a thread behind that, so that it keeps no one else from reading.
+      const short = await read((turns) => (isLong(turns) ? null : inputItems(turns, query)));
       const page =
-        typeof found === 'string'
-          ? found
-          : await longLists.make(orgId, () => listOnThread(reading, orgId, found, query));
+        short ??
+        (await longLists.make(orgId, async () =>
+          listOnThread(reading, orgId, await read((turns) => turns), query),
+        ));
       return reply.type('application/json; charset=utf-8').send(page);
     },
   );
@@ -179,9 +184,6 @@ export const responseRoutes: FastifyPluginAsyncTypebox<ResponseRoutesOptions> = 
 
 /** Conversations above this are listed on a thread. */
 const LONG_CHARS = 64 * 1024;
-/** Long lists that wait for threads at once, one of an organisation: each holds a conversation in memory. */
-const LONG_LISTS_MAX = 4;
-const RETRY_MS = 1_000;
 
 function isLong(turns: readonly string[]): boolean {
   return turns.reduce((sum, { length }) => sum + length, 0) > LONG_CHARS;
@@ -199,26 +201,5 @@ async function listOnThread(
     return await reader.inputItems(turns, page);
   } finally {
     reader.leave();
-  }
-}
-
-/** Bounds how many long lists are being made. */
-class LongLists {
-  readonly #organisations = new Set<string>();
-
-  /** @throws Fault for one too many, which may be asked for again */
-  async make<T>(orgId: string, work: () => Promise<T>): Promise<T> {
-    if (this.#organisations.has(orgId) || this.#organisations.size >= LONG_LISTS_MAX) {
-      throw new Fault('dispatch_unavailable', {
-        message: 'Too many long lists are being made. Wait and try again.',
-        retryAfterMs: RETRY_MS,
-      });
-    }
-    this.#organisations.add(orgId);
-    try {
-      return await work();
-    } finally {
-      this.#organisations.delete(orgId);
-    }
   }
 }
