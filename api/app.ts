@@ -36,7 +36,7 @@ import { placeAddresses } from '#api/plugins/address-places.ts';
 import { Drainage, drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { placeOrganisations } from '#api/plugins/organisation-places.ts';
 import { RequestsOfCallers } from '#api/plugins/requests-of-callers.ts';
-import { beginSpan, beginSpans } from '#api/plugins/request-spans.ts';
+import { RequestSpans } from '#api/plugins/request-spans.ts';
 import { serialisersOnUse } from '#api/plugins/serialisers.ts';
 import { Turns } from '#api/plugins/turns.ts';
 import { UnreadAnswers } from '#api/plugins/unread-answers.ts';
@@ -185,13 +185,21 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   ): void => takeOfAddress({ addresses, held }, request, reply, goOn);
   const drainage = new Drainage();
   const arrivals = new Arrivals();
+  const { credentials } = options.authenticate;
+  const spans =
+    options.traces &&
+    new RequestSpans(
+      options.traces,
+      (request) =>
+        ownerOfKey(request, true, credentials)?.orgId ??
+        callerNetwork(proxyAddr(request, isTrusted)),
+    );
   const isPreflight = answerPreflights(app, options.corsOrigins);
   refuseBeforeRouting(app, {
     addresses,
     trustedProxies,
     isFree: (request) => isHealthCheck(request) || isPreflight(request),
-    ownerOf: (request, takesApiKeyHeader) =>
-      ownerOfKey(request, takesApiKeyHeader, options.authenticate.credentials),
+    ownerOf: (request, takesApiKeyHeader) => ownerOfKey(request, takesApiKeyHeader, credentials),
     requests: new RequestsOfCallers(connectionsMax),
     refuse: (request, fault, owner) => {
       const id = options.newRequestId();
@@ -209,7 +217,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
           isFree: true,
           ms: 0,
         },
-        options.traces === undefined ? null : beginSpan(options.traces, request),
+        spans?.begin(request) ?? null,
       );
       if (isOfDashboard(request)) {
         const { headers, ...page } = errorPageAnswer(fault, id);
@@ -243,7 +251,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     void reply.headers(idHeaders(request.id, isOfMessages(request.url)));
     next();
   });
-  if (options.traces !== undefined) beginSpans(app, options.traces, isHealthCheck);
+  spans?.beginAll(app, isHealthCheck);
   tellOfAnswers(app, options.onAnswered);
   limitAddresses(app, { addresses, held });
   const refusals = new Refusals();

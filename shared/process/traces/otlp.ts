@@ -2,10 +2,12 @@
 import {
   type Attributes,
   type Context,
+  createContextKey,
   createTraceState,
   diag,
   DiagLogLevel,
   ROOT_CONTEXT,
+  SamplingDecision,
   type Span as OtelSpan,
   type SpanContext,
   SpanKind,
@@ -56,6 +58,9 @@ const VALUE_CHARS_MAX = 256;
 /** How an exporter says that all went well. */
 const SENT = 0;
 
+/** In the context of what is not to be recorded. */
+const IS_UNRECORDED = createContextKey('docket unrecorded');
+
 const KINDS = {
   server: SpanKind.SERVER,
   client: SpanKind.CLIENT,
@@ -77,7 +82,7 @@ export class OtlpTraces implements Traces {
     });
     this.#provider = new TracerProvider({
       resource: resourceFromAttributes(resource),
-      sampler: samplerOf(sampler, share),
+      sampler: unlessUnrecorded(samplerOf(sampler, share)),
       spanLimits: { attributeValueLengthLimit: VALUE_CHARS_MAX },
       spanProcessors: [
         new BatchSpanProcessor({
@@ -93,7 +98,8 @@ export class OtlpTraces implements Traces {
   }
 
   begin(name: string, start: SpanStart = {}): Span {
-    const { kind, parent, tracestate, links = [], attributes, startedAt } = start;
+    const { kind, parent, tracestate, links = [], attributes, startedAt, isUnrecorded } = start;
+    const context = contextOf(parent, tracestate);
     const span = this.#tracer.startSpan(
       name,
       {
@@ -102,7 +108,7 @@ export class OtlpTraces implements Traces {
         ...(attributes === undefined ? {} : { attributes: given(attributes) }),
         ...(startedAt === undefined ? {} : { startTime: startedAt }),
       },
-      contextOf(parent, tracestate),
+      isUnrecorded === true ? context.setValue(IS_UNRECORDED, true) : context,
     );
     return new OpenSpan(span);
   }
@@ -149,6 +155,16 @@ function samplerOf(name: OtlpOptions['sampler'], share: number): Sampler {
   const shares: Record<string, number> = { always_on: 1, always_off: 0 };
   const root = new TraceIdRatioBasedSampler(shares[kind!] ?? share);
   return parentBased === undefined ? root : new ParentBasedSampler({ root });
+}
+
+function unlessUnrecorded(sampler: Sampler): Sampler {
+  return {
+    shouldSample: (context, ...asked) =>
+      context.getValue(IS_UNRECORDED) === true
+        ? { decision: SamplingDecision.NOT_RECORD }
+        : sampler.shouldSample(context, ...asked),
+    toString: () => sampler.toString(),
+  };
 }
 
 function contextOf(parent: Span | string | undefined, tracestate: string | undefined): Context {

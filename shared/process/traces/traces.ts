@@ -13,6 +13,8 @@ export interface SpanStart {
   attributes?: SpanAttributes;
   /** Epoch milliseconds, where it began before now. */
   startedAt?: number;
+  /** It is not recorded, and nor is what belongs to it, also where its parent is. */
+  isUnrecorded?: boolean;
 }
 
 export interface SpanEnd {

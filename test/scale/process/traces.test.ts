@@ -71,10 +71,13 @@ describe('the traces of a process', () => {
     expect(collector.paths).toEqual(['/v1/traces', '/v1/traces']);
   });
 
-  it('a caller that does not sample leaves no span, and where its span stands goes on', async () => {
+  it('a caller that does not sample leaves no span, nor does one that has had its share, and where its span stands goes on', async () => {
     const traces = await open();
     const span = traces.begin('GET', { parent: `00-${TRACE}-${SPAN}-00` });
     span.end();
+    const beyond = traces.begin('GET', { parent: `00-${TRACE}-${SPAN}-01`, isUnrecorded: true });
+    beyond.end();
+    expect(readTraceparent(beyond.traceparent)).toMatchObject({ traceId: TRACE, isSampled: false });
     await traces.stop();
     expect(collector.spans).toEqual([]);
     expect(readTraceparent(span.traceparent)).toMatchObject({ traceId: TRACE, isSampled: false });

@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
 import type { AccessLine } from '#api/plugins/answered.ts';
-import { beginSpan, endSpan } from '#api/plugins/request-spans.ts';
+import { endSpan, RequestSpans } from '#api/plugins/request-spans.ts';
 import { CALLER, noting } from '#test/support/noted-spans.ts';
 
 const LINE = { requestId: 'req_1', method: 'POST', route: '/v1/chat/completions', ms: 4 };
@@ -9,7 +10,11 @@ const LINE = { requestId: 'req_1', method: 'POST', route: '/v1/chat/completions'
 function spanOf(line: Partial<AccessLine> & Pick<AccessLine, 'status'>) {
   const { traces, spans } = noting();
   const headers = { traceparent: CALLER, tracestate: 'v=1', authorization: 'Bearer canary' };
-  endSpan(beginSpan(traces, { method: 'POST', headers }), { ...LINE, ...line });
+  const begun = new RequestSpans(traces, () => 'org_a');
+  endSpan(begun.begin({ method: 'POST', headers } as unknown as IncomingMessage), {
+    ...LINE,
+    ...line,
+  });
   return spans[0]!;
 }
 
@@ -64,5 +69,27 @@ it.each([
     const span = spanOf(line);
     expect(span).toMatchObject({ errorType, isCallers });
     expect(JSON.stringify(span)).not.toContain('canary');
+  },
+);
+
+it(
+  'one caller takes no more than its share of what is recorded, and others find theirs',
+  { tags: ['metrics.traces'] },
+  () => {
+    const { traces, spans } = noting();
+    const begun = new RequestSpans(
+      traces,
+      ({ headers }) => headers.host!,
+      () => 0,
+    );
+    const ask = (host: string) =>
+      begun.begin({
+        method: 'GET',
+        headers: { traceparent: CALLER, host },
+      } as unknown as IncomingMessage);
+    for (let i = 0; i < 1_000; i += 1) ask('flood');
+    ask('other');
+    expect(spans.filter(({ isUnrecorded }) => isUnrecorded === false)).toHaveLength(257);
+    expect(spans.at(-1)!.isUnrecorded).toBe(false);
   },
 );
