@@ -38,6 +38,7 @@ import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { JUDGED_AT_ONCE, Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
+import { inTurns } from './admit/budgets.ts';
 import { READ_HERE } from './enter-reader.ts';
 import type { InferenceDeps } from './handle.ts';
 import { KeptResponses } from './kept/kept-responses.ts';
@@ -183,7 +184,7 @@ export function openInference(
       clocks,
       budgets: new BudgetCounters(
         scripts,
-        ({ orgId, part }) => usedByNow(pool, { orgId, ...part }),
+        inTurns(({ orgId, part }) => usedByNow(pool, { orgId, ...part })),
         { onError: events.storeFailed },
       ),
       onLate: exchanges.withdrawLate,

@@ -17,7 +17,7 @@ export interface ScreenDeps extends Pick<ArrivalDeps, 'roomIn'> {
   /** The second stage, for what the rules let through; none when it is not configured. */
   moderator?: Pick<Moderator, 'judge'> | undefined;
   /** How many it judges at once, and of one organisation. */
-  judging: Pick<FairQueue, 'enter' | 'leave'>;
+  judging: Pick<FairQueue, 'run'>;
   supportEmail: string;
   /** The receipt of a refusal is to be in the trace of its request. */
   isTraced?: boolean;
@@ -51,7 +51,7 @@ async function secondStage(
   { route, orgId }: Routed['entry'],
   texts: string[],
 ): Promise<Verdict | null> {
-  const moderation = await inTurn(deps, orgId, () => moderator.judge(texts));
+  const moderation = await deps.judging.run(orgId, () => moderator.judge(texts));
   if (moderation.outcome === 'flagged') return moderation.verdict;
   if (moderation.outcome === 'too_long')
     throw invalidParam(
@@ -66,19 +66,6 @@ async function secondStage(
   }
   if (moderation.outcome === 'skipped') deps.events.unjudged();
   return null;
-}
-
-async function inTurn<T>(
-  { judging }: ScreenDeps,
-  orgId: string,
-  judge: () => Promise<T>,
-): Promise<T> {
-  await judging.enter(orgId);
-  try {
-    return await judge();
-  } finally {
-    judging.leave(orgId);
-  }
 }
 
 /**

@@ -27,6 +27,16 @@ export class FairQueue {
     this.#count(orgId, 1);
   }
 
+  /** Does one thing inside, when it is its turn. */
+  async run<T>(orgId: string, work: () => Promise<T>): Promise<T> {
+    await this.enter(orgId);
+    try {
+      return await work();
+    } finally {
+      this.leave(orgId);
+    }
+  }
+
   leave(orgId: string): void {
     this.#count(orgId, -1);
     const free = this.#waiting.filter((one) => this.#isFree(one.orgId));

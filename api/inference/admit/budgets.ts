@@ -4,6 +4,7 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import type { HardBudget } from '#shared/keys/credential.ts';
 import type { InferenceEntry, Reserve } from '#shared/lanes/messages.ts';
 import type { BudgetPart } from '#shared/lanes/redis/budget-counters.ts';
+import { FairQueue } from '#api/plugins/fair-queue.ts';
 
 /**
  * The tokens of an answer to a request that does not say how many it takes. Most answers are shorter; what a longer one takes
@@ -49,6 +50,20 @@ export function partsOf(
       const amount = measure === 'requests' ? 1 : tokens();
       return { budget, name, since, until, measure, limit, amount };
     });
+}
+
+/**
+ * Sums of usage that a process reads at once for counters of budgets, each of another organisation. One with many keys and
+ * budgets has many long sums a minute, for which it would hold all connections.
+ */
+const SUMS_AT_ONCE = 2;
+
+/** What reads the sum of a budget, so that each organisation waits for its own. */
+export function inTurns<B extends { orgId: string }>(
+  read: (budget: B) => Promise<number>,
+): (budget: B) => Promise<number> {
+  const queue = new FairQueue(SUMS_AT_ONCE);
+  return (budget) => queue.run(budget.orgId, () => read(budget));
 }
 
 /** The same as its worker needs to know it. */

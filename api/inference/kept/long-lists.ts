@@ -19,11 +19,9 @@ export class LongLists {
       });
     }
     this.#organisations.add(orgId);
-    await this.#queue.enter(orgId);
     try {
-      return await work();
+      return await this.#queue.run(orgId, work);
     } finally {
-      this.#queue.leave(orgId);
       this.#organisations.delete(orgId);
     }
   }

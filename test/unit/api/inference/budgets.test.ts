@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { partsOf, tokensBound } from '#api/inference/admit/budgets.ts';
+import { inTurns, partsOf, tokensBound } from '#api/inference/admit/budgets.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { HardBudget } from '#shared/keys/credential.ts';
 
@@ -47,5 +47,27 @@ it(
       { budget: 'bgt_all', amount: 1, since: Date.UTC(2026, 10, 30), until: Date.UTC(2026, 11, 1) },
       { budget: 'bgt_own', amount: 70, since: Date.UTC(2026, 10, 1), until: Date.UTC(2026, 11, 1) },
     ]);
+  },
+);
+
+it(
+  'sums of many budgets of one organisation are read one after the other, and those of another between them',
+  { tags: ['budgets.hard'] },
+  async () => {
+    const inside: string[] = [];
+    const read: string[] = [];
+    let [mostOfOne, mostOfAll] = [0, 0];
+    const count = inTurns(async ({ orgId }: { orgId: string }) => {
+      inside.push(orgId);
+      mostOfAll = Math.max(mostOfAll, inside.length);
+      mostOfOne = Math.max(mostOfOne, inside.filter((one) => one === orgId).length);
+      await new Promise(setImmediate);
+      inside.splice(inside.indexOf(orgId), 1);
+      return read.push(orgId);
+    });
+    const asked = [...Array.from({ length: 20 }, () => 'org_a'), 'org_b', 'org_c'];
+    await Promise.all(asked.map((orgId) => count({ orgId })));
+    expect([mostOfOne, mostOfAll]).toEqual([1, 2]);
+    expect(read.slice(0, 4)).toEqual(expect.arrayContaining(['org_b', 'org_c']));
   },
 );
