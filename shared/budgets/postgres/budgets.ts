@@ -21,7 +21,7 @@ import {
   type NewBudget,
   spanOf,
 } from '../budget.ts';
-import { isOf, measured } from './sums.ts';
+import { isOf, isOfPeriod, measured, sumsOf } from './sums.ts';
 
 /** A share of a budget that is reached, since when (epoch milliseconds), and how many e-mails told of it. */
 interface Told {
@@ -41,18 +41,16 @@ export interface UsedBudget extends Budget {
 
 /**
  * What each budget of an organisation has had used since the day (`$2`) or the month (`$3`) began. Periods are whole days, so
- * that the sums of days are enough.
+ * that the sums of days are enough, which are read once for all of them.
  */
 const USED = statement(
   { id: 'text', used: 'numeric', key_name: 'text?' },
-  `select b.id, coalesce(u.used, 0) as used, k.name as key_name
+  `with s as materialized (${sumsOf({ org: '$1', day: '$2', month: '$3' })})
+   select b.id, coalesce(u.used, 0) as used, k.name as key_name
    from budget b
    left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
    cross join lateral (
-     select sum(${measured('d')}) as used
-     from usage_day d
-     where d.org_id = b.org_id and d.at >= case b.period when 'day' then $2::timestamptz else $3::timestamptz end
-       and ${isOf('d')}) u
+     select sum(${measured('s')}) as used from s where ${isOfPeriod('s')} and ${isOf('s')}) u
    where b.org_id = $1`,
 );
 

@@ -9,7 +9,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { BUDGET_MEASURES, BUDGET_MODES, BUDGET_PERIODS, BUDGET_SCOPES, spanOf } from '../budget.ts';
 import { draftOfReached } from '../letters.ts';
-import { isOf, measured } from './sums.ts';
+import { isOf, isOfPeriod, measured, sumsOf } from './sums.ts';
 
 /**
  * Shares that are reached in the day since `$1` or the month since `$2` and were not told, with the budgets that they are of;
@@ -32,18 +32,24 @@ const REACHED = statement(
     share: 'int2',
     key_name: 'text?',
   },
-  `select b.id, b.org_id, b.name, b.scope, b.target, b.measure, b.period, b.limit_amount, b.mode, p.since,
+  `with o as materialized (
+     select a.id from account a
+     where a.state in ('active', 'suspended') and exists (select from budget b where b.org_id = a.id)
+       and exists (select from usage_day d where d.org_id = a.id and d.at >= $3)),
+   c as materialized (
+     select o.id as org_id, c.* from o cross join lateral (${sumsOf({ org: 'o.id', day: '$1', month: '$2' })}) c),
+   u as (
+     select b.id, sum(${measured('c')}) as used
+     from c join budget b on b.org_id = c.org_id and ${isOfPeriod('c')} and ${isOf('c')}
+     group by b.id)
+   select b.id, b.org_id, b.name, b.scope, b.target, b.measure, b.period, b.limit_amount, b.mode, p.since,
      u.used, s.share, k.name as key_name
-   from budget b
-   join account a on a.id = b.org_id and a.state in ('active', 'suspended')
+   from u
+   join budget b on b.id = u.id
    left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
    cross join lateral (select case b.period when 'day' then $1::timestamptz else $2::timestamptz end as since) p
-   cross join lateral (
-     select sum(${measured('d')}) as used from usage_day d
-     where d.org_id = b.org_id and d.at >= p.since and ${isOf('d')}) u
    cross join lateral unnest(b.shares) as s (share)
-   where exists (select from usage_day d where d.org_id = b.org_id and d.at >= $3)
-     and u.used * 100 >= b.limit_amount * s.share
+   where u.used * 100 >= b.limit_amount * s.share
      and not exists (
        select from budget_told t where t.budget_id = b.id and t.period_start = p.since and t.share = s.share)
    order by dense_rank() over (partition by b.org_id order by b.id), b.id, s.share

@@ -73,9 +73,13 @@ describe('budgets', { tags: ['budgets.objects'] }, () => {
     await make({ scope: 'key', target: key.id });
     await make({ scope: 'model', target: model });
     await make({ measure: 'energy' });
+    await make({ period: 'month' });
+    await make({ period: 'month', scope: 'key', target: key.id });
     const listed = await budgets.list(orgId);
     expect(listed.map(({ used }) => used).slice(0, 4)).toEqual([333, 3, 111, 222]);
     expect(listed[4]!.used).toBeGreaterThan(0);
+    const yesterdays = new Date(today).getUTCDate() === 1 ? 0 : 111;
+    expect(listed.map(({ used }) => used).slice(5)).toEqual([333 + yesterdays, 111 + yesterdays]);
     expect(listed[2]!.keyName).toBe('Batch');
     const other = (await activeAccount(registries)).id;
     expect(await budgets.list(other)).toEqual([]);
