@@ -75,6 +75,20 @@ const INPUTS: Readonly<Record<string, object>> = {
   'a block `thinking`': answering({ type: 'thinking', thinking: 'x', signature: '' }),
   'a block `redacted_thinking`': answering({ type: 'redacted_thinking', data: 'x' }),
   'a block of a tool that Anthropic runs': answering({ type: 'server_tool_use', id: 'a' }),
+  'a block `tool_reference`, in what a tool returned': saying({
+    type: 'tool_result',
+    tool_use_id: 'a',
+    content: [{ type: 'tool_reference', tool_name: 'f' }],
+  }),
+  'a block `compaction` with a text': answering({ type: 'compaction', content: 'x' }),
+  'a block `compaction` with `encrypted_content` alone': answering({
+    type: 'compaction',
+    encrypted_content: 'x',
+  }),
+  'a block `container_upload` of the user': saying({ type: 'container_upload', file_id: 'f' }),
+  'a block of any other type': saying({ type: 'tide_table' }),
+  'more than four `stop_sequences`': { stop_sequences: ['a', 'b', 'c', 'd', 'e'] },
+  '`max_tokens: 0`, which caches a prompt': { max_tokens: 0 },
   'a tool that Anthropic runs, or knows by its type': {
     tools: [{ type: 'web_search_20250305', name: 'web_search' }],
   },
@@ -96,6 +110,7 @@ export function messageRows(): string[][] {
 function fateOf(field: string, before: object, body: JsonObject): string {
   if (field === 'model') return 'translated: the upstream’s name';
   try {
+    if (validated(body).only !== undefined) return 'refused, by its name and place';
     const [was, is] = [chatOf(before), chatOf(body)];
     const changed = Object.keys(is).filter(
       (name) => JSON.stringify(is[name]) !== JSON.stringify(was[name]),
@@ -112,8 +127,9 @@ function fateOf(field: string, before: object, body: JsonObject): string {
   }
 }
 
-const chatOf = (value: object): JsonObject =>
-  validateMessage({ value, text: JSON.stringify(value) }).chat;
+const validated = (value: object) => validateMessage({ value, text: JSON.stringify(value) });
+
+const chatOf = (value: object): JsonObject => validated(value).chat;
 
 /** What a block has become: the parts or members of the last message of the chat. */
 function inputFate(is: JsonObject, was: JsonObject): string {
@@ -123,6 +139,7 @@ function inputFate(is: JsonObject, was: JsonObject): string {
   if (role === 'tool') return 'a message of the role `tool`';
   if (role === 'assistant') {
     const members = Object.keys(last).filter((name) => name !== 'role' && name !== 'content');
+    if (members.length === 0 && content !== '') return 'a text';
     return members.length === 0 ? 'left out' : `in \`${members.join('`, `')}\``;
   }
   if (!Array.isArray(content)) return 'a text';

@@ -1,4 +1,5 @@
 /** What becomes of each field of OpenAI's request for a response, found by asking the code that reads it. */
+import { onlyInResponses } from '#api/openai/only-native.ts';
 import { validateResponse } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
@@ -56,11 +57,19 @@ const INPUTS: Readonly<Record<string, object>> = {
   'a `namespace` of tools': { tools: [{ type: 'namespace', name: 'n', tools: [TOOL] }] },
   'a tool that OpenAI runs': { tools: [{ type: 'web_search' }] },
   'an item of a tool that OpenAI runs': withItem({ type: 'web_search_call', id: 'ws_1' }),
-  'a `reasoning` item': withItem({ type: 'reasoning', summary: [] }),
-  'a `file_id` or a `file_url`': {
-    input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }],
-  },
+  'a `reasoning` item with `encrypted_content`, or a text of an open server': withItem({
+    type: 'reasoning',
+    summary: [],
+    encrypted_content: 'x',
+  }),
+  'a `file_id` or a `file_url`': withPart({ type: 'input_file', file_id: 'file-1' }),
+  'an item `compaction`': withItem({ type: 'compaction', encrypted_content: 'x' }),
+  'an item or a part of any other type': withItem({ type: 'tide_table' }),
 };
+
+function withPart(part: object): object {
+  return { input: [{ role: 'user', content: [part] }] };
+}
 
 function withItem(item: object): object {
   return { input: [{ role: 'user', content: BASE.input }, item] };
@@ -94,7 +103,8 @@ function fateOf(field: string, before: object, body: Record<string, unknown>): [
     return [`refused: ${error.message}`, 'refused'];
   }
   const native = OURS[field] ?? 'passed';
-  return [native, inChat(field, before, body)];
+  const isOnly = onlyInResponses(body) !== undefined;
+  return [native, isOnly ? 'refused, by its name and place' : inChat(field, before, body)];
 }
 
 const OURS: Readonly<Record<string, string>> = {

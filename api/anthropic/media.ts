@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
-import type { Medium } from '#api/inference/modalities.ts';
+import { isBlockSaid } from '#shared/dialects/chat-of-message.ts';
+import { type Medium, namesAddressInside } from '#api/inference/modalities.ts';
 
 const DATA_URL = /^data:/i;
 
@@ -14,27 +15,34 @@ export function mediaInBlocks(messages: unknown): Medium[] | undefined {
   return media.length === 0 ? undefined : media;
 }
 
-function addMedia(content: unknown, path: string, media: Medium[]): void {
+/** @param isServers it is in what a tool of a server gave, which tells of addresses that nothing is fetched from */
+function addMedia(content: unknown, path: string, media: Medium[], isServers = false): void {
   for (const [at, block] of listOf(content).entries()) {
     if (!isObject(block)) continue;
     const here = `${path}[${at}]`;
     const source = isObject(block['source']) ? block['source'] : {};
     const modality = modalityOf(block, source);
-    if (modality !== undefined) {
-      const isElsewhere = source['type'] === 'url' && !DATA_URL.test(String(source['url']));
+    const isElsewhere =
+      isServers || isBlockSaid(block, true)
+        ? source['type'] === 'url' && !DATA_URL.test(String(source['url']))
+        : namesAddressInside(block);
+    if (modality !== undefined || isElsewhere) {
       const isKnown = media.some(
         (one) => one.modality === modality && one.isElsewhere === isElsewhere,
       );
       if (!isKnown) media.push({ modality, isElsewhere, param: here });
     }
-    addMedia(block['content'], `${here}.content`, media);
+    const isInside = isServers || (isBlockSaid(block, true) && !isBlockSaid(block, false));
+    addMedia(block['content'], `${here}.content`, media, isInside);
     addMedia(source['content'], `${here}.source.content`, media);
   }
 }
 
+/** The sources of documents that are texts. */
+const TEXTS: ReadonlySet<unknown> = new Set(['text', 'content']);
+
 /** As the catalogue calls it. A document that is a text is none. */
 function modalityOf({ type }: JsonObject, source: JsonObject): string | undefined {
   if (type === 'image') return 'image';
-  const isFile = source['type'] === 'base64' || source['type'] === 'url';
-  return type === 'document' && isFile ? 'file' : undefined;
+  return type === 'document' && !TEXTS.has(source['type']) ? 'file' : undefined;
 }

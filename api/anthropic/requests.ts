@@ -1,20 +1,26 @@
 import Type, { type TObject } from 'typebox';
+import { CHAT_STOPS_MAX } from '#shared/kernel/inference.ts';
 import { maybe, modelField, ownFields, samplerFields } from '#api/openai/fields.ts';
 
 /**
- * Anthropic's Messages interface. The lists of blocks are closed: what the gateway does not know it cannot have screened.
- * Members of a block that are not named here (`cache_control`, `citations`) may be there, and go to servers alone that speak
- * this interface themselves.
+ * Anthropic's Messages interface. What is not named here may be there, in blocks and beside them (`cache_control`,
+ * `citations`, blocks of other types), and goes to servers alone that speak this interface themselves: every text in it is
+ * screened all the same.
  */
 
 /** Anthropic takes names of so many characters. */
 const NAME_CHARS_MAX = 128;
-/** As many as a chat may have. */
-const STOPS_MAX = 4;
 
 const NON_EMPTY = { minLength: 1 };
 const Name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX });
 const Schema = Type.Object({}, { description: 'A JSON Schema. Passed on as it is.' });
+
+/** A type that is none of those named here. The name is the interface's, and no text. */
+const otherThan = (...known: readonly string[]) =>
+  Type.String({
+    pattern: `^(?!(?:${known.join('|')})$)[a-z0-9_]{1,64}$`,
+    'x-expected': 'a type of this interface',
+  });
 
 const TextBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
 const base64Source = {
@@ -28,8 +34,23 @@ const ImageBlock = Type.Object({
     [
       Type.Object(base64Source),
       Type.Object({ type: Type.Literal('url'), url: Type.String(NON_EMPTY) }),
+      Type.Object({ type: otherThan('base64', 'url') }),
     ],
     { 'x-expected': 'an object with `type`' },
+  ),
+});
+/** One of a type that chats have no words for. */
+const OtherBlock = Type.Object({
+  type: otherThan(
+    'document',
+    'image',
+    'redacted_thinking',
+    'search_result',
+    'text',
+    'thinking',
+    'tool_reference',
+    'tool_result',
+    'tool_use',
   ),
 });
 const DocumentBlock = Type.Object({
@@ -43,11 +64,14 @@ const DocumentBlock = Type.Object({
         content: Type.Union(
           [
             Type.String(),
-            Type.Array(Type.Union([TextBlock, ImageBlock], { 'x-expected': 'a content block' })),
+            Type.Array(
+              Type.Union([TextBlock, ImageBlock, OtherBlock], { 'x-expected': 'a content block' }),
+            ),
           ],
           { 'x-expected': 'a string or an array of content blocks' },
         ),
       }),
+      Type.Object({ type: otherThan('base64', 'text', 'content') }),
     ],
     { 'x-expected': 'an object with `type`' },
   ),
@@ -66,6 +90,11 @@ const ToolUseBlock = Type.Object({
   name: Type.String(NON_EMPTY),
   input: Type.Object({}),
 });
+/** A tool that was found by a search of the caller's own. Chats have all tools from the beginning. */
+const ToolReferenceBlock = Type.Object({
+  type: Type.Literal('tool_reference'),
+  tool_name: Type.String(NON_EMPTY),
+});
 const ToolResultBlock = Type.Object({
   type: Type.Literal('tool_result'),
   tool_use_id: Type.String(NON_EMPTY),
@@ -74,9 +103,17 @@ const ToolResultBlock = Type.Object({
       [
         Type.String(),
         Type.Array(
-          Type.Union([TextBlock, ImageBlock, DocumentBlock, SearchResultBlock], {
-            'x-expected': 'a content block',
-          }),
+          Type.Union(
+            [
+              TextBlock,
+              ImageBlock,
+              DocumentBlock,
+              SearchResultBlock,
+              ToolReferenceBlock,
+              OtherBlock,
+            ],
+            { 'x-expected': 'a content block' },
+          ),
         ),
       ],
       { 'x-expected': 'a string or an array of content blocks' },
@@ -93,10 +130,6 @@ const RedactedThinkingBlock = Type.Object({
   type: Type.Literal('redacted_thinking'),
   data: Type.String(),
 });
-/** What a tool that a server runs was asked and gave: chats are without it, and servers that speak this interface know it. */
-const ServerBlock = Type.Object({
-  type: Type.String({ pattern: '^(?:server_tool_use|mcp_tool_use|[a-z_]{1,64}_tool_result)$' }),
-});
 
 const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content blocks' };
 const UserMessage = Type.Object({
@@ -105,9 +138,10 @@ const UserMessage = Type.Object({
     [
       Type.String(),
       Type.Array(
-        Type.Union([TextBlock, ImageBlock, DocumentBlock, SearchResultBlock, ToolResultBlock], {
-          'x-expected': 'a content block',
-        }),
+        Type.Union(
+          [TextBlock, ImageBlock, DocumentBlock, SearchResultBlock, ToolResultBlock, OtherBlock],
+          { 'x-expected': 'a content block' },
+        ),
         { minItems: 1 },
       ),
     ],
@@ -121,7 +155,7 @@ const AssistantMessage = Type.Object({
     [
       Type.String(),
       Type.Array(
-        Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock, ServerBlock], {
+        Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock, OtherBlock], {
           'x-expected': 'a content block',
         }),
       ),
@@ -129,9 +163,13 @@ const AssistantMessage = Type.Object({
     { 'x-expected': 'a string or an array of content blocks' },
   ),
 });
-const SystemContent = Type.Union([Type.String(), Type.Array(TextBlock)], {
-  'x-expected': 'a string or an array of text blocks',
-});
+const SystemContent = Type.Union(
+  [
+    Type.String(),
+    Type.Array(Type.Union([TextBlock, OtherBlock], { 'x-expected': 'a content block' })),
+  ],
+  { 'x-expected': 'a string or an array of text blocks' },
+);
 const SystemMessage = Type.Object({ role: Type.Literal('system'), content: SystemContent });
 
 const Messages = Type.Array(
@@ -173,6 +211,7 @@ const ToolChoice = Type.Union(
     Type.Object({ type: Type.Enum(['auto', 'any']), disable_parallel_tool_use: alone }),
     Type.Object({ type: Type.Literal('none') }),
     Type.Object({ type: Type.Literal('tool'), name: Name, disable_parallel_tool_use: alone }),
+    Type.Object({ type: otherThan('auto', 'any', 'none', 'tool') }),
   ],
   { 'x-expected': 'an object with `type`' },
 );
@@ -210,12 +249,16 @@ const messageFields = {
 export const MessageBody = Type.Object(
   {
     ...messageFields,
-    max_tokens: Type.Integer({ minimum: 1, description: 'Where the answer ends at the latest.' }),
+    max_tokens: Type.Integer({
+      minimum: 0,
+      description:
+        'Where the answer ends at the latest. Only servers that speak this interface take 0, to cache a prompt.',
+    }),
     stream: samplerFields.stream,
     stop_sequences: maybe(
       Type.Array(Type.String(), {
-        maxItems: STOPS_MAX,
-        'x-expected': `an array of at most ${STOPS_MAX} strings`,
+        description: `More than ${CHAT_STOPS_MAX} go to servers alone that speak this interface.`,
+        'x-expected': 'an array of strings',
       }),
     ),
     temperature: samplerFields.temperature,

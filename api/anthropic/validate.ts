@@ -6,7 +6,9 @@ import { caseCheckOf, likenessOf } from '#api/openai/letter-case.ts';
 import type { ChatRequest } from '#api/openai/requests.ts';
 import type { JsonBody } from '#api/openai/parse-json.ts';
 import { refusal, validateChat } from '#api/openai/validate.ts';
+import type { OnlyNative } from '#api/inference/only-native.ts';
 import { THREAD } from './error-envelope.ts';
+import { onlyInMessages } from './only-native.ts';
 import { CLIENT_TOOL, CountBody, MessageBody, type CountRequest } from './requests.ts';
 
 const message = Compile(MessageBody);
@@ -19,6 +21,8 @@ export interface AskedMessage {
   chat: ChatRequest;
   /** The types of the tools that are left out: Anthropic's servers run them, or its models alone know their rules. */
   ignored: string[];
+  /** What of it goes to servers of this interface alone. The chat has its words, and is counted by them, and not sent. */
+  only: OnlyNative | undefined;
 }
 
 /**
@@ -38,7 +42,12 @@ export function validateMessage({ value: body, text }: JsonBody, counts = false)
   checkAnswers(body);
   checkThread(body);
   const chat = chatOfWritten(body, text);
-  return { body, chat: validateChat(chat), ignored: ignoredIn(body) };
+  return {
+    body,
+    chat: validateChat(chat),
+    ignored: ignoredIn(body),
+    only: onlyInMessages(body),
+  };
 }
 
 /** Tools that the caller runs need more than those that are left out. */

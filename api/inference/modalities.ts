@@ -43,7 +43,7 @@ export function mediaIn(
       for (const [at, part] of (parts as unknown[]).entries()) {
         if (!isObject(part)) continue;
         const modality = MODALITY_OF_PART.get(part['type']);
-        const isElsewhere = namesAddress(part);
+        const isElsewhere = namesAddress(part) || isStrangeAddress(part);
         if (modality === undefined && !isElsewhere) continue;
         const isKnown = media?.some(
           (one) => one.modality === modality && one.isElsewhere === isElsewhere,
@@ -55,6 +55,21 @@ export function mediaIn(
     }
   }
   return media;
+}
+
+/** Parts that are texts: what they cite may have an address. */
+const TEXT_PARTS: ReadonlySet<unknown> = new Set([
+  undefined,
+  'text',
+  'input_text',
+  'output_text',
+  'refusal',
+]);
+
+/** Whether a part that is neither a medium of a known kind nor a text names an address. */
+function isStrangeAddress(part: JsonObject): boolean {
+  const { type } = part;
+  return !MODALITY_OF_PART.has(type) && !TEXT_PARTS.has(type) && namesAddressInside(part);
 }
 
 const DATA_URL = /^data:/i;
@@ -78,6 +93,19 @@ function namesAddress(part: JsonObject): boolean {
   }
   return false;
 }
+
+/** Whether anything in a block or an item of an unknown type is called an address, and is one without data. */
+export function namesAddressInside(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(namesAddressInside);
+  if (!isObject(value)) return false;
+  return Object.entries(value).some(([name, member]) =>
+    typeof member === 'string'
+      ? URL_NAME.test(name) && ADDRESS.test(member) && !DATA_URL.test(member)
+      : namesAddressInside(member),
+  );
+}
+
+const URL_NAME = /ur[il]$/i;
 
 /**
  * Refuses media that an upstream would have to fetch, where only data are taken: it may reach what its caller cannot.

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts';
+import { isOnlyInResponses } from '#shared/dialects/chat-of-response.ts';
 import { chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
 import { memberText } from '#shared/kernel/json-text.ts';
 import { readTraceparent, writeTraceparent } from '#shared/kernel/traceparent.ts';
@@ -11,6 +12,7 @@ import { requestDigest } from '#shared/receipts/digest.ts';
 import { mediaInBlocks } from '#api/anthropic/media.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
 import { ANSWER_BOUNDS } from '#api/openai/fields.ts';
+import { onlyInResponses } from '#api/openai/only-native.ts';
 import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
 import { referencesIn, refuseOrphans } from '#api/openai/references.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from '#api/openai/requests.ts';
@@ -26,7 +28,8 @@ import { claimOf } from './idempotency.ts';
 import { withConversation } from './kept/conversation.ts';
 import type { Before } from './kept/kept-responses.ts';
 import { idsOf, withItems } from './kept/referred-items.ts';
-import { type Medium, mediaIn } from './modalities.ts';
+import { type Medium, mediaIn, namesAddressInside } from './modalities.ts';
+import type { OnlyNative } from './only-native.ts';
 
 /** Ten minutes, as long as the SDKs wait for an answer. */
 export const DEADLINE_MS = 600_000;
@@ -87,6 +90,8 @@ interface Asked {
   embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
   /** The place of a reference to what is not kept here, so that only a server may know it. */
   reference?: string | undefined;
+  /** What goes to servers alone that speak its interface themselves. */
+  only?: OnlyNative | undefined;
 }
 
 /** What is known of a request before it is routed. */
@@ -128,7 +133,7 @@ export function read(
 ): { unrouted: Unrouted; body: ParsedBody } {
   const { id, route, rawBody, headers, now } = request;
   const { orgId, keyId, keepResponses } = request.credential;
-  const { body, media, ofMessage } = bodyOf(request, parseJsonBody(rawBody));
+  const { body, media, only, ofMessage } = bodyOf(request, parseJsonBody(rawBody));
   const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
@@ -161,7 +166,7 @@ export function read(
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = traceparentIn(headers);
   if (traceparent !== undefined) entry.traceparent = traceparent;
-  const asked = { ...askedOf(body, media), regionHeader };
+  const asked = { ...askedOf(body, media), only, regionHeader };
   const unrouted: Unrouted = { entry, asked, keeps: false };
   if (betas !== undefined) unrouted.betas = betas;
   if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
@@ -200,10 +205,10 @@ export function goOn(
   const placeIn = (at: number): string | undefined => own.places[at - first];
   // Of what only a server knows, only a server can tell what is missing.
   if (left.length === 0) refuseOrphans(items, placeIn);
-  const { body, media } = bodyOf({ route: 'responses', rawBody }, json);
+  const { body, media, only } = bodyOf({ route: 'responses', rawBody }, json);
   if (ownInput !== undefined) body.ownInput = memberText(own.text, 'input')!;
   const reference = left.map(({ at }) => placeIn(at) ?? 'previous_response_id')[0];
-  return { asked: { ...askedOf(body, media), reference }, body };
+  return { asked: { ...askedOf(body, media), reference, only }, body };
 }
 
 /** As it came, of the version that is known; of a later one what is known of it. */
@@ -264,14 +269,20 @@ type OfMessage = Pick<InferenceEntry, 'omitsThoughts' | 'ignoredTools'>;
 function bodyOf(
   { route, rawBody, counts }: Pick<RawRequest, 'route' | 'rawBody' | 'counts'>,
   json: JsonBody,
-): { body: ParsedBody; media: Medium[] | undefined; ofMessage?: OfMessage } {
+): {
+  body: ParsedBody;
+  media: Medium[] | undefined;
+  only?: OnlyNative | undefined;
+  ofMessage?: OfMessage;
+} {
   if (route !== 'messages') {
     const { text, value } = json;
     const parsed = VALIDATORS[route](value);
     const media = mediaOf(route, parsed);
-    return { body: { route, rawBody, text, parsed }, media };
+    const only = route === 'responses' ? onlyInResponses(parsed) : undefined;
+    return { body: { route, rawBody, text, parsed }, media, only };
   }
-  const { body, chat, ignored } = validateMessage(json, counts);
+  const { body, chat, ignored, only } = validateMessage(json, counts);
   const translated = JSON.stringify(chat);
   const bytes = Buffer.from(translated);
   return {
@@ -283,6 +294,7 @@ function bodyOf(
       message: json,
     },
     media: mediaInBlocks(body.messages),
+    only,
     ofMessage: {
       ...(body.thinking?.type === 'disabled' ? { omitsThoughts: true } : {}),
       ...(ignored.length === 0 ? {} : { ignoredTools: namedIgnored(ignored) }),
@@ -309,7 +321,10 @@ function mediaOf(route: Dialect, parsed: ParsedBody['parsed']): Medium[] | undef
   if ('messages' in parsed) return mediaIn('messages', parsed.messages);
   if (route !== 'responses') return undefined;
   const { input } = parsed as ResponseRequest;
-  return Array.isArray(input) ? mediaIn('input', input) : undefined;
+  if (!Array.isArray(input)) return undefined;
+  const known = mediaIn('input', input);
+  const at = input.findIndex((item) => isOnlyInResponses(item) && namesAddressInside(item));
+  return at === -1 ? known : [...(known ?? []), { isElsewhere: true, param: `input[${at}]` }];
 }
 
 /** One input may be a text or an array of token ids. */

@@ -1,12 +1,13 @@
 import type { Credential } from '#shared/keys/credential.ts';
-import { type Resolution, resolveRoute } from '#shared/catalogue/routing.ts';
+import { type Resolution, resolveRoute, type RouteRequest } from '#shared/catalogue/routing.ts';
 import type { RegionHealth } from '#shared/catalogue/routing.ts';
-import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.ts';
+import { KIND_OF_ROUTE, type RoutingIndex, speaksItself } from '#shared/catalogue/route-index.ts';
 import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
 import { unknownItem } from './kept/referred-items.ts';
 import type { Extent } from './admit/budgets.ts';
+import { onlyNativeFault } from './only-native.ts';
 import type { Unrouted } from './read.ts';
 
 export interface RouteDeps {
@@ -30,15 +31,19 @@ export interface Routed {
 }
 
 /**
- * What is not kept here goes to servers of responses alone, which may keep it: to a chat it would say nothing.
- * @throws Fault `invalid_input`
+ * What only servers take that speak the interface of a request themselves goes to these, of the endpoints that the model has;
+ * so does a reference to what is not kept here, which such a server may keep.
  */
-function checkReference({ candidates }: Resolution, place: string | undefined): void {
-  if (place === undefined) return;
-  const mayKnow = candidates.every(({ endpoints }) =>
-    endpoints.every(({ endpoint }) => endpoint.responses === true),
-  );
-  if (!mayKnow) throw unknownItem(place);
+function takenBy(
+  route: InferenceEntry['route'],
+  { only, reference }: Unrouted['asked'],
+): RouteRequest['takenBy'] {
+  if (only === undefined && reference === undefined) return undefined;
+  return {
+    endpoint: (endpoint) => speaksItself(endpoint, route),
+    orElse: (model) =>
+      only === undefined ? unknownItem(reference!) : onlyNativeFault(only, model),
+  };
 }
 
 /**
@@ -50,14 +55,14 @@ export function routed(
   { entry, asked, betas, fingerprint }: Unrouted,
   credential: Credential,
 ): Routed {
+  const taken = takenBy(entry.route, asked);
   const resolution = resolveRoute(
     deps.index(),
-    { kind: KIND_OF_ROUTE[entry.route], ...asked },
+    { kind: KIND_OF_ROUTE[entry.route], ...asked, takenBy: taken },
     credential,
     deps.health(),
   );
   checkModalities(resolution.model, asked.media);
-  checkReference(resolution, asked.reference);
   checkAddresses(deps.mediaUrls, PROMPT_PARAMS[entry.route], asked.media);
   const asMessage =
     entry.route === 'messages' &&
@@ -67,6 +72,7 @@ export function routed(
   return {
     entry: {
       ...entry,
+      ...(taken === undefined ? {} : { onlyNative: true }),
       ...(asMessage ? { asMessage, ...(betas === undefined ? {} : { betas }) } : {}),
       model: resolution.model.id,
       ...(asked.model === resolution.model.id ? {} : { requestedModel: asked.model }),
@@ -83,9 +89,11 @@ export function routed(
 /** Of each prompt as many texts are made as the best are chosen of. An embedding is made of no token of an answer. */
 function extentOf(
   route: InferenceEntry['route'],
-  { n, bestOf, prompts = 1, answerTokensMax, media, reference }: Unrouted['asked'],
+  { n, bestOf, prompts = 1, answerTokensMax, media, reference, only }: Unrouted['asked'],
 ): Extent {
-  const readsMore = (media !== undefined && media.length > 0) || reference !== undefined;
+  // A file that a server keeps, and what it alone can read, may be of any length.
+  const isLonger = reference !== undefined || only !== undefined;
+  const readsMore = (media !== undefined && media.length > 0) || isLonger;
   if (route === 'embeddings') return { answers: 0, answerTokensMax: null, readsMore };
   const answers = prompts * Math.max(n ?? 1, bestOf ?? 1);
   return { answers, answerTokensMax: answerTokensMax ?? null, readsMore };

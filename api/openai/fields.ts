@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { TSchema } from 'typebox';
+import { CHAT_STOPS_MAX } from '#shared/kernel/inference.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 
 /**
@@ -15,8 +16,6 @@ export const maybe = <S extends TSchema>(schema: S) =>
 const MODEL_ID_CHARS_MAX = 256;
 /** The contract's bound for `user`. */
 const USER_CHARS_MAX = 512;
-/** OpenAI documents at most four stop sequences. */
-const STOPS_MAX = 4;
 /** The interface's bound of bias for one token. */
 const LOGIT_BIAS_MAX = 100;
 /**
@@ -108,8 +107,8 @@ export const samplerFields = {
     }),
   ),
   stop: maybe(
-    Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: STOPS_MAX })], {
-      'x-expected': `a string or an array of at most ${STOPS_MAX} strings`,
+    Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: CHAT_STOPS_MAX })], {
+      'x-expected': `a string or an array of at most ${CHAT_STOPS_MAX} strings`,
     }),
   ),
   logit_bias: maybe(

@@ -1,10 +1,11 @@
 import Type, { type TSchema } from 'typebox';
+import { HOSTED_ITEM_TYPES } from '#shared/dialects/chat-of-response.ts';
 import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
 import { maybe, modelField, ownFields, samplerFields, userField } from './fields.ts';
 
 /**
- * OpenAI's newer interface. The lists of items and parts are closed: what the gateway does not know it cannot have screened.
- * Tools that a server would have to run by itself, and what they did, go to servers of responses and to no other.
+ * OpenAI's newer interface. Items and parts of other types than are named here go to servers of responses and to no other, as
+ * do tools that a server would have to run by itself, and what they did: every text in them is screened all the same.
  */
 
 /** OpenAI documents 64 characters; other upstreams take 128. */
@@ -23,15 +24,33 @@ const CallId = Type.String(NON_EMPTY);
 /** The namespace of a tool that is called. */
 const namespace = maybe(Type.String());
 
+/** A type that is none of those named here. The name is the interface's, and no text. */
+const otherThan = (known: readonly string[]) =>
+  Type.String({
+    pattern: `^(?!(?:${known.join('|')})$)[a-z0-9_]{1,64}$`,
+    'x-expected': 'a type of this interface',
+  });
+const FileId = maybe(
+  Type.String({
+    minLength: 1,
+    description: 'Of a file that a server of responses keeps; no other knows it.',
+  }),
+);
+
 const InputText = Type.Object({ type: Type.Literal('input_text'), text: Type.String() });
 const InputImage = Type.Object({
   type: Type.Literal('input_image'),
-  image_url: Type.String({ minLength: 1, description: 'An address, or data in base64.' }),
+  image_url: maybe(Type.String({ minLength: 1, description: 'An address, or data in base64.' })),
+  file_id: FileId,
   detail: maybe(Type.String()),
 });
 const InputFile = Type.Object({
   type: Type.Literal('input_file'),
-  file_data: Type.String({ minLength: 1, description: 'Data in base64.' }),
+  file_data: maybe(Type.String({ minLength: 1, description: 'Data in base64.' })),
+  file_id: FileId,
+  file_url: maybe(
+    Type.String({ minLength: 1, description: 'An address. Only servers of responses fetch it.' }),
+  ),
   filename: maybe(Type.String()),
 });
 const InputAudio = Type.Object({
@@ -41,7 +60,20 @@ const InputAudio = Type.Object({
 const OutputText = Type.Object({ type: Type.Literal('output_text'), text: Type.String() });
 const Refusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() });
 
-const InputPart = Type.Union([InputText, InputImage, InputFile, InputAudio], {
+/** The types of parts that chats have words for. */
+export const PARTS: ReadonlySet<string> = new Set([
+  'input_text',
+  'input_image',
+  'input_file',
+  'input_audio',
+  'output_text',
+  'refusal',
+]);
+/** Parts as chats call them. They are not taken for parts of servers of responses, which refuse them too. */
+const OF_CHATS = ['text', 'image_url', 'file', 'audio_url', 'video_url'];
+const OtherPart = Type.Object({ type: otherThan([...PARTS, ...OF_CHATS]) });
+
+const InputPart = Type.Union([InputText, InputImage, InputFile, InputAudio, OtherPart], {
   'x-expected': 'a content part',
 });
 const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content parts' };
@@ -66,7 +98,9 @@ const AssistantMessage = Type.Object({
   content: Type.Union(
     [
       Type.String(),
-      Type.Array(Type.Union([OutputText, Refusal, InputText], { 'x-expected': 'a content part' })),
+      Type.Array(
+        Type.Union([OutputText, Refusal, InputText, OtherPart], { 'x-expected': 'a content part' }),
+      ),
     ],
     { 'x-expected': 'a string or an array of content parts' },
   ),
@@ -143,6 +177,7 @@ const NamespaceTool = Type.Object({
 const OtherTool = Type.Object({
   type: Type.String({
     pattern: '^(?!(?:function|custom|namespace)$)[A-Za-z0-9_.-]{1,64}$',
+    'x-expected': 'a type of this interface',
     description: 'Of a tool that a server of responses runs: to others it is left out.',
   }),
 });
@@ -170,34 +205,8 @@ const ItemReference = Type.Object({
   role: Type.Optional(Type.Null()),
   content: Type.Optional(Type.Null()),
 });
-/**
- * What tools did that a server of responses runs, or asks its caller to run by a name of its own, and what it is told of
- * itself. A chat loses no word by the lack of one; of a `compaction` it would lose a conversation, so that is not among them.
- */
 const HostedItem = Type.Object({
-  type: Type.Enum([
-    'apply_patch_call',
-    'apply_patch_call_output',
-    'code_interpreter_call',
-    'computer_call',
-    'computer_call_output',
-    'configuration_update',
-    'file_search_call',
-    'image_generation_call',
-    'local_shell_call',
-    'local_shell_call_output',
-    'mcp_approval_request',
-    'mcp_approval_response',
-    'mcp_call',
-    'mcp_list_tools',
-    'program',
-    'program_output',
-    'shell_call',
-    'shell_call_output',
-    'tool_search_call',
-    'tool_search_output',
-    'web_search_call',
-  ]),
+  type: Type.Enum([...HOSTED_ITEM_TYPES]),
   id,
 });
 
@@ -213,9 +222,15 @@ export const ITEMS: Readonly<Record<string, TSchema>> = {
   additional_tools: AdditionalTools,
 };
 /** The types of items that are of tools of a server's. */
-export const HOSTED_ITEMS: ReadonlySet<string> = new Set(HostedItem.properties.type.enum);
+export const HOSTED_ITEMS: ReadonlySet<string> = new Set(HOSTED_ITEM_TYPES);
 /** A message of the model's own. */
 export const ANSWERED_MESSAGE = AssistantMessage;
+
+/** One that chats have no words for: a `compaction`, or what is newer than this list. */
+export const OtherItem = Type.Object({
+  type: otherThan([...Object.keys(ITEMS), ...HOSTED_ITEMS]),
+  id,
+});
 
 /** Named one by one: of a list that is made, the compiler does not know the types. */
 const InputItem = Type.Union([
@@ -229,6 +244,7 @@ const InputItem = Type.Union([
   HostedItem,
   AssistantMessage,
   ItemReference,
+  OtherItem,
 ]);
 
 const Input = Type.Union(
@@ -253,6 +269,7 @@ const ToolChoice = Type.Union(
     Type.Object({
       type: Type.String({
         pattern: '^(?!(?:function|custom|allowed_tools)$)[A-Za-z0-9_.-]{1,64}$',
+        'x-expected': 'a type of this interface',
         description: 'A tool that a server of responses runs: to others it is `auto`.',
       }),
     }),
@@ -311,16 +328,10 @@ export const ResponseBody = Type.Object(
     ),
     include: maybe(
       Type.Array(
-        Type.Enum([
-          'reasoning.encrypted_content',
-          'message.output_text.logprobs',
-          'message.input_image.image_url',
-          'code_interpreter_call.outputs',
-          'computer_call_output.output.image_url',
-          'file_search_call.results',
-          'web_search_call.action.sources',
-          'web_search_call.results',
-        ]),
+        Type.String({
+          pattern: '^[a-z0-9_.]{1,128}$',
+          'x-expected': 'the name of a member of the answer',
+        }),
       ),
     ),
     store: maybe(
@@ -330,7 +341,9 @@ export const ResponseBody = Type.Object(
       }),
     ),
     background: maybe(Type.Literal(false)),
-    truncation: maybe(Type.Literal('disabled')),
+    truncation: maybe(
+      Type.Enum(['auto', 'disabled'], { description: 'Only servers of responses take `auto`.' }),
+    ),
     previous_response_id: maybe(
       Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX, description: 'Goes on from it.' }),
     ),

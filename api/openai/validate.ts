@@ -7,7 +7,15 @@ import { caseCheckOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
 import { refuseMembers } from './refused-members.ts';
-import { ANSWERED_MESSAGE, ITEMS, ResponseBody, type ResponseRequest, TOOLS } from './responses.ts';
+import {
+  ANSWERED_MESSAGE,
+  HOSTED_ITEMS,
+  ITEMS,
+  OtherItem,
+  ResponseBody,
+  type ResponseRequest,
+  TOOLS,
+} from './responses.ts';
 import { refuseState } from './stateless.ts';
 
 // TypeBox's compiled check takes about a sixth of ajv's time on a chat body, and the reasons are only looked for after a no.
@@ -57,7 +65,31 @@ export function validateResponse(body: unknown): ResponseRequest {
   checkCase.response(body);
   refuseMembers(body, ResponseBody.properties);
   checkStreamOptions(body);
+  if (Array.isArray(body.input)) checkMedia(body.input);
   return body;
+}
+
+/** By which members a part brings its medium: one of them is there. */
+const BRINGS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['input_image', ['image_url', 'file_id']],
+  ['input_file', ['file_data', 'file_id', 'file_url']],
+]);
+
+/** A part without its medium would come back as an upstream failure. */
+function checkMedia(input: readonly object[]): void {
+  for (const [at, item] of input.entries()) {
+    for (const member of ['content', 'output']) {
+      const parts: unknown = (item as Record<string, unknown>)[member];
+      if (!Array.isArray(parts)) continue;
+      for (const [place, part] of (parts as Record<string, unknown>[]).entries()) {
+        const names = BRINGS.get(part?.['type']);
+        if (names === undefined || names.some((name) => part[name] != null)) continue;
+        const path = `input[${at}].${member}[${place}].${names[0]!}`;
+        const needed = names.map((name) => `\`${name}\``).join(' or ');
+        throw invalidParam('input', `\`${path}\` is required: this part needs ${needed}.`, path);
+      }
+    }
+  }
 }
 
 /** What is wrong with the first wrong item: messages need not say that they are messages, so their union cannot tell. */
@@ -67,8 +99,9 @@ function itemFlaw(body: unknown): Flaw | null {
   for (const [at, item] of (input as ({ type?: string; role?: string } | null)[]).entries()) {
     const type = item?.type ?? 'message';
     const isAnswer = type === 'message' && item?.role === 'assistant';
-    const schema = isAnswer ? ANSWERED_MESSAGE : ITEMS[type];
-    const flaw = schema === undefined ? null : findFlaw(schema, item, ['input', at]);
+    if (HOSTED_ITEMS.has(type)) continue;
+    const known = Object.hasOwn(ITEMS, type) ? ITEMS[type]! : OtherItem;
+    const flaw = findFlaw(isAnswer ? ANSWERED_MESSAGE : known, item, ['input', at]);
     if (flaw !== null) return flaw;
   }
   return null;

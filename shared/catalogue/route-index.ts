@@ -43,6 +43,15 @@ export const KIND_OF_ROUTE: Readonly<Record<Route, ModelKind>> = {
   messages: 'chat',
 };
 
+/** Whether an endpoint speaks the interface of a route itself. */
+export function speaksItself(
+  { responses, messages }: Pick<Endpoint, 'responses' | 'messages'>,
+  route: Route,
+): boolean {
+  if (route === 'responses') return responses === true;
+  return route !== 'messages' || messages === true;
+}
+
 /** Builds the index. The catalogue has been checked: its references exist. */
 export function indexCatalogue(catalogue: Catalogue): RoutingIndex {
   const endpoints = new Map(catalogue.endpoints.map((endpoint) => [endpoint.name, endpoint]));

@@ -1,5 +1,5 @@
 import { TEXTS_MAX } from '#shared/kernel/inference.ts';
-import type { Model, ModelKind, Region, RegionStatus } from './catalogue.ts';
+import type { Endpoint, Model, ModelKind, Region, RegionStatus } from './catalogue.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { type Plan, PLANS, planCovers } from '#shared/kernel/plan.ts';
 import { circuitName } from './circuit-breaker.ts';
@@ -39,6 +39,10 @@ export interface RouteRequest {
   prompts?: number | undefined;
   /** How many tools it brings, and in which field. */
   tools?: { field: 'tools' | 'functions'; count: number } | undefined;
+  /** Which endpoints take it, where not all do, and what is said where none does. */
+  takenBy?:
+    | { endpoint: (endpoint: Endpoint) => boolean; orElse: (model: string) => Fault }
+    | undefined;
   /** Of an embeddings request: how many embeddings it asks for, and with how many values each. */
   embeddings?: { inputs: number; dimensions?: number | null | undefined } | undefined;
 }
@@ -70,7 +74,7 @@ export interface Resolution {
 /**
  * Decides model, tier and regions of a request.
  *
- * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n`, `invalid_tools`, `invalid_functions`,
+ * Throws a Fault: what `takenBy` says, `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n`, `invalid_tools`, `invalid_functions`,
  * `invalid_input` when the request asks for what does not exist or is not for this account; `region_degraded`,
  * `region_saturated`, `region_decommissioned` when it exists and cannot be had now. Problems of the request are reported
  * before those of a region.
@@ -81,7 +85,7 @@ export function resolveRoute(
   account: RouteAccount,
   health: RegionHealth,
 ): Resolution {
-  const routes = findModel(index, request, account);
+  const routes = takingRoutes(findModel(index, request, account), request.takenBy);
   const pin = findPin(index, request, account);
   const pinned = pin === undefined ? undefined : offeredIn(routes, pin, health);
   const tier = chooseTier(routes, request.tier, account.plan);
@@ -94,6 +98,19 @@ export function resolveRoute(
     if (state !== 'normal' && !mayTry(pinned, health)) throw regionFault(state, pinned.region.code);
   }
   return { model: routes.model, tier, candidates, isPinned: pinned !== undefined };
+}
+
+/** The routes of a model with the endpoints that take a request. */
+function takingRoutes(routes: ModelRoutes, takenBy: RouteRequest['takenBy']): ModelRoutes {
+  if (takenBy === undefined) return routes;
+  const regions = routes.regions
+    .map(({ region, endpoints }) => ({
+      region,
+      endpoints: endpoints.filter(({ endpoint }) => takenBy.endpoint(endpoint)),
+    }))
+    .filter(({ endpoints }) => endpoints.length > 0);
+  if (regions.length === 0) throw takenBy.orElse(routes.model.id);
+  return { ...routes, regions, byRegion: new Map(regions.map((one) => [one.region.code, one])) };
 }
 
 /** The models that an account may use, in the catalogue's order. */

@@ -1,3 +1,4 @@
+import { CHAT_STOPS_MAX } from '#shared/kernel/inference.ts';
 import { mayRound } from '#shared/kernel/exact-json.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { elements, memberText } from '#shared/kernel/json-text.ts';
@@ -8,6 +9,7 @@ import {
   withMediaBehindResults,
 } from './chat-parts.ts';
 import { type ToolNames, toolNamesOf } from './tool-names.ts';
+import { wordsOf } from './words.ts';
 
 /** Fields of Anthropic's interface that say something to a chat server under another name. */
 const TRANSLATED = [
@@ -53,6 +55,44 @@ const OWN: ReadonlySet<string> = new Set([
   '__proto__',
 ]);
 
+/** Blocks that chats have words for, wherever a conversation has them, and those by whose lack a chat loses no word. */
+const SAID: ReadonlySet<unknown> = new Set([
+  'document',
+  'image',
+  'redacted_thinking',
+  'search_result',
+  'text',
+  'thinking',
+  'tool_reference',
+  'tool_result',
+  'tool_use',
+]);
+/** What tools did that a server runs, and which model answered: of an assistant's turn, chats are without it. */
+const OF_SERVERS =
+  /^(?:container_upload|fallback|mcp_tool_listing|server_tool_use|mcp_tool_use|[a-z_]{1,64}_tool_result)$/;
+/** The sources of media and documents that a chat can be given. */
+const SOURCES: Readonly<Record<string, ReadonlySet<unknown>>> = {
+  document: new Set(['base64', 'content', 'text']),
+  image: new Set(['base64', 'url']),
+};
+
+/**
+ * Whether a chat can say what a block says, apart from the blocks inside it. Others go to servers alone that speak this
+ * interface themselves.
+ */
+export function isBlockSaid(block: JsonObject, isAssistants: boolean): boolean {
+  const { type, source } = block;
+  if (type === 'compaction' && isAssistants)
+    return typeof block['content'] === 'string' || block['encrypted_content'] == null;
+  const sources = SOURCES[String(type)];
+  if (sources !== undefined) return isObject(source) && sources.has(source['type']);
+  return SAID.has(type) || (isAssistants && isOfServers(block));
+}
+
+function isOfServers({ type }: JsonObject): boolean {
+  return typeof type === 'string' && !SAID.has(type) && OF_SERVERS.test(type);
+}
+
 /** The input of a block that calls a tool, as JSON text. */
 type InputOf = (block: JsonObject) => string;
 
@@ -60,8 +100,9 @@ const written: InputOf = ({ input }) => JSON.stringify(input);
 
 /**
  * A request for a message of Anthropic's interface as a request for a chat completion, which every upstream speaks. The api
- * has validated it: what could not be translated was refused there. Of blocks and tools only known members are taken over,
- * so that what is screened is what is sent.
+ * has validated it, and sends what chats have no words for to servers of this interface alone: the words of that are in the
+ * chat all the same, by which it is counted. Of known blocks and tools only known members are taken over, so that what is
+ * screened is what is sent.
  * @param inputOf the input of a call as JSON text; it is written from its value when absent
  */
 export function chatOfMessage(body: JsonObject, inputOf: InputOf = written): JsonObject {
@@ -71,7 +112,9 @@ export function chatOfMessage(body: JsonObject, inputOf: InputOf = written): Jso
   const names = toolNamesOf(tools.map(({ name }) => String(name)));
   chat['messages'] = messagesOf(body, { inputOf, nameOf: names.nameOf });
   const stops = listOf(body['stop_sequences']);
-  if (stops.length > 0) chat['stop'] = stops;
+  if (stops.length > 0 && stops.length <= CHAT_STOPS_MAX) chat['stop'] = stops;
+  // Asks for a prompt to be cached, and for no answer.
+  if (chat['max_tokens'] === 0) delete chat['max_tokens'];
   const config = (body['output_config'] ?? {}) as JsonObject;
   const format = config['format'] ?? body['output_format'];
   if (isObject(format)) chat['response_format'] = responseFormatOf(format);
@@ -141,8 +184,15 @@ function messagesOf({ system, messages }: JsonObject, calling: Calling): JsonObj
 }
 
 function addSystemText(content: unknown, out: JsonObject[]): void {
-  const text = typeof content === 'string' ? content : textsOf(content).join(BETWEEN_SYSTEM_TEXTS);
+  const text =
+    typeof content === 'string'
+      ? content
+      : listOf(content).filter(isObject).flatMap(saidBySystem).join(BETWEEN_SYSTEM_TEXTS);
   if (text !== '') addSystem(text, out);
+}
+
+function saidBySystem(block: JsonObject): string[] {
+  return block['type'] === 'text' ? textsOf([block]) : wordsOf(block);
 }
 
 /** What tools returned stands first: chat servers want it right behind the calls. */
@@ -168,7 +218,7 @@ function assistantOf(content: unknown, calling: Calling): JsonObject {
   const calls = blocks
     .filter(({ type }) => type === 'tool_use')
     .map((block) => callOf(block, calling));
-  const text = textsOf(blocks).join('');
+  const text = blocks.flatMap(saidByAssistant).join('');
   const thoughts = blocks.flatMap(({ type, thinking }) => (type === 'thinking' ? [thinking] : []));
   const thought = thoughts.join('');
   return {
@@ -177,6 +227,13 @@ function assistantOf(content: unknown, calling: Calling): JsonObject {
     ...(thought === '' ? {} : { reasoning_content: thought }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
+}
+
+function saidByAssistant(block: JsonObject): string[] {
+  const { type, content } = block;
+  if (type === 'text') return textsOf([block]);
+  if (type === 'compaction' && typeof content === 'string') return [content];
+  return SAID.has(type) || isOfServers(block) ? [] : wordsOf(block);
 }
 
 function callOf(block: JsonObject, { inputOf, nameOf }: Calling): JsonObject {
@@ -199,8 +256,12 @@ function partsOf(block: JsonObject): JsonObject[] {
       return [...textParts(title, context), ...documentParts(source, title)];
     case 'search_result':
       return textParts(title, block['source'], ...textsOf(content));
-    default:
+    case 'text':
       return [{ type: 'text', text }];
+    case 'tool_reference':
+      return textParts(block['tool_name']);
+    default:
+      return textParts(...wordsOf(block));
   }
 }
 
@@ -221,8 +282,10 @@ function textParts(...texts: readonly unknown[]): JsonObject[] {
   );
 }
 
-function urlOf({ type, url, media_type: mediaType, data }: JsonObject): unknown {
-  return type === 'url' ? url : `data:${String(mediaType)};base64,${String(data)}`;
+/** Of a file that its server keeps, its name there: such a chat is counted, and not sent. */
+function urlOf({ type, url, file_id: file, media_type: mediaType, data }: JsonObject): unknown {
+  if (type === 'base64') return `data:${String(mediaType)};base64,${String(data)}`;
+  return type === 'url' ? url : `${String(type)}:${String(file)}`;
 }
 
 function textsOf(blocks: unknown): string[] {
@@ -255,7 +318,10 @@ function choiceOf(
   if (!isObject(choice)) return {};
   const { type, name, disable_parallel_tool_use: isAlone } = choice;
   const one = isAlone === true ? { parallel_tool_calls: false } : {};
-  if (type !== 'tool') return { tool_choice: type === 'any' ? 'required' : type, ...one };
+  if (type === 'any') return { tool_choice: 'required', ...one };
+  if (type === 'auto' || type === 'none') return { tool_choice: type, ...one };
+  // Another is for servers of this interface alone.
+  if (type !== 'tool') return {};
   if (!tools.some((tool) => tool['name'] === name)) return one;
   const known = nameOf(String(name));
   return { tool_choice: { type: 'function', function: { name: known } }, ...one };

@@ -153,6 +153,35 @@ function addItem(item: JsonObject, messages: JsonObject[], { nameOf }: ChatTools
   }
 }
 
+/**
+ * What tools did that a server of responses runs, or asks its caller to run by a name of its own, and what it is told of
+ * itself. A chat loses no word by the lack of one; of a `compaction` it would lose a conversation, so that is among the others.
+ */
+export const HOSTED_ITEM_TYPES = [
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'code_interpreter_call',
+  'computer_call',
+  'computer_call_output',
+  'configuration_update',
+  'file_search_call',
+  'image_generation_call',
+  'local_shell_call',
+  'local_shell_call_output',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'mcp_call',
+  'mcp_list_tools',
+  'program',
+  'program_output',
+  'shell_call',
+  'shell_call_output',
+  'tool_search_call',
+  'tool_search_output',
+  'web_search_call',
+] as const;
+const HOSTED: ReadonlySet<unknown> = new Set(HOSTED_ITEM_TYPES);
+
 const SAID: ReadonlySet<unknown> = new Set([
   'message',
   'function_call',
@@ -161,6 +190,15 @@ const SAID: ReadonlySet<unknown> = new Set([
   'custom_tool_call_output',
   'reasoning',
 ]);
+
+/** Whether an item is of a type that goes to servers of responses alone, and is no call that such a server has made. */
+export function isOnlyInResponses(item: JsonObject): boolean {
+  const { type } = item;
+  return typeof type === 'string' && !isSaidInChats(item) && !HOSTED.has(type) && !QUIET.has(type);
+}
+
+/** What stands for another item, or brings tools, which are counted with the others. */
+const QUIET: ReadonlySet<unknown> = new Set(['item_reference', 'additional_tools']);
 
 /** Whether chats have words for an item, as some have for reasoning. */
 export function isSaidInChats({ type, role }: JsonObject): boolean {

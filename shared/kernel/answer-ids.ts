@@ -30,6 +30,9 @@ export function receiptIdNamed(name: string): Id<'rcpt'> | undefined {
   return isId('rcpt', receiptId) ? receiptId : undefined;
 }
 
+/** Reasoning that was written here: a server would look it up by its id, and does not keep it. */
+export const OUR_REASONING = /^rs_[0-9A-HJKMNP-TV-Z]{26}_\d+$/;
+
 /** The ids of items that are made here: of an output `msg_<ULID>_0`, of an input `msg_<ULID>_in_0`. */
 const ITEM_ID = /^[a-z]+_([0-9A-HJKMNP-TV-Z]{26})_(?:in_)?\d{1,6}$/;
 

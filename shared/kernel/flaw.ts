@@ -124,15 +124,25 @@ function diagnoseTagged(
 ): Flaw | null {
   const meant = alternatives.find((one) => findFlaw(one.properties![tag]!, value[tag]) === null);
   if (meant !== undefined) return findFlaw(meant, value, path);
-  const allowed = alternatives.flatMap((one) => choices(one.properties![tag]!));
-  return refuse({ enum: allowed }, [...path, tag]);
+  const tags = alternatives.map((one) => one.properties![tag]!);
+  const spelt = tags.filter((one) => one.pattern !== undefined).map(schemaWords);
+  const wanted = [schemaWords({ enum: tags.flatMap(choices) }), ...spelt].join(', or ');
+  return { kind: 'wrong', path: [...path, tag], wanted };
 }
 
-/** The member whose fixed values tell all of these objects apart, if there is one. */
+/**
+ * The member whose fixed values tell these objects apart, if there is one. In one of them it may be spelt by a pattern, which
+ * has none of the others' values.
+ */
 function tagOf(alternatives: readonly Schema[]): string | undefined {
-  return Object.keys(alternatives[0]!.properties ?? {}).find((key) =>
-    alternatives.every((one) => choices(one.properties?.[key] ?? {}).length > 0),
-  );
+  return Object.keys(alternatives[0]!.properties ?? {}).find((key) => {
+    const tags = alternatives.map((one) => one.properties?.[key] ?? {});
+    return tags.every(isTag) && tags.filter((tag) => tag.pattern !== undefined).length <= 1;
+  });
+}
+
+function isTag(schema: Schema): boolean {
+  return choices(schema).length > 0 || schema.pattern !== undefined;
 }
 
 function choices(schema: Schema): readonly unknown[] {

@@ -20,6 +20,8 @@ export function dialectOf(route: Route): Dialect {
 
 /** As many texts as one request has generated at most, of all its prompts. OpenAI's batches stop far below this. */
 export const TEXTS_MAX = 128;
+/** Sequences at which a chat may stop: OpenAI and many other servers take so many. */
+export const CHAT_STOPS_MAX = 4;
 
 /** The parameter of a request that holds what the model reads. */
 export const PROMPT_PARAMS: Readonly<Record<Route, string>> = {

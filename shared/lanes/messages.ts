@@ -47,6 +47,8 @@ export interface InferenceEntry {
   ignoredTools?: string;
   /** The payload is a request for a message as it came, for endpoints that take such; without it, the chat that it became. */
   asMessage?: true;
+  /** It goes to endpoints alone that speak the interface of its route themselves. */
+  onlyNative?: true;
   /** What such a request named in `anthropic-beta`. */
   betas?: string;
   /** Process id of the api process that holds the connection. */

@@ -1,6 +1,7 @@
-import { isSaidInChats } from '#shared/dialects/chat-of-response.ts';
+import { isOnlyInResponses, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { wordsOf } from '#shared/dialects/words.ts';
 import { textsOf } from './texts.ts';
 
 /** A text that a model reads in one go: it must fit in the context window as a whole. */
@@ -47,16 +48,21 @@ function chatPrompt({ messages, tools, functions }: Readonly<Record<string, unkn
 }
 
 /**
- * Reasoning of earlier turns is left out: a model does not read it again, or its upstream has its own count. So is what only
- * servers of responses take.
+ * Reasoning of earlier turns is left out: a model does not read it again, or its upstream has its own count. So is what tools
+ * did that such a server runs; of items that chats have no words for the texts are counted.
  */
 function responsePrompt({ instructions, input, tools }: Readonly<Record<string, unknown>>): Prompt {
   const items = Array.isArray(input)
-    ? input.filter((item) => !isObject(item) || isCounted(item))
+    ? (input as unknown[]).flatMap((item) => (isObject(item) ? countedOf(item) : [item]))
     : input;
   const { counted: texts } = textsOf('responses', { instructions, input: items, tools });
   const told = typeof instructions === 'string' ? 1 : 0;
   return { texts, tokens: 0, messages: told + (Array.isArray(items) ? items.length : 1) };
+}
+
+function countedOf(item: JsonObject): JsonObject[] {
+  if (isCounted(item)) return [item];
+  return isOnlyInResponses(item) ? [{ content: wordsOf(item).join('\n') }] : [];
 }
 
 /** Whether the tokens of an item are those of its texts, wherever it is sent. */

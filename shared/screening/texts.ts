@@ -1,4 +1,5 @@
 import { chatRequestOf, isSaidInChats } from '#shared/dialects/chat-of-response.ts';
+import { wordsOf } from '#shared/dialects/words.ts';
 import { isFitting } from '#shared/dialects/tool-names.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-object.ts';
@@ -446,6 +447,11 @@ interface Piece {
 
 function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: Reading): void {
   const place = mediumOf(part);
+  if (place === undefined && isUnknownPart(part)) {
+    for (const text of wordsOf(part)) pieces.push({ kind, text });
+    into.deep(part);
+    return;
+  }
   const medium = place?.[0];
   const inside = place?.[1];
   for (const name in part) {
@@ -464,6 +470,20 @@ function readPart(part: JsonObject, kind: Piece['kind'], pieces: Piece[], into: 
     }
   }
 }
+
+/** Of a type that only its server knows. */
+function isUnknownPart({ type }: JsonObject): boolean {
+  return typeof type === 'string' && !TEXT_PARTS.has(type);
+}
+
+const TEXT_PARTS: ReadonlySet<string> = new Set([
+  'input_text',
+  'output_text',
+  'reasoning_text',
+  'refusal',
+  'summary_text',
+  'text',
+]);
 
 /** Images and sounds have no text. Some servers write files that are texts into the prompt. */
 function readData(data: unknown, pieces: Piece[], into: Reading, beside: JsonObject = {}): void {

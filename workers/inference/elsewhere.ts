@@ -59,7 +59,7 @@ export class Elsewhere {
     for (const [i, code] of codes.entries()) {
       const region = catalogue.regions.find((one) => one.code === code);
       if (region === undefined || (statuses.get(code) ?? region.status) !== 'normal') continue;
-      if (targetsOf(catalogue, entry.model, code).length === 0) continue;
+      if (targetsOf(catalogue, entry, code).length === 0) continue;
       const room = roomOf(served.get(code), region.capacity, region.organisations?.length === 1);
       if (room.region === 0) continue;
       const to = { ...entry, region: code, elsewhere: codes.slice(i + 1), before };

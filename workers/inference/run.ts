@@ -3,7 +3,7 @@ import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf, hasNamedEvents } from '#shared/kernel/event-stream.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import type { Failure, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
+import type { Failure, Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
@@ -32,6 +32,7 @@ import {
 } from './providers/upstream-failure.ts';
 import { GrowingText } from './growing-text.ts';
 import { namerOf } from './our-names.ts';
+import { withoutUnsealed, withoutUnsigned } from './unsigned-thoughts.ts';
 import { EventRelay, type EventStream } from './event-relay.ts';
 import { MessageWriter, type MessageWriterOptions } from './messages/message-writer.ts';
 import { asOurMessage, NativeMessage, readMessageUsage, textOfMessage } from './messages/native.ts';
@@ -426,7 +427,7 @@ export class Run {
     const { catalogue, breakers, now } = this.#deps;
     const entry = this.#entry;
     return {
-      targets: targetsOf(catalogue(), entry.model, entry.region),
+      targets: targetsOf(catalogue(), entry, entry.region),
       region: entry.region,
       breakers,
       caller: this.#caller,
@@ -453,9 +454,7 @@ export class Run {
     const { id, stream, betas, deadlineAt } = this.#entry;
     const traceparent = this.#deps.events.upstreamCalled(this.#entry, target, this.#calls);
     this.#endpoint = endpoint;
-    const { route, body } = getsMessage(this.#entry, endpoint)
-      ? ({ route: 'messages', body: this.#body } as const)
-      : this.#asked(endpoint);
+    const { route, body } = this.#sentTo(endpoint);
     const request: UpstreamRequest = {
       requestId: id,
       route,
@@ -469,6 +468,15 @@ export class Run {
     if (traceparent !== undefined) request.traceparent = traceparent;
     if (betas !== undefined) request.betas = betas;
     return request;
+  }
+
+  /** The body in the interface of an endpoint: where that is the request's own, without thoughts that are of others' models. */
+  #sentTo(endpoint: Endpoint): { route: Route; body: string } {
+    const takesAll = endpoint.reasoningContent === true;
+    if (getsMessage(this.#entry, endpoint))
+      return { route: 'messages', body: takesAll ? this.#body : withoutUnsigned(this.#body) };
+    const { route, body } = this.#asked(endpoint);
+    return { route, body: route === 'responses' && !takesAll ? withoutUnsealed(body) : body };
   }
 
   #asked(endpoint: Pick<Endpoint, 'responses' | 'reasoningContent'>): Asked {

@@ -1,5 +1,7 @@
 import pRetry, { AbortError } from 'p-retry';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
+import { speaksItself } from '#shared/catalogue/route-index.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { UpstreamCall } from './providers/provider.ts';
 import { UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
@@ -19,13 +21,18 @@ export interface Target {
   model: string;
 }
 
-/** The endpoints of one region that serve a model, in the catalogue's order of preference. */
-export function targetsOf(catalogue: Catalogue, modelId: string, region: string): Target[] {
-  const model = catalogue.models.find(({ id }) => id === modelId);
+/** What of a request says which endpoints may be asked. */
+type Asking = Pick<InferenceEntry, 'model' | 'route' | 'onlyNative'>;
+
+/** The endpoints of one region that take a request, in the catalogue's order of preference. */
+export function targetsOf(catalogue: Catalogue, asking: Asking, region: string): Target[] {
+  const model = catalogue.models.find(({ id }) => id === asking.model);
   const targets: Target[] = [];
   for (const { name, model: upstreamName } of model?.endpoints ?? []) {
     const endpoint = catalogue.endpoints.find((candidate) => candidate.name === name);
-    if (endpoint?.regions.includes(region)) targets.push({ endpoint, model: upstreamName });
+    if (endpoint === undefined || !endpoint.regions.includes(region)) continue;
+    if (asking.onlyNative === true && !speaksItself(endpoint, asking.route)) continue;
+    targets.push({ endpoint, model: upstreamName });
   }
   return targets;
 }

@@ -1,3 +1,4 @@
+import { OUR_REASONING } from '#shared/kernel/answer-ids.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { memberText, setMember } from '#shared/kernel/json-text.ts';
 import { keptIn } from '#shared/lanes/kept-response.ts';
@@ -28,9 +29,6 @@ function answeredIn(response: string): string {
     .map((item) => JSON.stringify(item))
     .join(',');
 }
-
-/** Reasoning that was written here: a server's own would be looked up there by its id, and is not kept there. */
-const OUR_REASONING = /^rs_[0-9A-HJKMNP-TV-Z]{26}_\d+$/;
 
 function outputOf(output: unknown): JsonObject[] {
   return listOf(output).filter(isObject).filter(mayBeInput);

@@ -60,7 +60,7 @@ describe('a request for a message', () => {
 
   it.each<[what: string, more: object, code: string, param: string]>([
     ['no max_tokens', { max_tokens: undefined }, 'invalid_max_tokens', 'max_tokens'],
-    ['max_tokens of nothing', { max_tokens: 0 }, 'invalid_max_tokens', 'max_tokens'],
+    ['less than nothing', { max_tokens: -1 }, 'invalid_max_tokens', 'max_tokens'],
     ['no messages', { messages: [] }, 'invalid_messages', 'messages'],
     [
       'an unknown role',
@@ -69,14 +69,14 @@ describe('a request for a message', () => {
       'messages[0].role',
     ],
     [
-      'a block that is not known',
-      saying({ type: 'text', text: 'x' }, { type: 'container_upload', file_id: 'f' }),
+      'a block whose type may be words of the prompt',
+      saying({ type: 'text', text: 'x' }, { type: 'how to' }),
       'invalid_messages',
       'messages[0].content[1].type',
     ],
     [
-      'an image that is kept elsewhere',
-      saying({ type: 'image', source: { type: 'file', file_id: 'f' } }),
+      'an image whose source may be words of the prompt',
+      saying({ type: 'image', source: { type: 'how to' } }),
       'invalid_messages',
       'messages[0].content[0].source.type',
     ],
@@ -98,12 +98,7 @@ describe('a request for a message', () => {
       'invalid_tools',
       'tools[0].name',
     ],
-    [
-      'more stop sequences than a chat takes',
-      { stop_sequences: ['a', 'b', 'c', 'd', 'e'] },
-      'invalid_stop_sequences',
-      'stop_sequences',
-    ],
+    ['an end that is no text', { stop_sequences: [1] }, 'invalid_stop_sequences', 'stop_sequences'],
     ['several answers', { n: 2 }, 'invalid_n', 'n'],
     ['a thread that is kept elsewhere', { thread: { type: 'create' } }, 'invalid_thread', 'thread'],
     ['several answers in other letters', { N: 2 }, 'invalid_n', 'n'],

@@ -115,7 +115,6 @@ describe('what would need a memory of ours is refused in every spelling', () => 
   it.each<[string, Record<string, unknown>, string]>([
     ['N', { N: 5 }, 'n'],
     ['previousResponseId', { previousResponseId: 'resp_1' }, 'previous_response_id'],
-    ['Context-Management', { 'Context-Management': [{}] }, 'context_management'],
     ['File_ID', { input: [{ role: 'user', content: [file] }] }, 'input'],
   ])('%s', (_name, over, param) => {
     expect(faultOf(validateResponse, response(over)).code).toBe(`invalid_${param}`);
