@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { pendingReceipt, type PendingReceipt } from '#shared/receipts/pending.ts';
 import { noteFirst, noteReceipt } from '#api/plugins/answered.ts';
 import { errorBody, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
@@ -117,10 +119,19 @@ class EventStream implements ExchangeSink {
     this.#request.fault = fault;
     // No handler of errors hears of a connection that Fastify has let go of.
     if (fault.code === 'store_unavailable') this.#deps.events.storeFailed(fault.cause ?? fault);
-    if (this.#begun) return this.#finish(this.#dialect.failed(fault));
+    if (this.#begun) return this.#finish(this.#dialect.failed(fault, this.#announced(fault)));
     this.#ended = true;
     clearInterval(this.#keepalive);
     this.#refuse(fault);
+  }
+
+  /** The receipt of what has failed, which is issued in a moment: who asks for it at once is told so. */
+  #announced({ hasReceipt }: Fault): PendingReceipt | undefined {
+    if (!hasReceipt) return undefined;
+    const { issuer, pendingReceipts, events } = this.#deps;
+    const { id, orgId } = this.#admitted.entry;
+    pendingReceipts.note(orgId, receiptIdOf(id)).catch(events.storeFailed);
+    return pendingReceipt(issuer, id);
   }
 
   settled(): void {

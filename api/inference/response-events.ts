@@ -3,6 +3,7 @@ import type { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
 import { memberText, setMember } from '#shared/kernel/json-text.ts';
 import { isAnnouncement } from '#shared/receipts/response-events.ts';
+import type { PendingReceipt } from '#shared/receipts/pending.ts';
 import { envelopeOf } from '#api/plugins/error-envelope.ts';
 import type { StreamDialect } from './stream-dialects.ts';
 
@@ -53,12 +54,16 @@ export class ResponseEvents implements StreamDialect {
     return setMember(payload, 'sequence_number', String(this.#sent));
   }
 
-  /** A last frame that says why there is no more, with the member `error` beside it, by which SDKs throw. */
-  failed(fault: Fault): string {
+  /**
+   * A last frame that says why there is no more, with what came of the output and where the receipt is, and with the member
+   * `error` beside them, by which SDKs throw.
+   */
+  failed(fault: Fault, receipt?: PendingReceipt): string {
     const { error } = envelopeOf(fault);
     const { code, message } = error;
-    const response = { ...emptyResponse(this.#names, 'failed'), error: { code, message } };
-    return this.#frame('response.failed', { response, error });
+    const { output = [] } = fault;
+    const response = { ...emptyResponse(this.#names, 'failed'), error: { code, message }, output };
+    return this.#frame('response.failed', { response, error, ...(receipt && { receipt }) });
   }
 
   #frame(type: string, fields: object): string {

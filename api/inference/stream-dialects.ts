@@ -2,6 +2,7 @@ import { messageEnvelopeOf } from '#api/anthropic/error-envelope.ts';
 import { envelopeOf } from '#api/plugins/error-envelope.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
+import type { PendingReceipt } from '#shared/receipts/pending.ts';
 import type { Admitted } from './admit/admitted.ts';
 import { ResponseEvents } from './response-events.ts';
 
@@ -21,8 +22,11 @@ export interface StreamDialect {
   frames(text: string): string;
   /** The last payload of the pipeline as the client gets it. */
   last(payload: string): string;
-  /** A stream that breaks ends with this and without its end: a client that sees neither would take it for whole. */
-  failed(fault: Fault): string;
+  /**
+   * A stream that breaks ends with this and without its end: a client that sees neither would take it for whole. `receipt`
+   * announces the receipt that there will be of it.
+   */
+  failed(fault: Fault, receipt?: PendingReceipt): string;
 }
 
 const AS_IT_IS = { frames: (text: string) => text, last: (payload: string) => payload };

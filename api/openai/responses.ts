@@ -463,7 +463,7 @@ export const ResponseEvent = Type.Object(
   {
     title: 'ResponseStreamEvent',
     description:
-      'One event of a stream. `receipt` stands on the last one: `response.completed` or `response.incomplete`.',
+      'One event of a stream. `receipt` stands on the last one: `response.completed` or `response.incomplete`; on `response.failed` it announces the receipt, where there is one.',
   },
 );
 

@@ -21,6 +21,8 @@ interface FaultDetails {
   hasReceipt?: boolean;
   /** Calls to upstreams that were made for the request, where its receipt counts them. */
   calls?: number;
+  /** The items of a response that broke off, as far as they came. */
+  output?: readonly unknown[] | undefined;
   /** All that its key asks before `retryAfterMs` is over is refused with the same. */
   holdsUntilThen?: boolean;
   /** Admission had no room for its request, and took nothing from any limit for it. */
@@ -57,6 +59,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
   readonly retryAfterMs: number | undefined;
   readonly hasReceipt: boolean;
   readonly calls: number | undefined;
+  readonly output: readonly unknown[] | undefined;
   /** All that its key asks before `retryAfterMs` is over is refused with the same. */
   readonly holdsUntilThen: boolean;
   /** Admission had no room for its request, and took nothing from any limit for it. */
@@ -76,6 +79,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
     this.retryAfterMs = details.retryAfterMs ?? row.retryAfterMs;
     this.hasReceipt = details.hasReceipt ?? false;
     this.calls = details.calls;
+    this.output = details.output;
     this.holdsUntilThen = details.holdsUntilThen ?? false;
     this.hadNoRoom = details.hadNoRoom ?? false;
     this.headers = details.headers ?? {};

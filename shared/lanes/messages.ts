@@ -156,6 +156,8 @@ export interface WireFault {
   hasReceipt?: true;
   /** Calls to upstreams that were made for it, where its receipt counts them. */
   calls?: number;
+  /** The items of a response that broke off, as far as they came. */
+  output?: readonly unknown[];
 }
 
 /** The parts of a refusal that the api process with the caller's connection needs. */

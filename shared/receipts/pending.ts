@@ -15,7 +15,7 @@ export interface PendingReceipt {
 
 const TYPE = ['PendingReceipt'] as const;
 const EXPLANATION =
-  'The answer was ready before its receipt. The signed receipt is issued under this id and can be fetched shortly.';
+  'The answer came before its receipt. The signed receipt is issued under this id and can be fetched shortly.';
 
 /** The announcement of a request's receipt. */
 export function pendingReceipt(issuer: ReceiptIssuer, requestId: string): PendingReceipt {

@@ -13,6 +13,8 @@ export interface EventStream {
   readonly upstreamAnswerId: string | undefined;
   readonly modelNamed: string | undefined;
   readonly isFinished: boolean;
+  /** The items of a response as far as they came; undefined of other answers. */
+  output?(): JsonObject[];
   /** Takes a payload of the upstream; returns whether it had text. */
   accept(given: string, parsed: JsonObject): boolean;
   /** Sends what is still to come before the last event, and returns that one. */
@@ -98,6 +100,10 @@ export class EventRelay implements Relay {
 
   finish(usage: Usage | UnknownUsage): string {
     return this.#stream!.finish(usage);
+  }
+
+  get output(): readonly JsonObject[] | undefined {
+    return this.#stream?.output?.();
   }
 
   /** Nothing is held that would be the client's: the last event belongs to whole streams only. */

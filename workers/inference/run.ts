@@ -6,6 +6,7 @@ import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Failure, Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
+import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
 import { receiptedEvent, receiptedMessageEvent } from '#shared/receipts/response-events.ts';
@@ -355,7 +356,7 @@ export class Run {
       relayedTokens: relay.sentTokens,
     };
     if (isGone) await this.#settlement.left(spent);
-    else await this.#settlement.broke(this.#faultOf(failure), spent);
+    else await this.#settlement.broke({ ...this.#faultOf(failure), ...toldOutput(relay) }, spent);
   }
 
   get #caller(): Caller {
@@ -579,6 +580,12 @@ export class Run {
 
 function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | undefined): U {
   return joules === undefined ? usage : { ...usage, statedJoules: joules };
+}
+
+/** What came of a response that broke off, where a message to its api process has room for it. */
+function toldOutput({ output }: Relay): Pick<WireFault, 'output'> {
+  if (output === undefined || JSON.stringify(output).length > INLINE_BYTES_MAX) return {};
+  return { output };
 }
 
 /** A stream that has begun may go on beyond its request's deadline; so long it is known to have begun. */

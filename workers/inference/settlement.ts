@@ -109,7 +109,8 @@ export class Settlement {
 
   /** A stream that broke off: the client gets an error frame, and a receipt for what was sent until then. */
   async broke(fault: WireFault, spent: Spent): Promise<void> {
-    await this.#incomplete('truncated', spent, (write) => this.replies.error(write, fault));
+    const receipted: WireFault = { ...fault, hasReceipt: true };
+    await this.#incomplete('truncated', spent, (write) => this.replies.error(write, receipted));
   }
 
   /** The client has left: no reply is sent, and what was used until then gets its receipt. */

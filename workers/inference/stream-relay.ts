@@ -27,6 +27,8 @@ export interface Relay {
   readonly sent: number;
   /** Tokens in them: as the upstream counts while it streams, or else a token for each payload that had text. */
   readonly sentTokens: number;
+  /** The items of a response as far as they came; undefined of other answers. */
+  readonly output?: readonly JsonObject[] | undefined;
   /** The answer is whole, whether or not `[DONE]` comes. */
   readonly isFinished: boolean;
   /** Says whose stream this is, and so where its energy would be reported. What a stream before it said is forgotten. */

@@ -18,6 +18,8 @@ export interface AnswerWriter {
    * @param isFinished whether its server says that the answer is whole
    */
   end(usage: Usage | UnknownUsage, reasoningTokens: number, isFinished?: boolean): JsonObject;
+  /** The items of a response as far as they came; absent of other answers. */
+  output?(): JsonObject[];
   /** The last event of the stream. */
   lastEvent(answer: JsonObject): string;
 }
@@ -90,6 +92,10 @@ export class TranslatedStream implements EventStream {
     // One answer was asked for.
     for (const choice of noted.choices) if (choice['index'] === 0) this.#writer.take(choice);
     return noted.speaks;
+  }
+
+  output(): JsonObject[] {
+    return this.#writer.output?.() ?? [];
   }
 
   finish(usage: Usage | UnknownUsage): string {

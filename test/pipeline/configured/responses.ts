@@ -313,8 +313,18 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
       expect(events.at(-1)).toMatchObject({
         type: 'response.failed',
         response: { status: 'failed', error: { code: 'upstream_error' } },
+        receipt: { type: ['PendingReceipt'] },
       });
+      const { response: broken, receipt: announced } = events.at(-1) as unknown as {
+        response: { output: { content: { text: string }[] }[] };
+        receipt: { id: string };
+      };
+      const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
+      const said = deltas.map((event) => (event as { delta: string }).delta).join('');
+      expect(said).not.toBe('');
+      expect(broken.output).toMatchObject([{ status: 'incomplete', content: [{ text: said }] }]);
       const receipt = await issuedReceipt(system(), response.headers.get('x-receipt-id')!);
+      expect(receipt.id).toBe(announced.id);
       expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
       const sent = receiptedIn(frames.slice(0, -1));
       expect(receipt.credentialSubject).toMatchObject({
@@ -413,7 +423,17 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         const events = framesOf(await response.text()).map(
           ({ data }) => JSON.parse(data) as ResponseStreamEvent,
         );
-        expect(events.at(-1)).toMatchObject({ type: 'response.failed', sequence_number: 12 });
+        const said = 'The lamp ';
+        expect(events.at(-1)).toMatchObject({
+          type: 'response.failed',
+          sequence_number: 12,
+          response: {
+            output: [
+              { type: 'reasoning', encrypted_content: 'gAAAAABsealed' },
+              { id: 'msg_up', status: 'incomplete', content: [{ text: said }] },
+            ],
+          },
+        });
         const receipt = await issuedReceipt(system(), response.headers.get('x-receipt-id')!);
         expect(receipt.credentialSubject).toMatchObject({ outcome: 'truncated' });
       },

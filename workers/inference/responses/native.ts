@@ -9,6 +9,7 @@ import type { OurNames } from '../our-names.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { readUsage } from '../usage.ts';
 import type { EventStream } from '../event-relay.ts';
+import { ItemsSoFar } from './items-so-far.ts';
 import { responseUsage, type ResponseWriterOptions } from './response-writer.ts';
 
 /** What callers know a response by, and what it goes on from. */
@@ -91,6 +92,7 @@ function textOfItem({ content, summary, name, arguments: args, input }: JsonObje
 export class NativeStream extends AnnouncedEvents implements EventStream {
   readonly #names: NativeNames;
   readonly #energy: Endpoint['energy'];
+  readonly #items = new ItemsSoFar();
   #last: { text: string; response: JsonObject } | undefined;
   usage: Usage | undefined;
 
@@ -108,6 +110,10 @@ export class NativeStream extends AnnouncedEvents implements EventStream {
     super(emit);
     this.#names = { id: answerIdOf('responses', requestId), model, previous };
     this.#energy = energy;
+  }
+
+  override get kept(): number {
+    return super.kept + this.#items.kept;
   }
 
   get isFinished(): boolean {
@@ -130,7 +136,12 @@ export class NativeStream extends AnnouncedEvents implements EventStream {
       this.announce(text);
       return false;
     }
+    this.#items.accept(given, event);
     return this.emit(text, typeof delta === 'string' ? delta : '');
+  }
+
+  output(): JsonObject[] {
+    return this.#items.output();
   }
 
   finish(usage: Usage | UnknownUsage): string {

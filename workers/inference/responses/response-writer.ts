@@ -112,6 +112,10 @@ export class ResponseWriter implements AnswerWriter {
     return response;
   }
 
+  output(): JsonObject[] {
+    return this.#items.map((item) => itemOf(item, item.isDone ? 'completed' : 'incomplete'));
+  }
+
   /** It holds the response. */
   lastEvent(response: JsonObject): string {
     return this.#event(`response.${String(response['status'])}`, { response });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
+import { ItemsSoFar } from '#workers/inference/responses/items-so-far.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
 import { answerOfChat, TranslatedStream } from '#workers/inference/translated-stream.ts';
 
@@ -91,6 +92,22 @@ describe('the events of a response that is written from chunks', () => {
         );
         const chars = [...sent, ...calls.map((call) => call.function['arguments'])].join('').length;
         expect([...spoken.values()].join('').length).toBe(chars);
+      }),
+    );
+  });
+
+  it('tell at any moment what has come of its output, which its writer knows, and so does who reads them', () => {
+    fc.assert(
+      fc.property(fc.array(anyDelta, { maxLength: 12 }), fc.boolean(), (deltas, isSummary) => {
+        const read = new ItemsSoFar();
+        const emit = (text: string): void => read.accept(text, JSON.parse(text) as Json);
+        const body = JSON.stringify({ reasoning: isSummary ? { summary: 'auto' } : {} });
+        const writer = new ResponseWriter({ ...OPTIONS, body, emit });
+        const stream = new TranslatedStream(writer, undefined);
+        for (const delta of deltas) {
+          stream.accept('', { choices: [{ index: 0, delta }] });
+          expect(read.output()).toEqual(stream.output());
+        }
       }),
     );
   });

@@ -1,0 +1,92 @@
+import { isObject, type JsonObject, listOf, numberOf, textOf } from '#shared/kernel/json-object.ts';
+import { GrowingText } from '../growing-text.ts';
+import { reasoningPart, refusalPart, summaryPart, textPart } from './output.ts';
+
+/** A text of an item that is being made, and the list or the member that it stands in. */
+interface Growing {
+  member: string;
+  type: string;
+  /** Absent of what is no part of a list. */
+  index: number | undefined;
+  text: GrowingText;
+}
+
+interface Making {
+  item: JsonObject;
+  texts: Growing[];
+}
+
+/** Where the text of an event that brings a piece of one belongs. */
+const PLACES: Readonly<Record<string, readonly [member: string, index?: string]>> = {
+  'response.output_text.delta': ['content', 'content_index'],
+  'response.refusal.delta': ['content', 'content_index'],
+  'response.reasoning_text.delta': ['content', 'content_index'],
+  'response.reasoning_summary_text.delta': ['summary', 'summary_index'],
+  'response.function_call_arguments.delta': ['arguments'],
+  'response.custom_tool_call_input.delta': ['input'],
+};
+
+const PARTS: Readonly<Record<string, (text: string) => JsonObject>> = {
+  'response.output_text.delta': (text) => textPart(text, []),
+  'response.refusal.delta': refusalPart,
+  'response.reasoning_text.delta': reasoningPart,
+  'response.reasoning_summary_text.delta': summaryPart,
+};
+
+/** What the events of a response have brought of its output, should no event come that has all of it. */
+export class ItemsSoFar {
+  readonly #done = new Map<number, JsonObject>();
+  readonly #making = new Map<number, Making>();
+  #kept = 0;
+
+  /** Characters that are in memory. */
+  get kept(): number {
+    return this.#kept;
+  }
+
+  accept(given: string, event: JsonObject): void {
+    const { type, item, delta } = event;
+    const at = numberOf(event['output_index']);
+    if (at === undefined) return;
+    if (type === 'response.output_item.added' && isObject(item)) {
+      this.#making.set(at, { item, texts: [] });
+      this.#kept += given.length;
+    } else if (type === 'response.output_item.done' && isObject(item)) {
+      this.#making.delete(at);
+      this.#done.set(at, item);
+      this.#kept += given.length;
+    } else if (typeof delta === 'string') this.#grow(String(type), at, event);
+  }
+
+  /** The items in their order; one that was being made has what came of it, and says that it is incomplete. */
+  output(): JsonObject[] {
+    const made = [...this.#making].map(([at, making]) => [at, incomplete(making)] as const);
+    return [...this.#done, ...made].toSorted(([a], [b]) => a - b).map(([, item]) => item);
+  }
+
+  #grow(type: string, at: number, event: JsonObject): void {
+    const place = Object.hasOwn(PLACES, type) ? PLACES[type] : undefined;
+    const making = this.#making.get(at);
+    if (place === undefined || making === undefined) return;
+    const [member, named] = place;
+    const index = named === undefined ? undefined : (numberOf(event[named]) ?? 0);
+    let growing = making.texts.find((one) => one.member === member && one.index === index);
+    if (growing === undefined) {
+      growing = { member, type, index, text: new GrowingText() };
+      making.texts.push(growing);
+    }
+    const delta = textOf(event['delta']) ?? '';
+    growing.text.add(delta);
+    this.#kept += delta.length;
+  }
+}
+
+function incomplete({ item, texts }: Making): JsonObject {
+  const told: JsonObject = { ...item, status: 'incomplete' };
+  for (const { member, type, index, text } of texts) {
+    const part = PARTS[type]?.(String(text));
+    told[member] =
+      part === undefined || index === undefined ? String(text) : [...listOf(told[member]), part];
+  }
+  return told;
+}
