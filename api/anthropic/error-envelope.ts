@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { ERROR_TYPES } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
+import type { Route } from '#shared/kernel/inference.ts';
 
 const TYPES = [
   'invalid_request_error',
@@ -44,8 +45,15 @@ export type MessageErrorEnvelope = Static<typeof MessageErrorEnvelope>;
 
 /** Whether an address belongs to Anthropic's interface: what is there, and what is not, also below a wrong base URL. */
 export function isOfMessages(url: string): boolean {
-  return /^(?:\/v1)*\/messages(?:[/?]|$)/.test(url);
+  return /^(?:\/anthropic)?(?:\/v1)*\/messages(?:[/?]|$)/.test(url);
 }
+
+/** The status by which a route tells of a model that is not there: Anthropic's clients know that of what is not found. */
+export function unknownModelStatus(route: Route): number | undefined {
+  return route === 'messages' ? NOT_FOUND : undefined;
+}
+
+const NOT_FOUND = 404;
 
 /** An error as clients of Anthropic's interface read it. */
 export function messageEnvelopeOf(

@@ -8,6 +8,7 @@ import {
   isOfMessages,
   MessageErrorEnvelope,
   messageEnvelopeOf,
+  unknownModelStatus,
 } from '#api/anthropic/error-envelope.ts';
 import { ErrorEnvelope } from '#api/plugins/error-envelope.ts';
 import { type Components, mapValues, reference } from './components.ts';
@@ -164,35 +165,48 @@ function refusalsOf(
   const exampleOf = isAnthropic
     ? messageErrorExample
     : (code: DocumentedCode) => reference('examples', code);
-  const byStatus = Map.groupBy([...new Set(codes)], (code) => codeRow(code).status);
+  const answered = [...new Set(codes)].flatMap((code) =>
+    statusesOf(code, isAnthropic).map((status) => ({ code, status })),
+  );
+  const byStatus = Map.groupBy(answered, ({ status }) => status);
   return Object.fromEntries(
-    [...byStatus].map(([status, ofStatus]): [string, Response] => [
-      String(status),
-      {
-        description: [
-          ...ofStatus.map((code) => `\`${code}\`: ${codeRow(code).when}`),
-          ...(status === 400 ? describedIn(ofParameters) : []),
-        ].join('\n\n'),
-        headers: headersOf([
-          'x-request-id',
-          'x-should-retry',
-          ...(isInference && !OF_UNKNOWN_CALLERS.has(status) ? LIMIT_HEADERS : []),
-          ...(ofStatus.every((code) => codeRow(code).retryAfterMs !== undefined)
-            ? (['retry-after', 'retry-after-ms'] as const)
-            : []),
-        ]),
-        content: {
-          'application/json': {
-            schema: components.place(isAnthropic ? MessageErrorEnvelope : ErrorEnvelope),
-            examples: {
-              ...Object.fromEntries(ofStatus.map((code) => [code, exampleOf(code)])),
-              ...(status === 400 ? ofParameters : {}),
+    [...byStatus]
+      .map(([status, all]): [number, DocumentedCode[]] => [status, all.map(({ code }) => code)])
+      .map(([status, ofStatus]): [string, Response] => [
+        String(status),
+        {
+          description: [
+            ...ofStatus.map((code) => `\`${code}\`: ${codeRow(code).when}`),
+            ...(status === 400 ? describedIn(ofParameters) : []),
+          ].join('\n\n'),
+          headers: headersOf([
+            'x-request-id',
+            'x-should-retry',
+            ...(isInference && !OF_UNKNOWN_CALLERS.has(status) ? LIMIT_HEADERS : []),
+            ...(ofStatus.every((code) => codeRow(code).retryAfterMs !== undefined)
+              ? (['retry-after', 'retry-after-ms'] as const)
+              : []),
+          ]),
+          content: {
+            'application/json': {
+              schema: components.place(isAnthropic ? MessageErrorEnvelope : ErrorEnvelope),
+              examples: {
+                ...Object.fromEntries(ofStatus.map((code) => [code, exampleOf(code, status)])),
+                ...(status === 400 ? ofParameters : {}),
+              },
             },
           },
         },
-      },
-    ]),
+      ]),
   );
+}
+
+/** A model that is not there has a status of its own in Anthropic's interface; one that is none has not. */
+function statusesOf(code: DocumentedCode, isAnthropic: boolean): number[] {
+  const { status } = codeRow(code);
+  const another =
+    isAnthropic && code === 'invalid_model' ? unknownModelStatus('messages') : undefined;
+  return another === undefined ? [status] : [status, another];
 }
 
 function describedIn(refusals: Record<string, Example>): string[] {
@@ -211,10 +225,9 @@ export function errorExample(code: DocumentedCode): Example {
 }
 
 /** The same in Anthropic's envelope. */
-function messageErrorExample(code: DocumentedCode): Example {
+function messageErrorExample(code: DocumentedCode, status: number): Example {
   const { value, ...words } = errorExample(code);
   const { error } = value as { error: Pick<Fault, 'code' | 'type' | 'message' | 'param'> };
-  const { status } = codeRow(code);
   return { ...words, value: messageEnvelopeOf({ ...error, status }, EXAMPLE_REQUEST) };
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { unknownModelStatus } from '#api/anthropic/error-envelope.ts';
 import { findModel } from '#shared/catalogue/routing.ts';
 import { enterReader, type ReadingDeps } from './enter-reader.ts';
 import type { RouteDeps } from './route.ts';
@@ -40,7 +41,8 @@ async function counted(
     const asked = { id, route: 'messages', rawBody, headers, credential, counts: true } as const;
     const { asked: wanted } = await reader.read({ ...asked, now: deps.now() });
     const { model } = wanted;
-    const routes = findModel(deps.index(), { model, kind: 'chat' }, credential);
+    const unknownStatus = unknownModelStatus('messages');
+    const routes = findModel(deps.index(), { model, kind: 'chat', unknownStatus }, credential);
     return { input_tokens: await reader.countPrompt(routes.model) };
   } finally {
     reader.leave();

@@ -7,6 +7,7 @@ import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { checkAddresses, checkModalities, type MediaUrls } from './modalities.ts';
 import { unknownItem } from './kept/referred-items.ts';
 import type { Extent } from './admit/budgets.ts';
+import { unknownModelStatus } from '#api/anthropic/error-envelope.ts';
 import { onlyNativeFault } from './only-native.ts';
 import type { Unrouted } from './read.ts';
 
@@ -58,7 +59,12 @@ export function routed(
   const taken = takenBy(entry.route, asked);
   const resolution = resolveRoute(
     deps.index(),
-    { kind: KIND_OF_ROUTE[entry.route], ...asked, takenBy: taken },
+    {
+      kind: KIND_OF_ROUTE[entry.route],
+      unknownStatus: unknownModelStatus(entry.route),
+      ...asked,
+      takenBy: taken,
+    },
     credential,
     deps.health(),
   );

@@ -197,12 +197,16 @@ export function actorOf({ credential, ip }: FastifyRequest): Actor {
  */
 function tokenOf({ headers, routeOptions: { config } }: FastifyRequest): string {
   // Programs send a header empty whose variable is not set.
-  const authorization = headers.authorization || undefined;
+  const { authorization: given = '' } = headers;
+  const authorization = EMPTY.test(given) ? undefined : given;
   const other = config.takesApiKeyHeader === true ? headers['x-api-key'] || undefined : undefined;
   const token = authorization === undefined ? keyIn(other) : bearerOf(authorization);
   if (token === undefined || (other !== undefined && other !== token)) throw invalidApiKey();
   return token;
 }
+
+/** Without a token behind it: Node takes the space away. */
+const EMPTY = /^(?:Bearer)?\s*$/i;
 
 function keyIn(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' && KEY.test(header) ? header : undefined;

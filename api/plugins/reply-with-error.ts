@@ -5,7 +5,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStore } from '#shared/kernel/store-away.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
-import { notOffered, wrongBase } from '#api/openai/not-offered.ts';
+import { notMeant, notOffered, wrongBase } from '#api/openai/not-offered.ts';
 import { errorBody, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
 import { PARAMETERS_MAX, placeBeyond } from './parameters.ts';
@@ -46,6 +46,8 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   });
   const nothingHere = (request: FastifyRequest): Fault => {
     const allowed = methodsOf(request.url);
+    const meant = notMeant(request.url, options.publicUrl);
+    if (meant !== undefined) return new Fault('route_not_found', { message: meant });
     if (allowed.length === 0)
       return new Fault('route_not_found', {
         message: wrongBase(request.url, options.publicUrl) ?? notOffered(request.url),

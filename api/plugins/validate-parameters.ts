@@ -27,7 +27,8 @@ export function validateParameters(app: FastifyInstance): void {
     if (httpPart === 'body') return compiledOnUse(ofJson, schema);
     // A misspelt filter would otherwise be an answer to another question.
     const closed = httpPart === 'querystring' ? { additionalProperties: false } : {};
-    return compiledOnUse(ofText, { ...schema, ...closed });
+    // Where a route says that it is open, others of its interface have parameters there that change nothing here.
+    return compiledOnUse(ofText, { ...closed, ...schema });
   });
   app.addHook('onRoute', (route) => {
     if (route.schema?.bodyOptional === true) route.preValidation = readAbsentBodyAsEmpty;

@@ -23,9 +23,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { scope: 'public', asksNoStore: true, bucket: 'none' },
       schema: {
-        // It stands below /v1 too; described once.
-        hide: app.prefix !== '',
-        operationId: 'retrieveHealth',
+        operationId: app.prefix === '' ? 'retrieveHealth' : 'retrieveHealthOfVersion',
         tag: 'Public',
         summary: 'See whether the service answers',
         description:

@@ -1,5 +1,6 @@
 import { TEXTS_MAX } from '#shared/kernel/inference.ts';
 import type { Endpoint, Model, ModelKind, Region, RegionStatus } from './catalogue.ts';
+import { CODES } from '#shared/kernel/error-codes.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { type Plan, PLANS, planCovers } from '#shared/kernel/plan.ts';
 import { circuitName } from './circuit-breaker.ts';
@@ -26,6 +27,8 @@ export interface RegionHealth {
 export interface RouteRequest {
   model: string;
   kind: ModelKind;
+  /** The status that tells of an unknown model, where the interface has one of its own. */
+  unknownStatus?: number | undefined;
   /** The body's `region`. */
   region?: string | null | undefined;
   /** The header `x-region`. */
@@ -145,13 +148,16 @@ export function isOpenTo(
  */
 export function findModel(
   index: RoutingIndex,
-  request: Pick<RouteRequest, 'model' | 'kind'>,
+  request: Pick<RouteRequest, 'model' | 'kind' | 'unknownStatus'>,
   account: RouteAccount,
 ): ModelRoutes {
   const routes = index.byName.get(request.model);
   // One answer for both, so that a caller does not learn which models other customers have.
   if (routes === undefined || !isOpenTo(routes.model, account)) {
-    throw new Fault('invalid_model');
+    throw new Fault('invalid_model', {
+      message: `${CODES.invalid_model.message} ${offeredTo(index, request.kind, account)}`,
+      status: request.unknownStatus,
+    });
   }
   if (!mayUseModel(routes.model, account)) {
     throw invalidParam(
@@ -167,6 +173,25 @@ export function findModel(
     );
   }
   return routes;
+}
+
+/** So many models are named to who asks for one that is not there, and no more characters of their names. */
+const NAMED_MAX = 5;
+const NAMED_CHARS_MAX = 300;
+
+/** Which models an account may use instead, in a sentence. */
+function offeredTo(index: RoutingIndex, kind: ModelKind, account: RouteAccount): string {
+  const all = modelsFor(index, account).filter(({ model }) => model.kinds.includes(kind));
+  const named: string[] = [];
+  let chars = 0;
+  for (const { model } of all.slice(0, NAMED_MAX)) {
+    chars += model.id.length;
+    if (chars <= NAMED_CHARS_MAX) named.push(model.id);
+  }
+  if (named.length === 0) return `No model for ${kind} requests is open to it.`;
+  const more = all.length - named.length;
+  const last = more > 0 ? `${more} more (GET /v1/models)` : named.pop()!;
+  return `It may use ${named.length === 0 ? last : `${named.join(', ')} and ${last}`}.`;
 }
 
 function findPin(

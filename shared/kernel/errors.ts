@@ -9,6 +9,8 @@ import {
 
 /** Fields of a refusal beside its code. Each has a default in the row of the code. */
 interface FaultDetails {
+  /** Instead of the status of the code, where an interface has another for it. */
+  status?: number | undefined;
   /** Instead of the message of the code. It must be safe to show. */
   message?: string | undefined;
   /** Names the invalid parameter: `messages[2].content`. */
@@ -55,6 +57,7 @@ type DetailsOf<C extends ErrorCode> = [C] extends [`${string}_not_found`]
  */
 export class Fault<C extends ErrorCode = ErrorCode> extends Error {
   readonly code: C;
+  readonly status: number;
   readonly param: string | null;
   readonly retryAfterMs: number | undefined;
   readonly hasReceipt: boolean;
@@ -75,6 +78,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
     );
     this.name = 'Fault';
     this.code = code;
+    this.status = details.status ?? row.status;
     this.param = details.param ?? row.param ?? null;
     this.retryAfterMs = details.retryAfterMs ?? row.retryAfterMs;
     this.hasReceipt = details.hasReceipt ?? false;
@@ -87,10 +91,6 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
 
   get type(): ErrorType {
     return codeRow(this.code).type;
-  }
-
-  get status(): number {
-    return codeRow(this.code).status;
   }
 }
 

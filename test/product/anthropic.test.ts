@@ -276,6 +276,15 @@ describe('Anthropic’s SDK, unchanged', () => {
     const models = await anthropic.models.list({ limit: 20 });
     expect(models.data.map(({ id }) => id)).toContain(MODEL);
     expect(models.hasNextPage()).toBe(false);
+    const ids = models.data.map(({ id }) => id);
+    const paged: string[] = [];
+    for await (const { id } of anthropic.models.list({ limit: 2 })) paged.push(id);
+    expect(paged).toEqual(ids);
+    const before = await anthropic.models.list({ before_id: ids.at(-1)!, limit: 1 });
+    expect(before.data.map(({ id }) => id)).toEqual(ids.slice(-2, -1));
+    expect(before.has_more).toBe(ids.length > 2);
+    const nowhere = await caught(anthropic.models.list({ after_id: 'no-such-model' }));
+    expect(nowhere).toMatchObject({ status: 400, error: { error: { code: 'invalid_after_id' } } });
     expect(await anthropic.models.retrieve(MODEL)).toMatchObject({
       id: MODEL,
       type: 'model',
@@ -319,12 +328,21 @@ describe('Anthropic’s SDK, unchanged', () => {
       [
         () =>
           anthropic.messages.create(
-            body({ messages: [{ role: 'user', content: [{ type: 'container_upload' }] }] }),
+            body({
+              messages: [{ role: 'user', content: [{ type: 'container_upload', file_id: 'f' }] }],
+            }),
           ),
         'BadRequestError',
         'invalid_request_error',
         'invalid_messages',
-        'messages[0].content[0].type',
+        'messages[0].content[0]',
+      ],
+      [
+        () => anthropic.messages.create(body({ model: 'no-such-model' })),
+        'NotFoundError',
+        'not_found_error',
+        'invalid_model',
+        'model',
       ],
       [
         () => none.messages.create(body()),
@@ -409,13 +427,14 @@ describe('a key', () => {
         // A variable that is not set leaves its header empty.
         { 'x-api-key': '', authorization: `Bearer ${key}` },
         { 'x-api-key': key, authorization: '' },
+        { 'x-api-key': key, authorization: 'Bearer ' },
         { 'x-api-key': '', authorization: '' },
       ] as Record<string, string>[]) {
         const response = await asked(headers, path);
         statuses.push(response.status);
         await response.text();
       }
-      expect(statuses, path).toEqual([200, 200, 200, 401, 401, 401, 401, 401, 200, 200, 401]);
+      expect(statuses, path).toEqual([200, 200, 200, 401, 401, 401, 401, 401, 200, 200, 200, 401]);
     }
   });
 

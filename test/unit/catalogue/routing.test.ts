@@ -67,8 +67,13 @@ describe('the model', () => {
   );
 
   it('answers for another customer’s model as for one that does not exist', () => {
-    expect(faultOf({ model: 'private' }, { orgId: 'org_C' }).message).toBe(
-      faultOf({ model: 'nope' }).message,
+    const account = { orgId: 'org_C' };
+    const { message } = faultOf({ model: 'private' }, account);
+    expect(message).toBe(faultOf({ model: 'nope' }, account).message);
+    expect(message).toMatch(/It may use both, eu-only, costly, plain and hourly\.$/);
+    expect(faultOf({ model: 'nope' }).message).toMatch(/ and 1 more \(GET \/v1\/models\)\.$/);
+    expect(faultOf({ model: 'nope', kind: 'embedding' }, account).message).toMatch(
+      /It may use vectors and short-vectors\.$/,
     );
   });
 

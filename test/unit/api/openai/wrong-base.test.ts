@@ -55,9 +55,14 @@ it.each([
 it.each([
   ['//v1/chat/completions', 'This address has a slash too many.'],
   ['/v1//chat/completions', 'This address has a slash too many.'],
-  ['/openai/v1/chat/completions', 'without /openai.'],
-  ['/openai/v1', 'without /openai.'],
-  ['/api/v1/responses', 'without /api.'],
+  ['/openai/v1/chat/completions', 'without /openai;'],
+  ['/openai/v1', 'without /openai;'],
+  ['/openai/chat/completions', 'without /openai;'],
+  ['/v1/openai/chat/completions', 'without /openai;'],
+  ['/v1beta/openai/chat/completions', 'without /v1beta/openai;'],
+  ['/anthropic/v1/messages', 'without /anthropic;'],
+  ['/v1/anthropic/v1/messages/count_tokens', 'without /anthropic;'],
+  ['/api/v1/responses', 'without /api;'],
 ])(
   'a program with the base URL of another service, or with a slash too many, is told the right one: %s',
   { tags: ['errors.base-url'] },
@@ -69,7 +74,33 @@ it.each([
   },
 );
 
-it.each(['/messages', '/v1/v1/messages', '/v1/messages/nothing'])(
+it.each([
+  ['/v1/chat/completions/chat/completions', 'the path of an operation at its end'],
+  ['/v1/responses/responses', 'the path of an operation at its end'],
+  ['/v1/messages/v1/messages', 'the path of an operation at its end'],
+  ['/v1/chat/completions/models', 'the path of an operation at its end'],
+  ['/v2/chat/completions', 'no /v2'],
+  ['/openai/deployments/gpt-4o/chat/completions?api-version=1', 'as Azure has it'],
+  ['/v1beta/models/gemini-2.5-pro:generateContent', 'as Google has it'],
+  ['/api/chat', 'as Ollama has it'],
+])(
+  'a program that asks as another service has it is told what is offered here: %s',
+  { tags: ['errors.base-url'] },
+  async (url, words) => {
+    const message = await refusalOf('POST', url);
+    expect(message).toContain(words);
+    expect(message).toContain('https://gateway.example/v1');
+  },
+);
+
+it.each([
+  ['/v1/responses/compact', 'no conversation is compacted here'],
+  ['/v1/responses/input_tokens', 'tokens are told with the answer'],
+])('what OpenAI has below responses is refused with the reason: %s', async (url, words) => {
+  expect(await refusalOf('POST', url)).toContain(`${url} is not offered: ${words}`);
+});
+
+it.each(['/messages', '/v1/v1/messages', '/v1/messages/nothing', '/anthropic/v1/messages'])(
   'Anthropic’s clients are told so as they read errors: %s',
   { tags: ['errors.base-url'] },
   async (url) => {

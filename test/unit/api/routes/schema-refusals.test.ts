@@ -148,6 +148,8 @@ describe('what a schema refuses', () => {
     const paged = ['listKeys', 'listReceipts', 'listLedgerEntries', 'listExports', 'listAuditLog'];
     expect(ids).toEqual(expect.arrayContaining(paged));
     for (const { path, operation } of lists) {
+      // Programs ask for models with parameters of their own.
+      if (operation.operationId === 'listModels') continue;
       // A misspelt filter would be an answer to another question.
       const url = `${path.replaceAll(/\{\w+\}/g, 'x')}?limitt=1`;
       const reply = await app.inject({ method: 'GET', url, headers: { authorization } });

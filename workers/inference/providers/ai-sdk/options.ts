@@ -24,7 +24,6 @@ const EFFORTS: readonly string[] = [
 /** A chat request in the terms of the AI SDK. @throws Untranslatable */
 export function callOptionsOf(body: Json, takesUrl: TakesUrl): LanguageModelV4CallOptions {
   refuseWhatIsLost(body);
-  const effort = textOf(body['reasoning_effort']);
   return defined({
     prompt: promptOf(body['messages'], takesUrl),
     maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
@@ -39,12 +38,18 @@ export function callOptionsOf(body: Json, takesUrl: TakesUrl): LanguageModelV4Ca
     responseFormat: responseFormatOf(body['response_format']),
     tools: toolsOf(body),
     toolChoice: toolChoiceOf(body['tool_choice'] ?? body['function_call']),
-    reasoning: effort !== undefined && EFFORTS.includes(effort) ? (effort as Reasoning) : undefined,
+    reasoning: reasoningOf(body['reasoning_effort']),
     providerOptions:
       body['parallel_tool_calls'] === false
         ? { anthropic: { disableParallelToolUse: true } }
         : undefined,
   });
+}
+
+/** The library's highest is `xhigh`. */
+function reasoningOf(effort: unknown): Reasoning | undefined {
+  const known = effort === 'max' ? 'xhigh' : textOf(effort);
+  return known !== undefined && EFFORTS.includes(known) ? (known as Reasoning) : undefined;
 }
 
 function refuseWhatIsLost(body: Json): void {
