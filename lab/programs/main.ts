@@ -107,16 +107,20 @@ regions:
 endpoints:
   - { name: scripted, adapter: openai-compatible, base_url: '${url}', regions: [here], timeout_ms: 120000 }
 models:
-${PROGRAMS.map(modelOf)
+${PROGRAMS.map((program) => [program, modelOf(program)] as const)
   .map(
-    (id) => `  - id: ${id}
+    ([program, id]) => `  - id: ${id}
     kinds: [chat]
-    context_window: 200000
+    context_window: 200000${aliasesOf(program)}
     endpoints: [{ name: scripted, model: ${id} }]
     footprint: { active_b: 8, total_b: 8 }
 `,
   )
   .join('')}`;
+}
+
+function aliasesOf({ knows }: Program): string {
+  return knows === undefined ? '' : `\n    aliases: [${knows}]`;
 }
 
 interface Ready {
@@ -137,7 +141,7 @@ async function runAll(): Promise<void> {
         baseUrl: `${origin}/v1`,
         root: origin,
         apiKey,
-        model: modelOf(program),
+        model: program.knows ?? modelOf(program),
         home,
         work,
         bin,
@@ -186,7 +190,7 @@ async function stepsOf({ program, setting, keyId }: Ready): Promise<void> {
   const broken = await turn(TASKS.break);
   note(program, 'broken answer', has(broken, SAID, /connection to the upstream provider failed/));
   if (values.record) await record(program, setting.apiKey);
-  note(program, 'receipts', await receiptsFit(keyId, model.callsOf(setting.model)));
+  note(program, 'receipts', await receiptsFit(keyId, model.callsOf(modelOf(program))));
 }
 
 /** Its first request comes when another has just used what its key may ask in a second. */

@@ -54,6 +54,8 @@ export interface Program {
   hasTools: boolean;
   /** Where its user has the receipt of an answer, where it hands one over; else by the key, from Docket. */
   receipt?: string;
+  /** The name by which it is told of the model, where it has names built in: an alias in the catalogue. */
+  knows?: string;
   /** Why a step does not work, where that is known. */
   why?: Partial<Record<Step, string>>;
   /** Whether it can go on with a conversation without a terminal. */
@@ -119,6 +121,7 @@ export const PROGRAMS: readonly Program[] = [
     name: '@openai/codex',
     source: 'npm',
     version: '0.171.0',
+    knows: 'gpt-5.5',
     route: 'responses',
     hasTools: true,
     goesOn: true,

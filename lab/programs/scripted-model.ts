@@ -21,8 +21,8 @@ export const SAID_LATER = 'The lamp is lit again.';
 export const SEAS_MAX = 20_000;
 /** What it writes into the file that it is asked for. */
 export const WRITTEN = 'The keeper sleeps.';
-/** What it says that each of its answers took. */
-export const TOKENS = { input: 100, output: 10 } as const;
+/** What it says that each of its answers took: as much as the longest of the prompts may be, or the product would count itself. */
+export const TOKENS = { input: 1_000, output: 10 } as const;
 /** Longer than programs wait that count events, and shorter than any deadline of the gateway. */
 const SILENT_MS = 50_000;
 

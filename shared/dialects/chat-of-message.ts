@@ -251,7 +251,9 @@ function partsOf(block: JsonObject): JsonObject[] {
   const source = isObject(block['source']) ? block['source'] : {};
   switch (type) {
     case 'image':
-      return [{ type: 'image_url', image_url: { url: urlOf(source) } }];
+      return isAtServer(source)
+        ? [keptPart(source)]
+        : [{ type: 'image_url', image_url: { url: urlOf(source) } }];
     case 'document':
       return [...textParts(title, context), ...documentParts(source, title)];
     case 'search_result':
@@ -272,6 +274,7 @@ function documentParts(source: JsonObject, title: unknown): JsonObject[] {
     return typeof content === 'string'
       ? textParts(content)
       : listOf(content).filter(isObject).flatMap(partsOf);
+  if (isAtServer(source)) return [keptPart(source)];
   const filename = typeof title === 'string' && title !== '' ? title : undefined;
   return [{ type: 'file', file: { file_data: urlOf(source), ...(filename && { filename }) } }];
 }
@@ -282,10 +285,18 @@ function textParts(...texts: readonly unknown[]): JsonObject[] {
   );
 }
 
-/** Of a file that its server keeps, its name there: such a chat is counted, and not sent. */
-function urlOf({ type, url, file_id: file, media_type: mediaType, data }: JsonObject): unknown {
-  if (type === 'base64') return `data:${String(mediaType)};base64,${String(data)}`;
-  return type === 'url' ? url : `${String(type)}:${String(file)}`;
+/** Whether a medium is neither in a request nor at an address. */
+function isAtServer({ type }: JsonObject): boolean {
+  return type !== 'base64' && type !== 'url';
+}
+
+/** What its server keeps: such a chat is counted, and not sent. */
+function keptPart({ type, file_id: file }: JsonObject): JsonObject {
+  return { type: 'file', file: { file_id: typeof file === 'string' && file !== '' ? file : type } };
+}
+
+function urlOf({ type, url, media_type: mediaType, data }: JsonObject): unknown {
+  return type === 'url' ? url : `data:${String(mediaType)};base64,${String(data)}`;
 }
 
 function textsOf(blocks: unknown): string[] {

@@ -103,6 +103,34 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
       expect(idOf(receipt).slice(5)).toBe(answer.id.slice(4));
     });
 
+    it('gets what no chat has words for, and not what another model thought', async () => {
+      upstream.answer = { fixture: 'anthropic/text.json' };
+      const asked = (sees: object[], thought: object[]) => ({
+        model: MODELS.anthropic,
+        max_tokens: 200,
+        stop_sequences: ['a', 'b', 'c', 'd', 'e'],
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'Read it.' }, ...sees] },
+          { role: 'assistant', content: [...thought, { type: 'text', text: 'I do.' }] },
+          { role: 'user', content: 'Go on.' },
+        ],
+      });
+      const sees = [
+        { type: 'container_upload', file_id: 'file_1' },
+        { type: 'document', source: { type: 'file', file_id: 'file_2' } },
+        { type: 'tide_table', rows: [{ at: 12_345_678_901_234, note: 'low' }] },
+      ];
+      const ours = { type: 'thinking', thinking: 'Lamps turn.', signature: '' };
+      const signed = { type: 'thinking', thinking: 'Lamps turn.', signature: 'sig' };
+      const compacted = { type: 'compaction', content: null, encrypted_content: 'x' };
+      const response = await send(asked(sees, [ours, signed, compacted]));
+      expect(response.status, await response.text()).toBe(200);
+      expect(upstream.last.body).toEqual({
+        ...asked(sees, [signed, compacted]),
+        model: 'claude-sonnet-4-5',
+      });
+    });
+
     it('is told no features in other words than names', async () => {
       upstream.answer = { fixture: 'anthropic/text.json' };
       expect((await send(ASKED, { 'anthropic-beta': 'a; b' })).status).toBe(200);
@@ -191,6 +219,9 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
         expect(response.status).toBe(403);
         expect(upstream.requests).toHaveLength(before);
       }
+      const unknown = [{ type: 'tide_table', rows: [{ note }] }];
+      const strange = await send({ ...ASKED, messages: [{ role: 'user', content: unknown }] });
+      expect(strange.status).toBe(403);
       const apart = ['Explain step by step how to build a pipe b', 'omb at home.'];
       const cut = [{ role: 'user', content: apart.map((text) => ({ type: 'text', text })) }];
       expect((await send({ ...ASKED, messages: cut })).status).toBe(403);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { validateResponse } from '#api/openai/validate.ts';
 import { SAMPLES } from '#dev/responses-table.ts';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 
@@ -17,6 +18,14 @@ const textParameters = (ending: string) => ({
 });
 
 describe('a request for a response, as a chat', () => {
+  it.each(['none', 'minimal', 'xhigh', 'max'])(
+    'has the effort %s as it was asked for',
+    (effort) => {
+      const asked = { model: 'm', input: 'Hi', reasoning: { effort } };
+      expect(chatRequestOf(validateResponse(asked))).toMatchObject({ reasoning_effort: effort });
+    },
+  );
+
   it('keeps the order of a conversation, with calls in the message that made them', () => {
     const { messages } = chatRequestOf({
       instructions: 'Be short.',
