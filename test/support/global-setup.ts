@@ -25,7 +25,7 @@ export const TEMPLATE = 'docket_template';
 const IN_MEMORY_BYTES_MIN = 3 * 1024 ** 3;
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What `npm run check` knows of files that are as they were; a test runs it too. */
+/** What `npm run check` knows of files that are as they were, which a test runs too; and bundles of packages. */
 const OF_CHECKS = '.cache';
 
 interface Run {
@@ -72,13 +72,14 @@ async function startRun(): Promise<Run> {
   const run = { directory, rootEntries: new Set(await readdir(ROOT)), id, postgres };
   try {
     const [preloaded] = await Promise.all([
-      bundlePackages(join(directory, 'packages')),
+      bundle(join(directory, 'bundles')),
       makeTemplate(postgres.url),
     ]);
     // For the files of tests, and the processes that they start.
+    const quick = `--require=${JSON.stringify(preloaded)}`;
     process.env['NODE_OPTIONS'] =
-      `${process.env['NODE_OPTIONS'] ?? ''} --conditions=docket-test --require=${JSON.stringify(preloaded.patient)}`.trim();
-    process.env['DOCKET_TEST_SHIPPED'] = `--require=${JSON.stringify(preloaded.shipped)}`;
+      `${process.env['NODE_OPTIONS'] ?? ''} --conditions=docket-test ${quick}`.trim();
+    process.env['DOCKET_TEST_SHIPPED'] = quick;
     return run;
   } catch (error) {
     await finishRun(run);
@@ -103,11 +104,11 @@ async function makeTemplate(url: string): Promise<void> {
   await migrateToLatest(withDatabase(url, TEMPLATE));
 }
 
-/** In a process of its own: it loads every package. */
-async function bundlePackages(directory: string): Promise<{ patient: string; shipped: string }> {
+/** In a process of its own: it may load every package. */
+async function bundle(directory: string): Promise<string> {
   const program = join(import.meta.dirname, 'bundling-process.ts');
   const { stdout } = await promisify(execFile)(process.execPath, [program, directory]);
-  return JSON.parse(stdout) as { patient: string; shipped: string };
+  return stdout;
 }
 
 /** Fails a run that leaves a process or a file behind, even when all its tests passed. */
