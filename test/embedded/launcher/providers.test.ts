@@ -70,7 +70,7 @@ describe('npm start with keys of providers in the environment', { timeout: 3 * S
         OLLAMA_BASE_URL: await ollama.listen(),
         VLLM_BASE_URL: `${await vllm.listen()}/v1`,
       },
-      { realRoles: true },
+      { realRoles: true, fileByFile: true },
     );
     await launcher.said(/curl http/);
     const { title: first } = PROVIDERS[0]!;

@@ -34,13 +34,15 @@ export interface StartOptions {
   terminal?: boolean;
   /** Runs in a shell, as npm runs it; `kill` is for that shell then. */
   npm?: boolean;
+  /** Loads each module from its own file, without what makes starts of tests quick. */
+  fileByFile?: boolean;
 }
 
 /** Starts the launcher in a process of its own, with the fixture's roles and a real PostgreSQL and Redis. */
 export function startLauncher(
   dataDir: string,
   env: Record<string, string> = {},
-  { realRoles = false, terminal = false, npm = false }: StartOptions = {},
+  { realRoles = false, terminal = false, npm = false, fileByFile = false }: StartOptions = {},
 ): StartedLauncher {
   const program = realRoles
     ? [join(import.meta.dirname, '../../../cli/docket.ts'), 'up']
@@ -53,10 +55,9 @@ export function startLauncher(
   const inShell = ['sh', '-c', `${line}; exit $?`];
   const [file, ...args] = terminal ? onTerminal : npm ? inShell : command;
   const child: ChildProcess = spawn(file!, args, {
-    // As it is shipped, where tests begin most processes with a preload.
     env: {
       ...childEnvironment(),
-      NODE_OPTIONS: '',
+      ...(fileByFile ? { NODE_OPTIONS: '' } : {}),
       PORT: '0',
       DOCKET_DATA_DIR: dataDir,
       ...own,
