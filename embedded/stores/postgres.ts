@@ -134,15 +134,20 @@ async function createCluster(
     '--builtin-locale=C.UTF-8',
     '--locale=C',
     '--no-instructions',
-    ...(durable ? [] : ['--no-sync']),
+    // Guessing at a password that lives as long as a run of tests need not be slow, and each connection shows it.
+    ...(durable ? [] : ['--no-sync', '--set=scram_iterations=1']),
   ];
   const { command, args: all, user: as } = await runAs(user, initdb, args, [partial]);
   await promisify(execFile)(command, [...all], { ...as, cwd: home, env: bareEnvironment() });
   await rename(partial, join(home, 'data'));
 }
 
-/** For tests, which also count what was written ahead: that is not to be gone before they have. */
+/**
+ * For tests, which also count what was written ahead: that is not to be gone before they have. Their databases, of which there
+ * are hundreds, are gone before they need to be vacuumed.
+ */
 const NOT_DURABLE = {
+  autovacuum: 'off',
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
