@@ -111,6 +111,17 @@ export async function overBudget(page: Page): Promise<string[]> {
 }
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+/** Tabs whose documents have axe at hand: half a megabyte is sent to a tab once, and compiled once. */
+const withAxe = new WeakSet<Page>();
+
+/** Has axe on the open page. */
+async function loadAxe(page: Page): Promise<void> {
+  if (await page.evaluate<boolean>('"axe" in window')) return;
+  if (withAxe.has(page)) return page.evaluate('loadAxe()');
+  withAxe.add(page);
+  await page.addInitScript(`globalThis.loadAxe = () => {${AXE}\n}`);
+  await page.evaluate(AXE);
+}
 
 /** The rules of axe that a view can break: of colours, of what fits a window, and of names and headings that a style may hide. */
 const OF_THE_VIEW = [
@@ -130,7 +141,7 @@ const OF_THE_VIEW = [
 
 /** What axe finds on the open page, by all rules or by these: a rule, and the first that breaks it. */
 async function violationsOn(page: Page, runOnly?: readonly string[]): Promise<string[]> {
-  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE);
+  await loadAxe(page);
   // No page has sound or film to be loaded before, and no person reads selectors.
   const how = { resultTypes: ['violations'], preload: false, selectors: false, runOnly };
   return page.evaluate<string[]>(
