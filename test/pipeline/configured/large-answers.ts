@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { post } from '#test/support/calls.ts';
+import { isDeep } from '#test/support/depth.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { NotingUpstream } from '#test/support/noting-upstream.ts';
 import type { System } from '#test/support/system.ts';
@@ -8,8 +9,8 @@ import { MODELS } from './catalogue.ts';
 
 const MIB = 1_048_576;
 const ANSWER_BYTES = 16 * MIB;
-/** Twice what a worker has in hand of large answers. */
-const AT_ONCE = 16;
+/** Half as much again as a worker has in hand of large answers; in deep runs twice that. */
+const AT_ONCE = isDeep ? 16 : 12;
 const IN_HAND = 128 * MIB;
 
 const MODEL = MODELS.large;
