@@ -78,7 +78,12 @@ export function alphabetOf(foldedTerms: Iterable<string>): Alphabet {
     ofUnit,
     leetOf: leetTable(symbolOf),
     expand,
-    encode: (folded) => Uint8Array.from(Array.from(folded, symbolOfFolded)),
+    encode: (folded) => {
+      const symbols = new Uint8Array(folded.length);
+      let length = 0;
+      for (const letter of folded) symbols[length++] = symbolOfFolded(letter);
+      return symbols.subarray(0, length);
+    },
   };
 }
 
