@@ -10,7 +10,13 @@ import { canInstall, findRedisBinary } from '#embedded/stores/redis-binary.ts';
 import { type Finding, ok, problem, skipped } from './finding.ts';
 import { examineAddresses, examineMail } from './addresses.ts';
 import { examineProcesses } from './instance.ts';
-import { examineDirectory, examineNode, examinePort, examineSigningKeys } from './machine.ts';
+import {
+  examineDirectory,
+  examineExportStore,
+  examineNode,
+  examinePort,
+  examineSigningKeys,
+} from './machine.ts';
 import { examineCatalogue } from './catalogue.ts';
 import { examinePostgres } from './postgres.ts';
 import { examinePublishedLogs } from './published.ts';
@@ -54,7 +60,7 @@ async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Find
     examineQueues(redisUrl ?? instance?.redis_url, config),
     examinePublication(instance, config),
     embedded ? examineDirectory('data directory', config.dataDir) : [],
-    examineDirectory('export store', config.exportStore),
+    examineExportStore(config),
     examinePort(host, config.port, isAt(instance, config.port)),
     instance === undefined ? [] : examineProcesses(instance),
     examineMail(config, embedded),

@@ -6,6 +6,7 @@ import {
   loadSigningKeys,
   SigningKeyProblem,
 } from '#shared/receipts/signing/files/key-files.ts';
+import { type ExportStoreConfig, openExportStore } from '#shared/packs/files/open-store.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { claimPort } from '#embedded/ports.ts';
@@ -50,10 +51,24 @@ export async function examinePort(host: string, port: number, ours: boolean): Pr
   }
 }
 
-/** Looks whether evidence packs and data can be written where they should go. */
+/** Looks whether evidence packs can be written where they should go. */
+export async function examineExportStore(config: ExportStoreConfig): Promise<Finding> {
+  const { exportStore: place } = config;
+  const name = 'export store';
+  if (!place.startsWith('s3:')) return examineDirectory(name, place);
+  try {
+    await openExportStore(config).check();
+    return ok(name, `${place} answers, and takes packs`);
+  } catch (error) {
+    return problem(name, `${place}: ${reasonOf(error)}`, S3_FIX);
+  }
+}
+
+const S3_FIX =
+  'look at EXPORT_STORE, S3_ENDPOINT, AWS_REGION, the credentials, and what they may do (docs/evidence-pack.md)';
+
+/** Looks whether data can be written where they should go. */
 export async function examineDirectory(name: string, path: string): Promise<Finding> {
-  if (path.startsWith('s3://'))
-    return skipped(name, `${path}: tried when the first pack is written`);
   for (let dir = resolve(path); ; dir = dirname(dir)) {
     const state = await access(dir, constants.W_OK).then(
       () => 'writable',

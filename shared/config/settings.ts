@@ -215,6 +215,11 @@ export const SETTINGS = {
     'Where evidence packs are kept: a directory or s3://bucket/prefix.',
   ),
   s3Endpoint: optional('S3_ENDPOINT', url('https', 'http'), 'S3 service other than AWS.'),
+  s3KmsKeyId: optional(
+    'S3_KMS_KEY_ID',
+    plainText(2_048),
+    'Key of KMS by which packs in the bucket are encrypted; when unset, the bucket decides.',
+  ),
   awsRegion: setting('AWS_REGION', plainText(64), 'us-east-1', 'Region of the S3 bucket.'),
   dataDir: setting('DOCKET_DATA_DIR', path, '.docket', 'Data of the embedded mode.'),
   replicas: setting(
@@ -458,11 +463,20 @@ export const SETTINGS = {
     url('smtp', 'smtps'),
     'Mail server, over TLS (smtps://, or STARTTLS with smtp://) unless it is this machine or ends in ?requireTLS=false; when unset, mails are files under DOCKET_DATA_DIR/mail.',
   ),
-  awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', plainText(256), 'Credential of the S3 bucket.'),
+  awsAccessKeyId: secret(
+    'AWS_ACCESS_KEY_ID',
+    plainText(256),
+    'Credential of the S3 bucket; when unset, that of the role of the machine, container or web identity.',
+  ),
   awsSecretAccessKey: secret(
     'AWS_SECRET_ACCESS_KEY',
     plainText(256),
     'Credential of the S3 bucket.',
+  ),
+  awsSessionToken: secret(
+    'AWS_SESSION_TOKEN',
+    plainText(8_192),
+    'Token that belongs to temporary credentials of the S3 bucket.',
   ),
 } as const satisfies Record<string, Setting<unknown>>;
 

@@ -34,7 +34,12 @@ export async function openExportEdge() {
     exportStore: join(directory, 'packs'),
     awsRegion: 'eu-west-1',
     s3Endpoint: undefined,
-    secrets: { awsAccessKeyId: undefined, awsSecretAccessKey: undefined },
+    s3KmsKeyId: undefined,
+    secrets: {
+      awsAccessKeyId: undefined,
+      awsSecretAccessKey: undefined,
+      awsSessionToken: undefined,
+    },
   });
   const api = database.poolAs('docket_api');
   const audit = createAuditLog(api, systemSurroundings);

@@ -1,5 +1,10 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { atFileEnd } from './file-end.ts';
 
@@ -14,6 +19,8 @@ export interface TestS3 {
   uploads: Map<string, { key: string; parts: Map<number, Buffer> }>;
   /** `METHOD path?query` of every request. */
   requests: string[];
+  /** Their headers. */
+  headers: (IncomingHttpHeaders & { method: string; part: string })[];
   /** Holds back the answers to uploaded parts until `release`. */
   holdParts(): void;
   release(): void;
@@ -49,6 +56,7 @@ class TestS3Server implements TestS3 {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, { key: string; parts: Map<number, Buffer> }>();
   readonly requests: string[] = [];
+  readonly headers: TestS3['headers'] = [];
   away = false;
   #held: (() => void)[] = [];
   #holding = false;
@@ -78,6 +86,8 @@ class TestS3Server implements TestS3 {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url!, this.endpoint);
     this.requests.push(`${request.method} ${url.pathname}${url.search}`);
+    const part = url.searchParams.get('partNumber') ?? '';
+    this.headers.push({ ...request.headers, method: request.method!, part });
     const body = await bodyOf(request);
     const failure = this.away ? 503 : this.#failures.shift();
     if (failure !== undefined) return refuse(response, failure, 'SlowDown');

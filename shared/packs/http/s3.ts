@@ -1,76 +1,163 @@
+import type { Readable } from 'node:stream';
+import type { CompletedPart, MultipartUpload, S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { PART_BYTES_DIVISOR } from '#patience';
 import type { ExportStore, PackUpload } from '../export-store.ts';
-import {
-  createS3Client,
-  element,
-  type S3Answer,
-  type S3Bucket,
-  S3Refusal,
-  type S3Request,
-  textOf,
-} from './s3-client.ts';
 
-export interface S3StoreOptions extends S3Bucket {
+export interface S3StoreOptions {
+  bucket: string;
   /** Within the bucket, without slashes at its ends; empty for none. */
   prefix: string;
+  region: string;
+  /** A service other than AWS. */
+  endpoint?: string | undefined;
+  /** Without them the SDK looks where it does: web identity, the role of the container or of the machine, its own files. */
+  credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined;
+  /** The key of KMS by which packs are encrypted; without it the bucket decides. */
+  kmsKeyId?: string | undefined;
 }
 
+/** The service refuses, or no credentials are found. `code` is the service's own: `NoSuchUpload`, `AccessDenied`. */
+class S3Refusal extends Error {
+  /** Absent where the service was not reached. */
+  readonly status: number | undefined;
+  readonly code: string;
+
+  constructor(operation: string, code: string, status: number | undefined) {
+    const answered = status === undefined ? 'cannot be asked' : `answered ${status}`;
+    super(`the object store ${answered}: ${code} (${operation})`);
+    this.name = 'S3Refusal';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Over some five seconds: S3 asks clients to repeat what it answers with 500 or 503. */
+const TRIES = 5;
+const CONNECT_MS = 5_000;
+const SILENCE_MS = 30_000;
 /** S3 takes at most 10,000 parts; a pack may come out larger than was estimated. */
 const PARTS_AIMED_AT = 6_000;
 /** S3 takes no smaller ones but the last. Two of them are in memory, and a pack is made more slowly than they are sent. */
 const PART_BYTES_MIN = (5 * 1_048_576) / PART_BYTES_DIVISOR;
 
-type Send = (wanted: S3Request) => Promise<S3Answer>;
+type Sdk = typeof import('@aws-sdk/client-s3');
+
+/** The bucket, and calls to it. */
+interface Bucket {
+  sdk: Sdk;
+  client: S3Client;
+  /** What stands in each call that writes a pack. */
+  written: { ServerSideEncryption?: 'aws:kms'; SSEKMSKeyId?: string; ContentType: string };
+  name: string;
+}
 
 /** Packs in an S3-compatible bucket. A pack is uploaded in parts and appears when the upload is completed. */
 export function createS3Store(options: S3StoreOptions): ExportStore {
-  const send = createS3Client(options);
+  let opened: Promise<Bucket> | undefined;
+  // A process that keeps packs in a directory never loads it.
+  const open = (): Promise<Bucket> => (opened ??= openBucket(options));
   const keyOf = (key: string): string => [options.prefix, `${key}.zip`].filter(Boolean).join('/');
   return {
     async create(key, estimatedBytes) {
-      await abortUploads(send, keyOf(key));
+      const bucket = await open();
+      await abortUploads(bucket, keyOf(key));
       const partBytes = Math.max(PART_BYTES_MIN, Math.ceil(estimatedBytes / PARTS_AIMED_AT));
-      return new Upload(send, keyOf(key), partBytes);
+      return new Upload(bucket, keyOf(key), partBytes);
     },
     async read(key, { start, end }) {
-      const headers = { range: `bytes=${start}-${end}` };
-      const answer = await send({ method: 'GET', key: keyOf(key), headers });
-      if (answer.status !== 404) return answer.body;
-      await textOf(answer.body);
-      return null;
+      const { sdk, client, name } = await open();
+      const range = { Bucket: name, Key: keyOf(key), Range: `bytes=${start}-${end}` };
+      const found = await unlessMissing(
+        told('GetObject', client.send(new sdk.GetObjectCommand(range))),
+      );
+      return (found?.Body as Readable | undefined) ?? null;
     },
     async size(key) {
-      const { status, headers, body } = await send({ method: 'HEAD', key: keyOf(key) });
-      await textOf(body);
-      return status === 404 ? null : Number(headers['content-length']);
+      const { sdk, client, name } = await open();
+      const head = new sdk.HeadObjectCommand({ Bucket: name, Key: keyOf(key) });
+      const found = await unlessMissing(told('HeadObject', client.send(head)));
+      return found?.ContentLength ?? null;
     },
     async delete(key) {
-      await abortUploads(send, keyOf(key));
-      await finish(send({ method: 'DELETE', key: keyOf(key) }));
+      const bucket = await open();
+      await abortUploads(bucket, keyOf(key));
+      const { sdk, client, name } = bucket;
+      const deletion = new sdk.DeleteObjectCommand({ Bucket: name, Key: keyOf(key) });
+      await told('DeleteObject', client.send(deletion));
     },
     async check() {
-      // Whether the object is there does not matter, nor whether we may know.
-      await finish(send({ method: 'HEAD', key: keyOf('probe') })).catch((error: unknown) => {
-        if (!(error instanceof S3Refusal && error.status === 403)) throw error;
-      });
+      // What writing a pack begins with; and unlike an answer to HEAD, this one says why it refuses.
+      await uploadsOf(await open(), keyOf('probe'));
     },
   };
 }
 
+async function openBucket(options: S3StoreOptions): Promise<Bucket> {
+  const { bucket: name, region, endpoint, credentials, kmsKeyId } = options;
+  const sdk = await import('@aws-sdk/client-s3');
+  const config: S3ClientConfig = {
+    region,
+    // AWS wants the bucket in the host's name; other services, and buckets with dots (for TLS), in the path.
+    forcePathStyle: endpoint !== undefined || name.includes('.'),
+    maxAttempts: TRIES,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+  };
+  if (endpoint !== undefined) config.endpoint = endpoint;
+  if (credentials !== undefined) config.credentials = credentials;
+  return {
+    sdk,
+    client: new sdk.S3Client(config),
+    written: {
+      ContentType: 'application/zip',
+      ...(kmsKeyId === undefined
+        ? {}
+        : { ServerSideEncryption: 'aws:kms' as const, SSEKMSKeyId: kmsKeyId }),
+    },
+    name,
+  };
+}
+
+/**
+ * What an operation comes to.
+ * @throws S3Refusal in place of the SDK's own error, which holds the whole exchange
+ */
+async function told<T>(operation: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    const { name, code, message, $metadata } = error as Error & {
+      code?: string;
+      $metadata?: { httpStatusCode?: number };
+    };
+    const status = $metadata?.httpStatusCode;
+    throw new S3Refusal(operation, status === undefined ? (code ?? message) : name, status);
+  }
+}
+
+/** Null for what is not there. */
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof S3Refusal && error.status === 404) return null;
+    throw error;
+  }
+}
+
 /** Gathers bytes into parts. One part is on its way while the next one fills. */
 class Upload implements PackUpload {
-  readonly #send: Send;
-  readonly #key: string;
+  readonly #bucket: Bucket;
+  readonly #place: { Bucket: string; Key: string };
   readonly #partBytes: number;
   #part: Buffer;
   #filled = 0;
   #uploadId: string | undefined;
-  readonly #etags: string[] = [];
+  readonly #parts: CompletedPart[] = [];
   #underWay: Promise<void> = Promise.resolve();
 
-  constructor(send: Send, key: string, partBytes: number) {
-    this.#send = send;
-    this.#key = key;
+  constructor(bucket: Bucket, key: string, partBytes: number) {
+    this.#bucket = bucket;
+    this.#place = { Bucket: bucket.name, Key: key };
     this.#partBytes = partBytes;
     this.#part = Buffer.allocUnsafeSlow(partBytes);
   }
@@ -86,42 +173,34 @@ class Upload implements PackUpload {
   }
 
   async commit(): Promise<void> {
+    const { sdk, client, written } = this.#bucket;
     if (this.#uploadId === undefined) {
-      const body = this.#part.subarray(0, this.#filled);
-      await finish(this.#send({ method: 'PUT', key: this.#key, headers: TYPE, body }));
+      const Body = this.#part.subarray(0, this.#filled);
+      const whole = new sdk.PutObjectCommand({ ...this.#place, ...written, Body });
+      await told('PutObject', client.send(whole));
       return;
     }
     if (this.#filled > 0) await this.#flush();
     await this.#underWay;
-    const parts = this.#etags.map((etag, i) => {
-      return `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`;
+    const completion = new sdk.CompleteMultipartUploadCommand({
+      ...this.#place,
+      UploadId: this.#uploadId,
+      MultipartUpload: { Parts: this.#parts },
     });
-    const answer = await this.#send({
-      method: 'POST',
-      key: this.#key,
-      query: { uploadId: this.#uploadId },
-      headers: { 'content-type': 'application/xml' },
-      body: Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`),
-    });
-    const text = await textOf(answer.body);
-    // S3 may begin with 200 and find out later that it cannot.
-    if (answer.status !== 200 || text.includes('<Error>')) {
-      throw new S3Refusal(answer.status, element(text, 'Code') ?? 'unknown', 'completion');
-    }
+    await told('CompleteMultipartUpload', client.send(completion));
   }
 
   async abort(): Promise<void> {
     await this.#underWay.catch(() => {});
     if (this.#uploadId === undefined) return;
-    const query = { uploadId: this.#uploadId };
-    await finish(this.#send({ method: 'DELETE', key: this.#key, query }));
+    await abortUpload(this.#bucket, { ...this.#place, UploadId: this.#uploadId });
   }
 
   async #flush(): Promise<void> {
     await this.#underWay;
     this.#uploadId ??= await this.#begin();
     const body = this.#part.subarray(0, this.#filled);
-    this.#underWay = this.#upload(this.#etags.length, body);
+    this.#underWay = this.#upload(this.#parts.length, body);
     // Its failure is seen by the next one who waits for it.
     this.#underWay.catch(() => {});
     this.#part = Buffer.allocUnsafeSlow(this.#partBytes);
@@ -129,44 +208,43 @@ class Upload implements PackUpload {
   }
 
   async #begin(): Promise<string> {
-    const answer = await this.#send({
-      method: 'POST',
-      key: this.#key,
-      query: { uploads: '' },
-      headers: TYPE,
-    });
-    const id = element(await textOf(answer.body), 'UploadId');
-    if (id === undefined)
-      throw new S3Refusal(answer.status, 'no UploadId', 'the start of an upload');
+    const { sdk, client, written } = this.#bucket;
+    const beginning = new sdk.CreateMultipartUploadCommand({ ...this.#place, ...written });
+    const { UploadId: id } = await told('CreateMultipartUpload', client.send(beginning));
+    if (id === undefined) throw new S3Refusal('CreateMultipartUpload', 'no UploadId', 200);
     return id;
   }
 
-  async #upload(index: number, body: Uint8Array): Promise<void> {
-    const query = { partNumber: String(index + 1), uploadId: this.#uploadId! };
-    const answer = await this.#send({ method: 'PUT', key: this.#key, query, body });
-    await textOf(answer.body);
-    const { etag } = answer.headers;
-    if (answer.status !== 200 || typeof etag !== 'string') {
-      throw new S3Refusal(answer.status, 'no ETag', 'a part');
-    }
-    this.#etags[index] = etag;
+  async #upload(index: number, Body: Uint8Array): Promise<void> {
+    const { sdk, client } = this.#bucket;
+    const PartNumber = index + 1;
+    const part = { ...this.#place, UploadId: this.#uploadId!, PartNumber, Body };
+    const answer = await told('UploadPart', client.send(new sdk.UploadPartCommand(part)));
+    const { ETag, ChecksumCRC32 } = answer;
+    if (ETag === undefined) throw new S3Refusal('UploadPart', 'no ETag', 200);
+    this.#parts[index] = { PartNumber, ETag, ChecksumCRC32 };
   }
 }
-
-const TYPE = { 'content-type': 'application/zip' };
 
 /** What dead runs began and never finished costs storage until it is aborted. */
-async function abortUploads(send: Send, key: string): Promise<void> {
-  const answer = await send({ method: 'GET', key: '', query: { uploads: '', prefix: key } });
-  const list = await textOf(answer.body);
-  for (const [, upload = ''] of list.matchAll(/<Upload>(.*?)<\/Upload>/gs)) {
-    const uploadId = element(upload, 'UploadId');
-    if (element(upload, 'Key') !== key || uploadId === undefined) continue;
-    await finish(send({ method: 'DELETE', key, query: { uploadId } }));
+async function abortUploads(bucket: Bucket, key: string): Promise<void> {
+  for (const { Key, UploadId } of await uploadsOf(bucket, key)) {
+    if (Key !== key || UploadId === undefined) continue;
+    await abortUpload(bucket, { Bucket: bucket.name, Key, UploadId });
   }
 }
 
-/** Waits for the answer and reads it to its end, so that the connection is free again. */
-async function finish(answer: Promise<S3Answer>): Promise<void> {
-  await textOf((await answer).body);
+async function uploadsOf({ sdk, client, name }: Bucket, key: string): Promise<MultipartUpload[]> {
+  const list = new sdk.ListMultipartUploadsCommand({ Bucket: name, Prefix: key });
+  const { Uploads: uploads = [] } = await told('ListMultipartUploads', client.send(list));
+  return uploads;
+}
+
+/** One that was completed or aborted already is no error. */
+async function abortUpload(
+  { sdk, client }: Bucket,
+  upload: { Bucket: string; Key: string; UploadId: string },
+): Promise<void> {
+  const abortion = new sdk.AbortMultipartUploadCommand(upload);
+  await unlessMissing(told('AbortMultipartUpload', client.send(abortion)));
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
+import { examineExportStore } from '#cli/doctor/machine.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import { startTestS3 } from '#test/support/s3-server.ts';
@@ -14,10 +15,13 @@ const bucket = {
   exportStore: 's3://packs/a/b',
   awsRegion: 'eu-west-1',
   s3Endpoint: s3.endpoint,
-  secrets: { awsAccessKeyId: s3.accessKeyId, awsSecretAccessKey: s3.secretAccessKey },
+  s3KmsKeyId: undefined,
+  secrets: {
+    awsAccessKeyId: s3.accessKeyId,
+    awsSecretAccessKey: s3.secretAccessKey,
+    awsSessionToken: undefined,
+  },
 };
-
-const NO_CREDENTIALS = { awsAccessKeyId: undefined, awsSecretAccessKey: undefined };
 
 const STORES: Record<string, ExportStore> = {
   'a directory': openExportStore({ ...bucket, exportStore: join(directory, 'packs') }),
@@ -108,10 +112,22 @@ describe('an S3 bucket', () => {
     expect(await store.size('exp_busy')).toBe(1);
   });
 
+  it('packs are written with the key of KMS that is set, and with the token of temporary credentials', async () => {
+    const secrets = { ...bucket.secrets, awsSessionToken: 'token' };
+    const encrypting = openExportStore({ ...bucket, s3KmsKeyId: 'alias/packs', secrets });
+    s3.headers.length = 0;
+    await put(encrypting, 'exp_small', Buffer.from('x'));
+    await put(encrypting, 'exp_large', randomBytes(6 * 1_048_576));
+    const written = s3.headers.filter(({ method, part }) => method !== 'GET' && part === '');
+    const keys = written.map((of) => of['x-amz-server-side-encryption-aws-kms-key-id']);
+    expect(keys).toEqual(['alias/packs', 'alias/packs', undefined]);
+    expect(new Set(s3.headers.map((of) => of['x-amz-security-token']))).toEqual(new Set(['token']));
+  });
+
   it('an S3 service that refuses is not asked again', async () => {
     const stranger = openExportStore({
       ...bucket,
-      secrets: { awsAccessKeyId: 'AKIASOMEBODY', awsSecretAccessKey: 'x' },
+      secrets: { ...bucket.secrets, awsAccessKeyId: 'AKIASOMEBODY' },
     });
     const before = s3.requests.length;
     await expect(stranger.create('exp_x', 1)).rejects.toMatchObject({
@@ -121,10 +137,18 @@ describe('an S3 bucket', () => {
     expect(s3.requests.length).toBe(before + 1);
   });
 
-  it('an S3 bucket without credentials is refused, and so is another kind of address', () => {
-    expect(() => openExportStore({ ...bucket, secrets: NO_CREDENTIALS })).toThrow(
-      /AWS_ACCESS_KEY_ID/,
-    );
+  it('doctor says why an S3 bucket takes no packs, and that it does', async () => {
+    expect(await examineExportStore(bucket)).toMatchObject({ verdict: 'ok' });
+    const secrets = { ...bucket.secrets, awsAccessKeyId: 'AKIASOMEBODY' };
+    expect(await examineExportStore({ ...bucket, secrets })).toMatchObject({
+      verdict: 'problem',
+      detail: 's3://packs/a/b: the object store answered 403: AccessDenied (ListMultipartUploads)',
+    });
+  });
+
+  it('an S3 bucket with half of its credentials is refused, and so is another kind of address', () => {
+    const half = { ...bucket.secrets, awsSecretAccessKey: undefined };
+    expect(() => openExportStore({ ...bucket, secrets: half })).toThrow(/AWS_ACCESS_KEY_ID/);
     expect(() => openExportStore({ ...bucket, exportStore: 's3:packs' })).toThrow(/s3:\/\//);
   });
 });
