@@ -358,7 +358,7 @@ export function responses(system: () => System, upstream: ResponsesUpstream): vo
         [{ n: 2 }, 'invalid_n', 'n'],
         [{ n: [1] }, 'invalid_n', 'n'],
         [{ tools: [{ type: 'function' }] }, 'invalid_tools', 'tools[0].name'],
-        [{ input: [{ type: 'prophecy', id: 'x' }] }, 'invalid_input', 'input[0].type'],
+        [{ input: [{ type: 'prophecy', id: 'x' }] }, 'invalid_input', 'input[0]'],
         [
           { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] },
           'invalid_input',
