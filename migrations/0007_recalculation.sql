@@ -122,6 +122,14 @@ create table grid_hour_due (
   primary key (zone, hour)
 );
 
+-- Days of which hours came before the day was over its time: they are looked at then, and those that are not whole go back
+-- to the annual factor.
+create table grid_day_open (
+  day  date not null,
+  zone text collate "C" not null,
+  primary key (day, zone)
+);
+
 -- Grants: each role only what it does.
 grant insert on recalculation, metered_request to docket_receipts;
 grant select, insert, update, delete on recalculation to docket_recalculation;
@@ -141,4 +149,7 @@ grant select (endpoint, read_at), update (accelerators), delete on meter_reading
 grant select, insert on grid_hour to docket_operator;
 grant select, insert, update on grid_hour_due to docket_operator;
 grant select on grid_hour to docket_receipts, docket_recalculation;
-grant select, delete on grid_hour_due to docket_recalculation;
+grant select, insert on grid_day_open to docket_operator;
+grant select, insert, update, delete on grid_hour_due to docket_recalculation;
+-- Rows are locked while they are judged, so that two processes never judge one.
+grant select, update (zone), delete on grid_day_open to docket_recalculation;

@@ -314,6 +314,12 @@ create table export_anchor (
   constraint export_anchor_pkey PRIMARY KEY (org_id, checkpoint_size)
 );
 
+create table grid_day_open (
+  day date not null,
+  zone text not null,
+  constraint grid_day_open_pkey PRIMARY KEY (day, zone)
+);
+
 create table grid_hour (
   zone text not null,
   hour timestamp with time zone not null,
@@ -1508,11 +1514,13 @@ grant delete, select, update on export to docket_exports;
 grant select on export to docket_housekeeping;
 grant insert, select on export to docket_operator;
 grant insert, select on export_anchor to docket_exports;
+grant insert, select on grid_day_open to docket_operator;
+grant delete, select on grid_day_open to docket_recalculation;
 grant insert, select on grid_hour to docket_operator;
 grant select on grid_hour to docket_recalculation;
 grant select on grid_hour to docket_receipts;
 grant insert, select, update on grid_hour_due to docket_operator;
-grant delete, select on grid_hour_due to docket_recalculation;
+grant delete, insert, select, update on grid_hour_due to docket_recalculation;
 grant delete, insert, select on kept_response to docket_api;
 grant delete on kept_response to docket_housekeeping;
 grant select on ledger_body to docket_api;
@@ -1651,6 +1659,7 @@ grant update (confirmed_at) on contact_address to docket_api;
 grant update (confirmed_at) on contact_address to docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
+grant update (zone) on grid_day_open to docket_recalculation;
 grant update (expires_at) on kept_response to docket_api;
 grant select (org_id, id, expires_at) on kept_response to docket_housekeeping;
 grant update (halted_at, halt_reason) on ledger_head to docket_operator;

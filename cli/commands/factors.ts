@@ -3,7 +3,13 @@ import type { Command } from 'commander';
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
-import { type HourlySource, parseHourlyFactors } from '#shared/methodology/hourly-factors.ts';
+import { isOutOfRange, zoneYearsIn } from '#shared/packs/zone-years.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import {
+  type HourlyFactor,
+  type HourlySource,
+  parseHourlyFactors,
+} from '#shared/methodology/hourly-factors.ts';
 import { addGridHours } from '#shared/methodology/postgres/grid-hours.ts';
 import { type ActOptions, actorFrom, asOperator, withActOptions } from '#cli/operator.ts';
 import { printFields, printJson } from '#cli/print.ts';
@@ -44,6 +50,7 @@ async function importFile(path: string, options: ActOptions & HourlySource): Pro
     }),
   );
   const hours = factors.map(({ hour }) => hour).toSorted();
+  const odd = outOfRange(factors);
   const outcome = {
     zones: [...new Set(factors.map(({ zone }) => zone))].join(' '),
     from: hours[0]!,
@@ -52,8 +59,27 @@ async function importFile(path: string, options: ActOptions & HourlySource): Pro
     new_hours: added,
     version,
   };
-  if (options.json === true) printJson(outcome);
-  else printFields(outcome);
+  if (options.json === true) return printJson({ ...outcome, out_of_range: odd });
+  printFields(outcome);
+  if (odd.length === 0) return;
+  const more = odd.length > ODD_SHOWN_MAX ? ` and ${odd.length - ODD_SHOWN_MAX} more` : '';
+  process.stderr.write(
+    `Further from the annual factor of their zone than zones are from the world, which is said of their receipts too: ${odd.slice(0, ODD_SHOWN_MAX).join(', ')}${more}.\n`,
+  );
+}
+
+/** Hours that are shown; a file in another unit has all of its hours out of range. */
+const ODD_SHOWN_MAX = 8;
+
+/** Hours that are further from the year of their zone than an hour is believed to be: zone, hour and kilograms. */
+function outOfRange(factors: readonly HourlyFactor[]): string[] {
+  const methodologies = shippedMethodologies();
+  const { id, version } = methodologies.current;
+  const years = new Map(zoneYearsIn(methodologies.methodologyDocument(id, version)!.text));
+  const odd = factors.filter(({ zone, gwpKgco2ePerKwh: gwp }) =>
+    isOutOfRange(gwp, years.get(zone)!),
+  );
+  return odd.map(({ zone, hour, gwpKgco2ePerKwh: gwp }) => `${zone} ${hour} ${gwp}`);
 }
 
 function read(path: string, bytes: Buffer, source: HourlySource) {

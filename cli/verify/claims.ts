@@ -1,5 +1,6 @@
 import { MAXIMUM_MERGE_DELAY_SECONDS, type ReceiptDocument } from '#shared/receipts/document.ts';
 import { SOFTWARE } from '#shared/receipts/software.ts';
+import type { ZoneHours } from '#shared/packs/hours.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
@@ -17,10 +18,6 @@ export interface Claims {
   beyond: number;
   /** Receipts whose tokens the service counted itself. */
   tokensCounted: number;
-  /** Receipts that nothing in the pack revises and that take the grid factor of their hour, by the zone of the grid. */
-  hours: Readonly<Record<string, OfHours>>;
-  /** The first who publish those hours, by the operator's word. */
-  providers: string[];
   /** The first programs that made estimates, by their own words. */
   software: string[];
   /** Seconds of the longest promise to include a receipt. */
@@ -30,23 +27,11 @@ export interface Claims {
   firstNotes: string[];
 }
 
-/** What receipts with factors of hours add up to. Which hours are imported is the operator's choice. */
-interface OfHours {
-  receipts: number;
-  kwh: number;
-  /** Greenhouse gas of that electricity by the factors of hours. */
-  kg: number;
-  /** The same by the annual factor of the zone; null where no factor set of the pack has one. */
-  annualKg: number | null;
-}
-
 export function noClaims(): Claims {
   return {
     stated: 0,
     beyond: 0,
     tokensCounted: 0,
-    hours: {},
-    providers: [],
     software: [],
     delayS: 0,
     notes: 0,
@@ -54,51 +39,23 @@ export function noClaims(): Claims {
   };
 }
 
-/** What one receipt says. @param isCurrent nothing in the pack revises it */
-export function claimsOf(document: ReceiptDocument, isCurrent: boolean): Claims {
-  const { credentialSubject: subject, inclusionPromise, measurement, revisionNote } = document;
+/** What one receipt says. */
+export function claimsOf({
+  credentialSubject: subject,
+  inclusionPromise,
+  measurement,
+  revisionNote,
+}: ReceiptDocument): Claims {
   const isBeyond = measurement?.used.some(({ record }) => record['stated_beyond'] !== undefined);
   return {
     stated: measurement?.dataQuality === 'TS' ? 1 : 0,
     beyond: isBeyond ? 1 : 0,
     tokensCounted: subject.usageSource === 'counted' ? 1 : 0,
-    ...(isCurrent ? hourOf(document) : { hours: {}, providers: [] }),
     software: measurement === undefined ? [] : [measurement.software],
     delayS: Number(/\d+/.exec(inclusionPromise?.maximumMergeDelay ?? '')?.[0] ?? 0),
     notes: revisionNote === undefined ? 0 : 1,
     firstNotes: revisionNote === undefined ? [] : [revisionNote],
   };
-}
-
-function hourOf({ measurement }: ReceiptDocument): Pick<Claims, 'hours' | 'providers'> {
-  const record = measurement?.used.find(({ record: one }) => one['hour'] !== undefined)?.record;
-  const energy = measurement?.result.find(({ quantityKind }) => quantityKind === 'energy');
-  if (record === undefined || energy === undefined) return { hours: {}, providers: [] };
-  const kwh = Number(energy.value);
-  const kg = kwh * Number(record['gwp_kgco2e_per_kwh']);
-  return {
-    hours: { [String(record['zone'])]: { receipts: 1, kwh, kg, annualKg: null } },
-    providers: [String(record['provider'])],
-  };
-}
-
-/** With the sums by annual factors. @param annual kilograms of a kilowatt-hour by zone */
-export function withAnnual(claims: Claims, annual: ReadonlyMap<string, number>): Claims {
-  const hours = Object.entries(claims.hours).map(([zone, of]) => {
-    const factor = annual.get(zone);
-    return [zone, { ...of, annualKg: factor === undefined ? null : of.kwh * factor }] as const;
-  });
-  return { ...claims, hours: Object.fromEntries(hours) };
-}
-
-function summed(one: Claims['hours'], other: Claims['hours']): Claims['hours'] {
-  const all = { ...one };
-  for (const [zone, of] of Object.entries(other)) {
-    const { receipts = 0, kwh = 0, kg = 0 } = all[zone] ?? {};
-    const sum = { receipts: receipts + of.receipts, kwh: kwh + of.kwh, kg: kg + of.kg };
-    all[zone] = { ...sum, annualKg: null };
-  }
-  return all;
 }
 
 /** Both together. */
@@ -107,8 +64,6 @@ export function joined(one: Claims, other: Claims): Claims {
     stated: one.stated + other.stated,
     beyond: one.beyond + other.beyond,
     tokensCounted: one.tokensCounted + other.tokensCounted,
-    hours: summed(one.hours, other.hours),
-    providers: firstOf(one.providers, other.providers),
     software: firstOf(one.software, other.software),
     delayS: Math.max(one.delayS, other.delayS),
     notes: one.notes + other.notes,
@@ -123,8 +78,14 @@ function firstOf(one: string[], other: readonly string[]): string[] {
   return [...one, ...new Set(more)].slice(0, SHOWN_MAX + 1);
 }
 
+interface Said {
+  claims: Claims;
+  hours: readonly ZoneHours[];
+  statement: ReportStatement | null;
+}
+
 /** The same in words, for the first lines of a verdict. */
-export function claimsSaid(claims: Claims, statement: ReportStatement | null): Row {
+export function claimsSaid({ claims, hours, statement }: Said): Row {
   const { stated, beyond, tokensCounted, software, delayS, notes, firstNotes } = claims;
   const foreign = software.filter((name) => name !== SOFTWARE);
   return {
@@ -134,7 +95,7 @@ export function claimsSaid(claims: Claims, statement: ReportStatement | null): R
       : {
           'tokens counted': `by the service for ${counted(tokensCounted, 'receipt')}: their upstream stated none, or what cannot be`,
         }),
-    ...hoursSaid(claims),
+    ...hoursSaid(hours),
     ...(foreign.length === 0
       ? {}
       : {
@@ -154,21 +115,25 @@ export function claimsSaid(claims: Claims, statement: ReportStatement | null): R
   };
 }
 
-/** Hours are imported by the operator, who may leave out those that are dirty. */
-function hoursSaid({ hours, providers }: Claims): Row {
-  const zones = Object.entries(hours).toSorted(([one], [other]) => (one < other ? -1 : 1));
+/** Hours are imported by the operator, who may leave out days that are dirty. */
+function hoursSaid(zones: readonly ZoneHours[]): Row {
   if (zones.length === 0) return {};
-  const said = zones.map(([zone, { receipts, kg, annualKg }]) => {
-    const year =
-      annualKg === null ? 'no annual factor is known' : `${threeDigits(annualKg)} by year`;
-    return `${zone}, ${counted(receipts, 'receipt')}: ${threeDigits(kg)} kgCO2e of electricity by hour, ${year}`;
+  const said = zones.map(({ zone, hourly, annual, mixedDays, byHour, byYear, providers }) => {
+    const year = byYear === null ? 'no annual factor is known' : `${byYear} by year`;
+    const mixed = mixedDays === 0 ? '' : `, ${counted(mixedDays, 'day')} in part`;
+    return `${zone}, ${count(hourly)} of ${counted(hourly + annual, 'receipt')} of the tier enterprise${mixed}: ${byHour} kgCO2e of electricity by hour, ${year}; hours by ${shown(providers)}`;
   });
+  const odd = zones.filter(({ outOfRange }) => outOfRange > 0);
+  const out = odd.map(({ zone, outOfRange }) => `${zone}, ${counted(outOfRange, 'receipt')}`);
   return {
-    'factors of hours': `${said.join('; ')}. Which hours are used is the word of the operator, who names as their source ${shown(providers)}`,
+    'factors of hours': `${said.join('; ')}. Which days are imported is the word of the operator`,
+    ...(out.length === 0
+      ? {}
+      : {
+          'hours out of range': `${out.join('; ')}: further from the annual factor of their zone than zones are from the world`,
+        }),
   };
 }
-
-const threeDigits = (value: number): string => String(Number(value.toPrecision(3)));
 
 function energyStated(stated: number, beyond: number): string {
   const parts = [

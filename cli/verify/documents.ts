@@ -12,13 +12,13 @@ import {
   SHAPES,
 } from '#shared/packs/layout.ts';
 import { SHAPES_DIGEST } from '#shared/packs/shapes.ts';
+import { zoneYears, type ZoneYear } from '#shared/packs/zone-years.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { parseDerivation } from '#shared/receipts/derivation.ts';
 import type { Bag } from './bag.ts';
 import { textOf } from './lines.ts';
 import {
-  annualGasIn,
   compareWithRelease,
   isReleased,
   recordsIn,
@@ -105,13 +105,10 @@ export class CitedDocuments {
       });
   }
 
-  /** Annual greenhouse gas of a kilowatt-hour (kg) by grid zone, by the newest factor set of the pack that has the zone. */
-  annualGas(): Map<string, number> {
-    const texts = this.#methodologies.map(({ name, version }) => {
-      const path = methodologyPath(name, version);
-      return textOf(this.#bag.read(path), path);
-    });
-    return new Map(texts.flatMap(annualGasIn));
+  /** What the factor sets of the pack say of grid zones over a year. */
+  zoneYears(): Map<string, ZoneYear> {
+    const paths = this.#methodologies.map(({ name, version }) => methodologyPath(name, version));
+    return zoneYears(new Map(paths.map((path) => [path, textOf(this.#bag.read(path), path)])));
   }
 
   /** What derivation records name and do not carry is in the factor set of their methodology, under that name. */

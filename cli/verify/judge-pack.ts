@@ -8,7 +8,7 @@ import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { checkSeal, openBag } from './bag.ts';
 import { CitedDocuments } from './documents.ts';
-import { noClaims, withAnnual } from './claims.ts';
+import { noClaims } from './claims.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { type Anchored, readKeyStanding } from './key-standing.ts';
 import { LedgerWalk } from './ledger.ts';
@@ -117,6 +117,7 @@ function nothingSeen(): Seen {
     unreleased: [],
     lineage: null,
     claims: noClaims(),
+    hours: [],
     statement: null,
   };
 }
@@ -176,7 +177,6 @@ async function examine(
   );
   documents.finish();
   seen.unreleased = documents.unreleased(released());
-  seen.claims = withAnnual(seen.claims, documents.annualGas());
   // Files that nothing above had to read are compared with their digests here.
   for (const file of bag.manifest.keys()) if (!walk.wasJudged(file)) bag.read(file);
   if (seen.anchored !== null) {

@@ -15,6 +15,7 @@ import {
   tablePath,
   TOTALS_TABLE,
 } from '#shared/packs/layout.ts';
+import type { ZoneHours } from '#shared/packs/hours.ts';
 import { isPassive } from '#shared/packs/passive-page.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { ReportFacts } from '#shared/packs/report/facts.ts';
@@ -42,6 +43,8 @@ export interface SeenOnWalk {
   lineage: LineageSummary | null;
   /** What receipts say that nothing confirms. */
   claims: Claims;
+  /** What receipts with factors of hours add up to, by grid zone. */
+  hours: ZoneHours[];
   /** Names and contracts, which are the word of the one who sealed. */
   statement: ReportStatement | null;
 }
@@ -349,6 +352,8 @@ export class PackWalk {
 
   #page(stated: ReportStatement): string {
     const { seal, pack } = this.#bag;
+    const years = this.#documents.zoneYears();
+    this.#seen.hours = this.#report.hours.zones(years);
     const { organisation, checkpoint, range, requested } = seal.credentialSubject;
     try {
       for (const [path, derivation] of this.#lineage.explained) {
@@ -369,6 +374,7 @@ export class PackWalk {
         superseded: range.superseded,
         totals: this.#totals,
         facts: this.#report,
+        years,
       });
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;

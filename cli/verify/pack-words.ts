@@ -1,3 +1,4 @@
+import type { ZoneHours } from '#shared/packs/hours.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { count } from '#shared/methodology/readable.ts';
 import { lossWords } from '#shared/ledger/losses.ts';
@@ -64,12 +65,12 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
   };
 }
 
-function claimsReport({ claims, statement }: PackVerdict): object {
+function claimsReport({ claims, hours, statement }: PackVerdict): object {
   return {
     stated_energy: claims.stated,
     stated_energy_not_used: claims.beyond,
     tokens_counted: claims.tokensCounted,
-    hours: hoursReport(claims),
+    hours: hours.map(hoursReport),
     software: claims.software,
     merge_delay_s: claims.delayS,
     notes: claims.notes,
@@ -77,12 +78,19 @@ function claimsReport({ claims, statement }: PackVerdict): object {
   };
 }
 
-/** By zone: receipts with factors of hours, and the greenhouse gas of their electricity by these and by annual ones, kg. */
-function hoursReport({ hours, providers }: PackVerdict['claims']): object {
-  const zones = Object.entries(hours).map(([zone, { receipts, kwh, kg, annualKg }]) => {
-    return { zone, receipts, energy_kwh: kwh, by_hour_kg: kg, by_year_kg: annualKg };
-  });
-  return { zones, providers };
+/** Of one grid zone: amounts are of the electricity of receipts with factors of hours. */
+function hoursReport(hours: ZoneHours): object {
+  return {
+    zone: hours.zone,
+    providers: hours.providers,
+    receipts_by_hour: hours.hourly,
+    receipts_by_year: hours.annual,
+    days_in_part: hours.mixedDays,
+    energy_kwh: hours.energy,
+    by_hour_kg: hours.byHour,
+    by_year_kg: hours.byYear,
+    receipts_out_of_range: hours.outOfRange,
+  };
 }
 
 function witnessesReport({ witnesses }: PackVerdict): object | null {
@@ -119,7 +127,7 @@ export function packSaid(
           ...said(verdict),
           ...operatorsWord(verdict),
           ...outside(verdict),
-          ...claimsSaid(verdict.claims, verdict.statement),
+          ...claimsSaid(verdict),
         }
       : { reason: code }),
     trusted,

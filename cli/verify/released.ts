@@ -90,15 +90,6 @@ export function recordsIn(text: string): ReadonlyMap<string, unknown> | undefine
   return new Map(records.map((each) => [digestOf(each), member(each, 'id')]));
 }
 
-/** Grid zones of the factor set in a methodology's document, each with its annual greenhouse gas, kg of a kilowatt-hour. */
-export function annualGasIn(text: string): [zone: string, kg: number][] {
-  const content = member(member(canonicalValue(text), 'factor_set'), 'content');
-  return listOf(member(content, 'grid')).flatMap((zone) => {
-    const [id, kg] = [member(zone, 'id'), member(zone, 'gwp_kgco2e_per_kwh')];
-    return typeof id === 'string' ? [[id, Number(kg)]] : [];
-  });
-}
-
 function releasedFactorsIn(document: Json | undefined): string | null {
   const content = member(member(document, 'factor_set'), 'content');
   if (content === undefined) return null;

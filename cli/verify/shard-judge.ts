@@ -270,7 +270,7 @@ class ShardJudge {
     const receipts = (this.#signers.get(kid)?.receipts ?? 0) + 1;
     this.#signers.set(kid, { receipts, lastIndex: index });
     const supersededBy = this.#supersededBy(index);
-    this.#claims = joined(this.#claims, claimsOf(document, supersededBy === null));
+    this.#claims = joined(this.#claims, claimsOf(document));
     const counted = countedReceipt(document);
     const reported = reportedEntry(document, counted, lineage?.derivation);
     const revised = document.wasRevisionOf;

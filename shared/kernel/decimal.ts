@@ -61,6 +61,11 @@ export function parseDecimal(text: string): number | undefined {
 export const DECIMAL_PATTERN = '^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$';
 const DECIMAL = new RegExp(DECIMAL_PATTERN);
 
+/** Whether a text is a plain decimal, which a sum takes. */
+export function isDecimal(text: unknown): text is string {
+  return typeof text === 'string' && DECIMAL.test(text);
+}
+
 /** A mantissa below this can be added in a double without losing a digit; larger ones go through big integers. */
 const EXACT_DIGITS = 15;
 const EXACT_MAX = Number.MAX_SAFE_INTEGER - 10 ** EXACT_DIGITS;
@@ -93,6 +98,17 @@ export class DecimalSum {
       this.#small.set(places, 0);
       this.#carry(places, BigInt(sum));
     }
+  }
+
+  /** Adds the exact product of two such decimals. */
+  addProduct(one: string, other: string): void {
+    const factors = [one, other].map((text) => {
+      const match = DECIMAL.exec(text);
+      if (match === null) throw new RangeError('not a plain decimal');
+      return { places: match[1]?.length ?? 0, digits: BigInt(text.replace('.', '')) };
+    });
+    const [{ places, digits }, by] = factors as [(typeof factors)[0], (typeof factors)[0]];
+    this.#carry(places + by.places, digits * by.digits);
   }
 
   merge(parts: DecimalParts): void {

@@ -130,6 +130,8 @@ function againstReason(
   );
   if (reason === 'hourly_factor' && !hasHour)
     return 'revisionReason, and it has no factor of an hour';
+  if (reason === 'hours_incomplete' && hasHour)
+    return 'revisionReason, and it has a factor of an hour';
   return undefined;
 }
 

@@ -12,7 +12,7 @@ export const VC_CONTEXT_DIGEST = '59955ced6697d61e03f2b2556febe5308ab16842846f5b
 
 /** SHA-256 (hex) of the context of each form of the receipt, by which a reader tells forms apart. */
 const DIGESTS = {
-  1: '3560516f74fe8ef3d96c1974f361139839128e862c70ea05e7a3d53097a270d4',
+  1: '1bf9ce68e05e61ef2fe7ce175d6bcf311011c240322734a1fdb85a50250b45ed',
 } as const;
 export type ReceiptFormat = keyof typeof DIGESTS;
 const FORMATS: readonly ReceiptFormat[] = [1];

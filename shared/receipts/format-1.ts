@@ -46,6 +46,7 @@ export const REVISION_REASONS = [
   'methodology_failed',
   'new_methodology',
   'hourly_factor',
+  'hours_incomplete',
   'measured',
 ] as const;
 export type RevisionReason = (typeof REVISION_REASONS)[number];
@@ -327,7 +328,7 @@ export const FORMAT_1 = node(
       named(
         'docket:revisionReason',
         own(REVISION_REASONS),
-        '`methodology_failed`, the estimate failed when the receipt was issued; `new_methodology`; `hourly_factor`, the grid’s signal of the hour came; `measured`, energy was metered',
+        '`methodology_failed`, the estimate failed when the receipt was issued; `new_methodology`; `hourly_factor`, the grid’s signal of the hour came; `hours_incomplete`, two days after the end of the day hours of it were still missing, and the annual factor stands; `measured`, energy was metered',
       ),
     ),
     tier: oneOf(

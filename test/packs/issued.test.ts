@@ -140,6 +140,7 @@ describe('what was metered in format 1', () => {
         'T1 measured hour',
         'T1 hourly_factor hour',
         'T3 hourly_factor hour',
+        'T3 hours_incomplete ',
       ]),
     );
   });

@@ -2,6 +2,7 @@ import {
   derivationPath,
   lineagePath,
   LOSSES,
+  METHODOLOGIES,
   REPORT_STATEMENT,
   SUPERSEDED,
 } from '#shared/packs/layout.ts';
@@ -10,6 +11,7 @@ import { reportedEntry, ReportFacts } from '#shared/packs/report/facts.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
 import { parseStatement } from '#shared/packs/report/statement.ts';
 import { countedReceipt, PackTotals } from '#shared/packs/totals.ts';
+import { zoneYears } from '#shared/packs/zone-years.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import {
   type Derivations,
@@ -76,7 +78,13 @@ function pageOf(pack: ForgedPack, { credentialSubject, issuer, validFrom }: Loos
     superseded: range.superseded,
     totals,
     facts,
+    years: zoneYears(methodologiesIn(pack)),
   });
+}
+
+function methodologiesIn(pack: ForgedPack): Map<string, string> {
+  const paths = [...pack.files.keys()].filter((path) => path.startsWith(`${METHODOLOGIES}/`));
+  return new Map(paths.map((path) => [path, pack.text(path)]));
 }
 
 /** As far as they can be read. */

@@ -180,7 +180,8 @@ The tables below the next two are of packs that were forged. These are of an ope
 | fewer GPUs than serve a model | the stated number; not T2 where their memory does not hold the weights | an inventory; a meter, whose accelerators are named in what \`docket receipts metered\` prints |
 | a PUE or water use that is too good | the stated figure, in the derivation record | the operator’s audited annual figures |
 | factors of its own | which values differ from those released, in the first lines; \`--require-released-methodology\` refuses it | the source that is cited |
-| only the cleanest hours imported | each receipt’s factor, of the hour or annual, with the digest of the file; both verdicts give the sum by hours and by annual factors | the provider’s file of the whole year: hours without a factor of their own are those that were left out |
+| only the cleanest days imported (of a day without all its hours none counts) | each receipt’s factor, of the hour or annual, with the digest of the file; page and both verdicts say how many receipts have an hour and how many have not, and give the sum by hours and by annual factors | the provider’s file of the whole year: days without hours of their own are those that were left out |
+| hours that are no hours of the provider | who is named as the provider, and how many receipts have an hour that is further from the year than zones are from the world | the provider’s file, by its digest |
 | fewer joules than were used, within the bounds of physics | class TS, in the first lines: no meter confirms it | a meter; the electricity bill |
 | a meter that sees too few accelerators | the digest of the interval; its record names the devices | the sum of all intervals held against the electricity bill |
 | fewer tokens than were used, above one for 128 bytes | \`usageSource\`: \`upstream\` | the upstream’s invoice (\`docket reconcile\`); counting an answer that a caller kept |

@@ -19,6 +19,8 @@ export interface SeenEvents extends RecalculationEvents {
   failures: AttemptFailure[];
   parkings: AttemptFailure[];
   skipped: string[];
+  /** Days of which hours were missing. */
+  incomplete: number;
 }
 
 export function seenEvents(): SeenEvents {
@@ -26,7 +28,8 @@ export function seenEvents(): SeenEvents {
   const failures: AttemptFailure[] = [];
   const parkings: AttemptFailure[] = [];
   const skipped: string[] = [];
-  return {
+  const seen: SeenEvents = {
+    incomplete: 0,
     rows,
     failures,
     parkings,
@@ -43,10 +46,12 @@ export function seenEvents(): SeenEvents {
     notRestated: (receiptId) => void skipped.push(receiptId),
     renewed: () => {},
     counted: () => {},
+    daysIncomplete: (count) => void (seen.incomplete += count),
     pageRestated: () => {},
     signingKeysUnreadable: () => {},
     storeFailed: () => {},
   };
+  return seen;
 }
 
 /** What every revision is made with. */

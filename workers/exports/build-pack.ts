@@ -7,6 +7,7 @@ import { printable } from '#shared/kernel/plain-text.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { sealDocument } from '#shared/packs/seal.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
+import { zoneYears } from '#shared/packs/zone-years.ts';
 import type { AnchorDocument, RequestedDocument } from '#shared/packs/seal-format.ts';
 import {
   BAG_DECLARATION,
@@ -152,6 +153,7 @@ async function addReport(
     superseded: progress.supersededCount,
     totals,
     facts: progress.report,
+    years: zoneYears(progress.citations.texts()),
   });
   await progress.add({ path: TOTALS_TABLE, bytes: Buffer.from(totalsTable(totals)) });
   await progress.add({ path: REPORT_STATEMENT, bytes: Buffer.from(canonicalJson(stated)) });

@@ -48,6 +48,13 @@ export class Citations {
     return [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
   }
 
+  /** The same as texts, by path. */
+  texts(): Map<string, string> {
+    return new Map(
+      this.methodologies().map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]),
+    );
+  }
+
   /** Address → base64url SHA-256 of everything cited, in a fixed order. @param own contexts of the seal and of lineage */
   resources(own: readonly string[]): Map<string, string> {
     const digests = new Map<string, string>();

@@ -24,6 +24,8 @@ export interface RecalculationEvents extends MeteringEvents {
   /** Receipts that failed on another catalogue or methodology are due again. */
   renewed(count: number): void;
   counted(counts: { pending: number; parked: number }): void;
+  /** Days over their time of which hours are missing: their receipts go back to the annual factor. */
+  daysIncomplete(count: number): void;
   pageRestated(orgId: string, page: Omit<RestatedPage, 'lastId'>): void;
   notRestated(receiptId: string, error: unknown): void;
   /** Changed signing keys cannot be read; the key known before goes on signing. */
@@ -120,6 +122,9 @@ export function recalculationEvents(log: Logger, registry: Registry): Recalculat
     counted({ pending, parked }) {
       waiting.set({ state: 'pending' }, pending);
       waiting.set({ state: 'parked' }, parked);
+    },
+    daysIncomplete(count) {
+      log.warn({ event: 'grid_days_incomplete', count });
     },
     pageRestated(orgId, page) {
       skipped.inc(page.skipped);

@@ -29,15 +29,18 @@ export interface HoursDeps extends ReviseDeps {
   revisions: Pick<RevisionStore, 'commit'>;
   restatements: Pick<RestatementStore, 'derivations'>;
   methodology: Pick<Methodology, 'estimate'>;
-  events: Pick<RecalculationEvents, 'revised' | 'notRestated'>;
+  events: Pick<RecalculationEvents, 'revised' | 'notRestated' | 'daysIncomplete'>;
 }
 
 /**
  * Revises receipts of the tier enterprise whose hour was issued with the annual factor, or with an older version of the
- * hour. Safe to run twice: a receipt that states the hour as it is now is left alone.
+ * hour; and back to the annual factor those of a day that is over its time and of which hours are missing, so that what
+ * counts covers whole days. Safe to run twice: a receipt that states the factor as it is now is left alone.
  */
 export async function reviseHours(deps: HoursDeps, signal: AbortSignal): Promise<void> {
-  for (const due of await deps.hours.due()) {
+  const incomplete = await deps.hours.judgeDays(deps.now());
+  if (incomplete > 0) deps.events.daysIncomplete(incomplete);
+  for (const due of await deps.hours.due(deps.now())) {
     if (signal.aborted) return;
     await reviseHour(deps, due, signal);
   }
@@ -83,31 +86,33 @@ async function revisePage(
 /** Undefined where there is nothing to revise. */
 function revised(
   deps: HoursDeps,
-  { zone, gridSignal }: DueHour,
+  { zone, hour, gridSignal }: DueHour,
   { original, document }: ReadReceipt,
   known: Derivations,
 ): RevisionRow | undefined {
   const { measurement, tier, credentialSubject } = document;
   if (measurement === undefined || tier !== 'enterprise') return undefined;
-  if (hourAt(Date.parse(credentialSubject.startedAt)) !== gridSignal.hour) return undefined;
-  const input = rebuildInput(statedInputs(wholeMeasurement(measurement, known)));
-  if (input.zone !== zone || isSame(input.gridSignal, gridSignal)) return undefined;
+  if (hourAt(Date.parse(credentialSubject.startedAt)) !== hourAt(hour)) return undefined;
+  const { gridSignal: stated, ...input } = rebuildInput(
+    statedInputs(wholeMeasurement(measurement, known)),
+  );
+  if (input.zone !== zone || isSame(stated, gridSignal)) return undefined;
   return revise(deps, {
     original,
     document,
     record: recordOnReceipt(document, original.keyId ?? ''),
-    measurement: deps.methodology.estimate({ ...input, gridSignal }),
+    measurement: deps.methodology.estimate({ ...input, ...(gridSignal && { gridSignal }) }),
     gridZone: zone,
     metered: meteredOn(document),
     kind: 'restated',
-    reason: 'hourly_factor',
+    reason: gridSignal === undefined ? 'hours_incomplete' : 'hourly_factor',
     askedBecause: null,
   });
 }
 
-function isSame(stated: GridSignal | undefined, now: GridSignal): boolean {
+function isSame(stated: GridSignal | undefined, now: GridSignal | undefined): boolean {
+  if (stated === undefined || now === undefined) return stated === now;
   return (
-    stated !== undefined &&
     stated.version === now.version &&
     stated.hour === now.hour &&
     stated.gwpKgco2ePerKwh === now.gwpKgco2ePerKwh

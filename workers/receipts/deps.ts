@@ -49,7 +49,9 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   });
   const hours = keepGridHours(() => {
     const zones = catalogue.current().catalogue.regions.map(({ zone }) => zone);
-    return readGridHours(pool, zones, Date.now() - HOURS_KEPT_MS, Date.now() + HOURS_KEPT_MS);
+    const nowMs = Date.now();
+    const range = { fromMs: nowMs - HOURS_KEPT_MS, toMs: nowMs + HOURS_KEPT_MS };
+    return readGridHours(pool, { zones, ...range, nowMs });
   }, events.storeFailed);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const lanes = new LaneConnections(context, seals, BATCHES, events.storeFailed);

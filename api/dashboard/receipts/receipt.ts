@@ -285,6 +285,7 @@ const REVISION_WORDS: Readonly<Record<string, string>> = {
   methodology_failed: 'an estimate had failed, and was made later',
   new_methodology: 'computed anew by a newer methodology',
   hourly_factor: 'the grid factor of the hour came',
+  hours_incomplete: 'hours of the day are missing, and the annual factor stands',
   measured: 'its energy was metered',
 };
 

@@ -232,6 +232,11 @@ interface ExportAnchorTable {
   anchor_size: Int8;
 }
 
+interface GridDayOpenTable {
+  day: Date;
+  zone: string;
+}
+
 interface GridHourTable {
   zone: string;
   hour: Date;
@@ -758,6 +763,7 @@ export interface Database {
   derivation: DerivationTable;
   export: ExportTable;
   export_anchor: ExportAnchorTable;
+  grid_day_open: GridDayOpenTable;
   grid_hour: GridHourTable;
   grid_hour_due: GridHourDueTable;
   kept_response: KeptResponseTable;

@@ -207,20 +207,21 @@ FORMS = json.loads(r'''
 "used":["*",{"name":"","record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},
 "proof?":{"@context":["*","iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"",
 "verificationMethod":"iri"},"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=",
-"methodology_failed","new_methodology","hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise",
-"degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
-"RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time","wasRevisionOf?revision":{"digest":"digest",
-"id":"iri","leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$",
-"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
-"seal":{"@context":["*","iri",1,4],"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,"log":"",
-"root":"digest","size":0,"timestamps":0,"type":["=","PackAnchor"]},"checkpoint":{"log":"","root":"digest","size":0,
-"type":["=","Checkpoint"]},"file":["*",{"digest":"digest","name":["=","bagit.txt","VERIFY.md","verify.py",
-"bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],
-"id":"iri","lineage":{"described":0,"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri",
-"range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
-"LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
-"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,
-"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
+"methodology_failed","new_methodology","hourly_factor","hours_incomplete","measured"],"tier":["=","audit",
+"audit_plus","enterprise","degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential",
+"InferenceReceipt","RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time",
+"wasRevisionOf?revision":{"digest":"digest","id":"iri","leafIndex":0}},
+"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
+"iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},"seal":{"@context":["*","iri",1,4],
+"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,"log":"","root":"digest","size":0,
+"timestamps":0,"type":["=","PackAnchor"]},"checkpoint":{"log":"","root":"digest","size":0,"type":["=","Checkpoint"]},
+"file":["*",{"digest":"digest","name":["=","bagit.txt","VERIFY.md","verify.py","bag-info.txt","manifest-sha256.txt"],
+"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],"id":"iri","lineage":{"described":0,
+"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri","range":{"firstIndex":0,"lastIndex":0,
+"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time",
+"before?":"time","from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},
+"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,"refused":0,
+"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
 "QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"type":["=",
 "PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
 "type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],"created":"time",
@@ -846,7 +847,7 @@ class Anchor:
 # --- a receipt by itself ----------------------------------------------------------------------------------------------
 
 # The forms of receipts, by the context that tells them apart.
-RECEIPT_FORMATS = {'docket-receipt-NWBRb3T-jvPZbBl082ETmDkSjoYscOoF56PVMJeicNQ.jsonld': '1'}
+RECEIPT_FORMATS = {'docket-receipt-G_nOaOBeYe8v584XXWvPMRARwkAyJzSh_bhaUCULRe0.jsonld': '1'}
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
 NOTE_MAX = 500
@@ -949,6 +950,8 @@ def check_agreement(receipt, whole, place):
     holds(reason != 'measured' or 'metered' in stated, 'revisionReason, and no meter measured it')
     holds(reason != 'hourly_factor' or any(each['type'] == 'GridFactor' and 'hour' in each.get('record', {}) for each in whole[1]),
           'revisionReason, and it has no factor of an hour')
+    holds(reason != 'hours_incomplete' or not any('hour' in each.get('record', {}) for each in whole[1]),
+          'revisionReason, and it has a factor of an hour')
     usage, metered = next((each['record'] for each in whole[1] if each['type'] == 'UsageRecord' and 'record' in each), None), stated.get('metered')
     if usage is not None:
         generates, around = subject['route'] != 'embeddings', subject.get('tokenInterval', {})
@@ -1238,6 +1241,25 @@ def count(receipt, groups):
             sums[key] = sums.get(key, 0) + decimal.Decimal(each[end])
 
 
+def count_hours(receipt, zones):
+    """Adds a receipt to those of its zone that have the factor of their hour, or could have one."""
+    measurement, subject = receipt.get('measurement', {}), receipt['credentialSubject']
+    record = next((each['record'] for each in measurement.get('used', []) if 'hour' in each['record']), None)
+    zone = record['zone'] if record else subject.get('gridZone')
+    if not measurement or zone is None or not (record or receipt['tier'] == 'enterprise'):
+        return
+    of = zones.setdefault(zone, {'hourly': 0, 'annual': 0, 'energy': 0, 'gas': 0, 'factors': {}, 'days': {}, 'providers': set()})
+    of['days'].setdefault(subject['startedAt'][:10], set()).add(record is not None)
+    of['hourly' if record else 'annual'] += 1
+    if record:
+        kwh = next(decimal.Decimal(each['value']) for each in measurement['result'] if each['quantityKind'] == 'energy')
+        factor = record['gwp_kgco2e_per_kwh']
+        of['energy'] += kwh
+        of['gas'] += kwh * decimal.Decimal(factor)
+        of['factors'][factor] = of['factors'].get(factor, 0) + 1
+        of['providers'].add(record['provider'])
+
+
 def requests_in(totals):
     return totals['covered'] + totals['uncovered'] + totals['failed'] + totals['refused']
 
@@ -1272,7 +1294,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-f8c116e923dacad1af432d35b6070597b405d608dcec84959363164e3b81bb3b.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = 'b5b94f86e753052d56b8caa477382a3ec85a2c670aa4a308d47e5eb0f454d66a'
+SHAPES_SHA256 = 'daf098918612b8a3ae84b338e21c87a1e51361e559155d6e3be0e9a407b27c8c'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
@@ -1313,8 +1335,8 @@ class Verifier:
         self.first_integrated, self.integrated, self.contradiction, self.underived = None, '', None, None
         # What receipts say that nothing confirms, and what whoever sealed says of names and contracts.
         self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'delay': 0, 'notes': 0}
-        # By zone: receipts with factors of hours, their energy, and its greenhouse gas; who publishes them; annual factors.
-        self.hours, self.providers, self.annual = {}, {}, {}
+        # By zone: what receipts with factors of hours add up to; annual factors, each with how far hours may be from it.
+        self.hours, self.annual = {}, {}
         self.software, self.first_notes, self.statement = {}, [], {}
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
@@ -1603,7 +1625,7 @@ class Verifier:
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
         whole = self.whole(receipt, place)
         check_agreement(receipt, whole, place)
-        self.claim(receipt, by is None)
+        self.claim(receipt)
         self.cite(receipt, whole)
         if whole is not None:
             self.derive(index, line, receipt, whole)
@@ -1612,20 +1634,15 @@ class Verifier:
             self.compare_row(index, receipt, by, counts)
         if counts:
             count(receipt, self.groups)
+            count_hours(receipt, self.hours)
 
-    def claim(self, receipt, is_current):
+    def claim(self, receipt):
         measurement, note, claims = receipt.get('measurement', {}), receipt.get('revisionNote'), self.claims
         claims['stated'] += measurement.get('dataQuality') == 'TS'
         claims['beyond'] += any('stated_beyond' in each['record'] for each in measurement.get('used', []))
         claims['counted'] += receipt['credentialSubject'].get('usageSource') == 'counted'
         claims['delay'] = max(claims['delay'], int(receipt.get('inclusionPromise', {}).get('maximumMergeDelay', 'PT0S')[2:-1]))
         claims['notes'] += note is not None
-        for record in [each['record'] for each in measurement.get('used', []) if 'hour' in each['record']] if is_current else []:
-            kwh = next(float(each['value']) for each in measurement['result'] if each['quantityKind'] == 'energy')
-            receipts, energy, gas = self.hours.get(record['zone'], (0, 0.0, 0.0))
-            self.hours[record['zone']] = receipts + 1, energy + kwh, gas + kwh * float(record['gwp_kgco2e_per_kwh'])
-            if len(self.providers) <= SHOWN_MAX:
-                self.providers[record['provider']] = True
         if 'software' in measurement and len(self.software) <= SHOWN_MAX:
             self.software[measurement['software']] = True
         if note is not None and len(self.first_notes) <= SHOWN_MAX and note not in self.first_notes:
@@ -1836,7 +1853,7 @@ class Verifier:
 
     def check_records(self):
         """What derivation records name and do not carry is in the factor set of their methodology, under that name."""
-        records = {}
+        records, years = {}, []
         for name, version, digest in self.plans:
             path = f'data/methodologies/{name}/{version}.json'
             data = self.read(path)
@@ -1846,9 +1863,12 @@ class Verifier:
             if content is not None:
                 lists = [content[each] for each in ('grid', 'sites', 'models', 'model_classes', 'hardware')]
                 found = [each for some in lists for each in some] + [content['unknown_site']]
-                self.annual.update((each['id'], float(each['gwp_kgco2e_per_kwh'])) for each in content['grid'])
+                spread = next((float(each['factor']) for each in content['uncertainty'] if each['id'] == 'gwp_of_world'), None)
+                years.append((path, {each['id']: (decimal.Decimal(each['gwp_kgco2e_per_kwh']), spread) for each in content['grid']}))
                 records[digest] = {multihash(sha256(as_written(each).encode('utf-8'))): each['id'] for each in found}
                 self.factors[digest] = RELEASED['factorSets'].get(multihash(sha256(as_written(content).encode('utf-8'))))
+        for _, zones in sorted(years, key=lambda each: each[0]):
+            self.annual.update(zones)
         for digest, record in self.records.items():
             plan = record['methodology']
             known = records.get(plan['digest'])
@@ -2152,6 +2172,32 @@ def quoted(words):
     return ', '.join(first) + (' and more' if len(words) > SHOWN_MAX else '')
 
 
+def twelve(number):
+    """A sum to twelve digits, as `docket verify` has it."""
+    return plain_decimal(decimal.Decimal(f'{float(number):.11e}'))
+
+
+def words_of_hours(verifier):
+    """Hours are imported by the operator, who may leave out days that are dirty."""
+    said, odd = [], []
+    for zone, of in sorted(verifier.hours.items()):
+        if not of['hourly']:
+            continue
+        mixed = sum(len(kinds) == 2 for kinds in of['days'].values())
+        gwp, spread = verifier.annual.get(zone, (None, None))
+        year = 'no annual factor is known' if gwp is None else f'{twelve(of["energy"] * gwp)} by year'
+        said.append(f"{zone}, {of['hourly']} of {of['hourly'] + of['annual']} receipts of the tier enterprise" + (f', {mixed} days in part' if mixed else '')
+                    + f": {twelve(of['gas'])} kgCO2e of electricity by hour, {year}; hours by {quoted(sorted(of['providers']))}")
+        out = sum(number for factor, number in of['factors'].items()
+                  if spread and not float(gwp) / spread <= float(factor) <= float(gwp) * spread)
+        if out:
+            odd.append(f'{zone}, {out} receipts')
+    if said:
+        yield 'factors of hours: ' + '; '.join(said) + '. Which days are imported is the word of the operator'
+    if odd:
+        yield 'hours out of range: ' + '; '.join(odd) + ': further from the annual factor of their zone than zones are from the world'
+
+
 def words_of_claims(verifier):
     """What receipts say that nothing confirms, and what whoever sealed says of names and contracts."""
     claims, stated = verifier.claims, verifier.statement
@@ -2161,13 +2207,7 @@ def words_of_claims(verifier):
         yield f"energy stated: of {claims['beyond']} receipts it cannot be, and was not used (stated_beyond)"
     if claims['counted']:
         yield f"tokens counted: by the service for {claims['counted']} receipts: their upstream stated none, or what cannot be"
-    if verifier.hours:
-        said = []
-        for zone, (receipts, energy, gas) in sorted(verifier.hours.items()):
-            year = f'{energy * verifier.annual[zone]:.3g} by year' if zone in verifier.annual else 'no annual factor is known'
-            said.append(f'{zone}, {receipts} receipts: {gas:.3g} kgCO2e of electricity by hour, {year}')
-        yield ('factors of hours: ' + '; '.join(said) + '. Which hours are used is the word of the operator, who names as their source '
-               + quoted(list(verifier.providers)))
+    yield from words_of_hours(verifier)
     if verifier.software:
         yield f'software: {quoted(list(verifier.software))}, by its own word'
     if claims['delay'] > MERGE_DELAY:

@@ -1,6 +1,7 @@
 import { type DecimalParts, DecimalSum } from '#shared/kernel/decimal.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { RevisionReason } from '#shared/receipts/format-1.ts';
+import { type HourParts, HourSums, type HourUse, hourUseOf } from '#shared/packs/hours.ts';
 import { type CountedReceipt, Totals, TOTALS_BY } from '#shared/packs/totals.ts';
 
 /** A figure of a record that receipts of the pack were computed from. */
@@ -57,6 +58,8 @@ export interface ReportedEntry {
   degraded: string | undefined;
   /** The key of how its numbers came about, where it states any. */
   derivation: string | undefined;
+  /** Where it may have the factor of an hour. */
+  hours: HourUse | undefined;
 }
 
 /** @param derivation the key of how its numbers came about */
@@ -66,7 +69,8 @@ export function reportedEntry(
   derivation: string | undefined,
 ): ReportedEntry {
   const { revisionReason: revised, degradation } = document;
-  return { counted, revised, degraded: degradation?.code, derivation };
+  const hours = hourUseOf(document);
+  return { counted, revised, degraded: degradation?.code, derivation, hours };
 }
 
 /** Facts of entries as plain data, for handing to another thread. */
@@ -74,6 +78,7 @@ export interface ReportParts {
   first: ReturnType<Totals['parts']>;
   uncovered: ReadonlyMap<string, number>;
   energy: ReadonlyMap<string, ReadonlyMap<string, DecimalParts>>;
+  hours: HourParts;
 }
 
 /** What the report says beside the totals, collected as receipts pass: bounded by models, regions and reasons. */
@@ -90,20 +95,24 @@ export class ReportFacts {
   /** Whether receipts carry grid factors of single hours. */
   hourly = false;
   factorsLeftOut = 0;
-  /** Energy of counted receipts, by region and derivation. */
+  /** What receipts that count say of factors of hours. */
+  readonly hours = new HourSums();
+  /** Energy of counted receipts, by region and by derivation, or by the factor of its hour with an `@` before it. */
   readonly #energy = new Map<string, Map<string, DecimalSum>>();
   /** By derivation: greenhouse gas of a kilowatt-hour where it is one figure. */
   readonly #gasOfKwh = new Map<string, number>();
 
   /** Takes the next receipt. @param counts whether it is the current one of an inference of the range */
-  take({ counted, revised, degraded, derivation }: ReportedEntry, counts: boolean): void {
+  take({ counted, revised, degraded, derivation, hours }: ReportedEntry, counts: boolean): void {
     if (revised === undefined) this.first.add(counted);
     else add(this.revised, revised);
     if (!counts) return;
     if (degraded !== undefined) add(this.uncovered, degraded);
+    if (hours !== undefined) this.hours.add(hours);
     const energy = counted.values.energy?.value;
     if (derivation === undefined || energy === undefined) return;
-    this.#energyOf(counted.groups[REGION]!, derivation).add(energy);
+    const factor = hours?.hour === undefined ? derivation : `@${hours.hour.factor}`;
+    this.#energyOf(counted.groups[REGION]!, factor).add(energy);
   }
 
   /** What receipts have shown so far; none of them revised another. */
@@ -116,11 +125,13 @@ export class ReportFacts {
       first: this.first.parts(),
       uncovered: this.uncovered,
       energy: new Map(energy),
+      hours: this.hours.parts(),
     };
   }
 
-  merge({ first, uncovered, energy }: ReportParts): void {
+  merge({ first, uncovered, energy, hours }: ReportParts): void {
     this.first.merge(first);
+    this.hours.merge(hours);
     for (const [code, number] of uncovered) add(this.uncovered, code, number);
     for (const [region, sums] of energy) {
       for (const [derivation, sum] of sums) this.#energyOf(region, derivation).merge(sum);
@@ -146,7 +157,7 @@ export class ReportFacts {
     const gas = measurement.used
       .filter(({ type }) => type.includes('GridFactor'))
       .flatMap(({ figures }) => figures.filter(({ symbol }) => symbol === 'F_gwp'));
-    // An hourly factor is another one for each receipt.
+    // The factor of an hour is another one for each receipt, which carries it.
     if (gas.length === 1) this.#gasOfKwh.set(derivation, Number(gas[0]!.value));
     for (const { name: record, type, carried, figures, record: content } of measurement.used) {
       // What a request carries is its own.
@@ -167,15 +178,16 @@ export class ReportFacts {
   }
 
   /**
-   * Greenhouse gas of the electricity alone, in kg, of one region or of all; null where a derivation has no document or no
-   * one factor. It is added up in the order of names, so that every reader who adds it up comes to the same last bit.
+   * Greenhouse gas of the electricity alone, in kg, of one region or of all; null where a derivation has no document. It is added up in the order of names, so that every reader who adds it up comes to the same last bit.
    */
   useGas(region?: string): number | null {
     let sum = 0;
     for (const [name, ofRegion] of [...this.#energy].toSorted(byName)) {
       if (region !== undefined && name !== region) continue;
       for (const [derivation, energy] of [...ofRegion].toSorted(byName)) {
-        const factor = this.#gasOfKwh.get(derivation);
+        const factor = derivation.startsWith('@')
+          ? Number(derivation.slice(1))
+          : this.#gasOfKwh.get(derivation);
         if (factor === undefined) return null;
         sum += Number(energy.toString()) * factor;
       }

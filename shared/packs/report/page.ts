@@ -8,6 +8,7 @@ import {
   TOTALS_BY,
   type TotalsBy,
 } from '#shared/packs/totals.ts';
+import type { ZoneYear } from '#shared/packs/zone-years.ts';
 import { timeWords } from '#shared/kernel/time.ts';
 import { BARS_MAX, barChart } from './chart.ts';
 import type { ReportFacts } from './facts.ts';
@@ -40,6 +41,8 @@ export interface ReportInput {
   superseded: number;
   totals: PackTotals;
   facts: ReportFacts;
+  /** What the factor sets of the pack say of grid zones over a year. */
+  years: ReadonlyMap<string, ZoneYear>;
 }
 
 const BY_TITLES: Readonly<Record<TotalsBy, string>> = {
@@ -63,6 +66,8 @@ const REVISION_WORDS: Readonly<Record<RevisionReason, string>> = {
   methodology_failed: 'an estimate had failed and was made later',
   new_methodology: 'a newer methodology',
   hourly_factor: 'the grid factor of the hour came',
+  hours_incomplete:
+    'hours of the day were missing two days after its end, and the annual factor stands',
   measured: 'energy was metered',
 };
 
@@ -82,6 +87,7 @@ export function reportPage(input: ReportInput): string {
     ...TOTALS_BY.map((by) => breakdown(input.totals, by)),
     split(input, total),
     marketBased(input, total),
+    hoursAndYears(input),
     coverage(input, total),
     restatements(input, total),
     disclosure(input, total),
@@ -263,8 +269,8 @@ function split({ facts }: ReportInput, total: Totals): string {
   const scale = scaleFor('gwp', gas);
   const text =
     use === null
-      ? 'Not divided: some receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
-      : `Use of electricity ${scale.text(use)} ${scale.unit} (${((use / gas) * 100).toFixed(0)} %), making of hardware ${scale.text(Math.max(0, gas - use))} ${scale.unit} (${(100 - (use / gas) * 100).toFixed(0)} %). Use is the energy of the receipts times the grid factor of their derivation; the rest is the hardware’s share.`;
+      ? 'Not divided: receipts were computed in more ways than a pack explains.'
+      : `Use of electricity ${scale.text(use)} ${scale.unit} (${((use / gas) * 100).toFixed(0)} %), making of hardware ${scale.text(Math.max(0, gas - use))} ${scale.unit} (${(100 - (use / gas) * 100).toFixed(0)} %). Use is the energy of each receipt times its grid factor, of the year or of its hour; the rest is the hardware’s share.`;
   return `<section><h2>Use and manufacture</h2><p>${text}</p></section>`;
 }
 
@@ -291,10 +297,30 @@ function marketBased({ facts, stated, totals }: ReportInput, total: Totals): str
   });
   const sum =
     gas === null
-      ? 'There is no market-based total: the grid’s part of a region cannot be told from the rest, because some of its receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
+      ? 'There is no market-based total: the grid’s part of a region cannot be told from the rest, because receipts were computed in more ways than a pack explains.'
       : `Greenhouse gas is ${scale.text(located)} ${scale.unit} location-based and ${scale.text(Math.max(0, gas))} ${scale.unit} market-based.`;
   return `<section><h2>Location-based and market-based</h2><p>${sum} Electricity of the regions below has the factor of its contract in the market-based figure; other regions, and the making of hardware, are the same in both. That the contracts are as stated, and cover this electricity, is the word of the operator: no receipt says so.</p>
 <table class="figures"><thead><tr><th scope="col">Region</th><th scope="col" class="words">Contract</th><th scope="col">kg\u00a0CO₂e per\u00a0kWh</th><th scope="col">Energy, ${energyScale.unit}</th><th scope="col">Grid, ${scale.unit}</th><th scope="col">Contract, ${scale.unit}</th></tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table></section>`;
+}
+
+/** Which hours are imported is the operator's choice, so that both sums stand side by side. */
+function hoursAndYears({ facts, years }: ReportInput): string {
+  const zones = facts.hours.zones(years);
+  if (zones.length === 0) return '';
+  const energy = scaleFor('energy', Math.max(...zones.map((each) => Number(each.energy))));
+  const gas = scaleFor(
+    'gwp',
+    Math.max(...zones.flatMap(({ byHour, byYear }) => [Number(byHour), Number(byYear ?? 0)])),
+  );
+  const lines = zones.map((each) => {
+    const { zone, providers, hourly, annual, mixedDays, byHour, byYear, outOfRange } = each;
+    const year = byYear === null ? 'not known' : gas.text(byYear);
+    return `<tr><th scope="row">${escaped(zone)}</th><td class="words">${providers.map(escaped).join(', ')}</td><td>${count(hourly)}</td><td>${count(annual)}</td><td>${count(mixedDays)}</td><td>${energy.text(each.energy)}</td><td title="${byHour}">${gas.text(byHour)}</td><td title="${byYear ?? ''}">${year}</td><td>${count(outOfRange)}</td></tr>`;
+  });
+  return `<section><h2>By hour and by year</h2><p>Receipts of the tier enterprise take the greenhouse gas of the hour in which their request began, where the operator has imported it, and the annual figure of the grid zone elsewhere. Two days after its end a day of which hours are missing goes back to the annual figure, so that whole days count; days in part by hour are those that were not over their time yet, or whose receipts were estimated later. Which days are imported is the word of the operator. The last columns have the greenhouse gas of the same electricity by both figures, and how many receipts have an hour that is further from the year than grid zones are from the world, and may be in another unit or a slip.</p>
+<table class="figures"><thead><tr><th scope="col">Grid zone</th><th scope="col" class="words">Hours by</th><th scope="col">Receipts by hour</th><th scope="col">By year</th><th scope="col">Days in part by hour</th><th scope="col">Energy by hour, ${energy.unit}</th><th scope="col">Gas by hour, ${gas.unit}</th><th scope="col">The same by year, ${gas.unit}</th><th scope="col">Out of range</th></tr></thead><tbody>
 ${lines.join('\n')}
 </tbody></table></section>`;
 }

@@ -3,16 +3,16 @@ import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import type { GridSignal } from '#shared/methodology/methodology.ts';
-import { readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
+import { judgeGridDays, readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
 import { newestOfChain, type RevisableReceipt, revisableAmong } from './revisable.ts';
 
-/** An hour of a zone that was imported, with its newest record. */
+/** An hour of a zone that was imported, with its newest record; without one where its day is not whole and over its time. */
 export interface DueHour {
   zone: string;
   /** Epoch milliseconds. */
   hour: number;
   dueFrom: number;
-  gridSignal: GridSignal;
+  gridSignal: GridSignal | undefined;
 }
 
 const DUE = statement(
@@ -51,18 +51,21 @@ export type HourStore = ReturnType<typeof createHourStore>;
 /** Receipts whose hour has come, for the role `docket_recalculation`. */
 export function createHourStore(pool: Pool) {
   return {
-    async due(): Promise<DueHour[]> {
+    /** Days that have come over their time make their hours due. @returns how many of them are not whole */
+    judgeDays: (nowMs: number): Promise<number> => judgeGridDays(pool, nowMs),
+    async due(nowMs: number): Promise<DueHour[]> {
       const rows = await queryRows(pool, DUE);
       if (rows.length === 0) return [];
       const times = rows.map(({ hour }) => hour.getTime());
       const zones = [...new Set(rows.map(({ zone }) => zone))];
-      const from = Math.min(...times);
-      const hours = await readGridHours(pool, zones, from, Math.max(...times) + HOUR_MS);
-      return rows.flatMap(({ zone, hour, due_from }) => {
-        const gridSignal = hours(zone, hour.getTime());
-        const due = { zone, hour: hour.getTime(), dueFrom: due_from.getTime() };
-        return gridSignal === undefined ? [] : [{ ...due, gridSignal }];
-      });
+      const [fromMs, toMs] = [Math.min(...times), Math.max(...times) + HOUR_MS];
+      const hours = await readGridHours(pool, { zones, fromMs, toMs, nowMs });
+      return rows.map(({ zone, hour, due_from }) => ({
+        zone,
+        hour: hour.getTime(),
+        dueFrom: due_from.getTime(),
+        gridSignal: hours(zone, hour.getTime()),
+      }));
     },
     /** The next receipts of requests that began in this hour; `lastId` is null when there are no more. */
     async page(

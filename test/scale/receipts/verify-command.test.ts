@@ -1051,6 +1051,11 @@ describe('a receipt that a holder of the key can sign, and the service never iss
     ['measured', 'on-a-meter-measured', (r) => void delete r.measurement.metered],
     ['hourly_factor', 'enterprise-hourly-corrected', (r) => void r.measurement.used.pop()],
     ['measured', 'enterprise-hourly-corrected', (r) => void (r.revisionReason = 'measured')],
+    [
+      'hours_incomplete',
+      'enterprise-hourly-corrected',
+      (r) => void (r.revisionReason = 'hours_incomplete'),
+    ],
     ['hourly_factor', 'on-a-meter-measured', (r) => void (r.revisionReason = 'hourly_factor')],
   ])('is BAD where its reason is %s and it (%s) has nothing of it', async (_, name, edit) => {
     expect((await judged(() => {}, 'alone', issued(name))).code).toBe(0);

@@ -29,6 +29,7 @@ function said(kinds: readonly string[]): string {
     superseded: 0,
     totals,
     facts,
+    years: new Map(),
   });
   const part = (title: string): string =>
     page.slice(page.indexOf(`<h2>${title}</h2>`)).split('</section>')[0]!;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { encodeUlid } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
-import { HOUR_MS } from '#shared/kernel/time.ts';
+import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import { parseHourlyFactors } from '#shared/methodology/hourly-factors.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
@@ -18,6 +18,8 @@ import { createTestDatabase } from '#test/support/database.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { catalogue, inferenceRecord, methodology } from '#test/support/issuing.ts';
 import { expectGoodPack } from '#test/support/good-pack.ts';
+import { ForgedPack } from '#test/packs/tampering.ts';
+import { REPORT_PAGE } from '#shared/packs/layout.ts';
 import { ORG, PackLab } from '#test/support/packs.ts';
 import { revisionDeps, seenEvents } from '#test/support/recalculating.ts';
 
@@ -54,9 +56,11 @@ const revise = async (more: Partial<HoursDeps> = {}) => {
 };
 const issue = async (...more: Partial<InferenceRecord>[]): Promise<ReceiptDocument[]> => {
   const pool = database.poolAs('docket_receipts', 2);
-  const gridSignal = await readGridHours(pool, [zone], start - HOUR_MS, start + 2 * HOUR_MS);
+  const range = { fromMs: start - HOUR_MS, toMs: start + DAY_MS };
+  // As they were known when the request ran.
+  const gridSignal = await readGridHours(pool, { zones: [zone], ...range, nowMs: start + HOUR_MS });
   const issued = more.map((each, i) => {
-    const startedAt = start + 60_000 + i;
+    const startedAt = each.startedAt ?? start + 60_000 + i;
     const ulid = encodeUlid(startedAt, Buffer.from(String(hours * 100 + i).padStart(10, '0')));
     const record = inferenceRecord({
       requestId: `req_${ulid}`,
@@ -82,15 +86,17 @@ const issue = async (...more: Partial<InferenceRecord>[]): Promise<ReceiptDocume
   await lab.integrate();
   return issued.map(({ text }) => JSON.parse(text) as ReceiptDocument);
 };
-const load = async (grams: number, ...more: string[]) => {
-  const path = join(directory, `${hours}-${grams}.csv`);
-  const hour = new Date(start).toISOString().slice(0, 19).replace('T', ' ');
-  writeFileSync(
-    path,
-    `Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle),Data estimated\n${hour},France,France,FR,10,${grams},false\n`,
-  );
-  const act = ['--json'];
-  return runDocket(['factors', 'import', path, '--zone', zone, ...act, ...more], {
+const HEAD =
+  'Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle),Data estimated\n';
+/** @param of hours from the start, one alone unless they are said */
+const load = async (grams: number, of: readonly number[] = [0]) => {
+  const path = join(directory, `${hours}-${grams}-${of.length}.csv`);
+  const lines = of.map((each) => {
+    const hour = new Date(start + each * HOUR_MS).toISOString().slice(0, 19).replace('T', ' ');
+    return `${hour},France,France,FR,10,${grams},false\n`;
+  });
+  writeFileSync(path, HEAD + lines.join(''));
+  return runDocket(['factors', 'import', path, '--zone', zone, '--json'], {
     DATABASE_URL: database.url,
   });
 };
@@ -139,6 +145,67 @@ describe('the factor of the hour', () => {
     },
   );
 
+  it(
+    'of a day that lacks hours two days after its end receipts go back to the annual factor, once; a day that is whole late has its hours again, and one that is whole in time is not looked at',
+    { tags: ['receipts.hourly-factors'] },
+    async () => {
+      const day = (ago: number) => Math.floor(Date.now() / DAY_MS) * DAY_MS - ago * DAY_MS;
+      const asImportedInTime = async () => {
+        await database.pool.query('delete from grid_hour_due');
+        await database.pool.query('insert into grid_day_open (day, zone) values ($1, $2)', [
+          new Date(start).toISOString().slice(0, 10),
+          zone,
+        ]);
+      };
+      start = day(4);
+      await load(31, [0, 1, 2]);
+      await asImportedInTime();
+      const later = start + 4 * HOUR_MS;
+      const [clean, dirty] = await issue({}, { startedAt: later, endedAt: later + 900 });
+      expect([dirty, clean].map((each) => hourOf(each!)?.record)).toMatchObject([
+        undefined,
+        { hour: hourAt(start) },
+      ]);
+      // Two processes at once judge it once.
+      await Promise.all([
+        reviseHours(deps(), AbortSignal.timeout(60_000)),
+        reviseHours(deps(), AbortSignal.timeout(60_000)),
+      ]);
+      await lab.integrate();
+      await revise();
+      expect(await due()).toBe(0);
+      const texts = events.rows.map(({ text }) => JSON.parse(text) as ReceiptDocument);
+      expect(
+        texts.map((each) => [each.wasRevisionOf?.id, each.revisionReason, hourOf(each)]),
+      ).toEqual([[clean!.id, 'hours_incomplete', undefined]]);
+      // What has come too late and is still not whole changes nothing.
+      await load(32, [0, 1]);
+      await revise();
+      expect(events.rows).toHaveLength(1);
+      await load(
+        33,
+        Array.from({ length: 24 }, (_, hour) => hour),
+      );
+      await revise();
+      await lab.integrate();
+      expect(
+        events.rows.slice(1).map(({ text }) => JSON.parse(text) as ReceiptDocument),
+      ).toMatchObject([
+        { revisionReason: 'hourly_factor', revisionNumber: 2 },
+        { revisionReason: 'hourly_factor', revisionNumber: 1 },
+      ]);
+      start = day(5);
+      await load(
+        34,
+        Array.from({ length: 24 }, (_, hour) => hour),
+      );
+      await asImportedInTime();
+      await reviseHours(deps(), AbortSignal.timeout(60_000));
+      expect([await due(), events.incomplete]).toEqual([0, 1]);
+      await expectGoodPack(lab, directory);
+    },
+  );
+
   it('a receipt that cannot be read is reported, and the others of its hour are revised', async () => {
     const [first, second] = await issue({}, {});
     await load(55.5);
@@ -171,22 +238,52 @@ describe('the factor of the hour', () => {
       await revise();
       expect(events.rows).toEqual([]);
       const said = await expectGoodPack(lab, directory);
-      // 42 g of the hour, and the zone's year beside it: a pack of the cleanest hours alone says both.
+      // 42 g of the hour, and the zone's year beside it: a pack of the cleanest days alone says both.
       const both =
-        /factors of hours.*\bFRA, 3 receipts: (\S+) kgCO2e of electricity by hour, (\S+) by year\..*operator.*“Electricity Maps”/;
-      const [, byHour, byYear] = both.exec(said.python) ?? [];
-      expect(both.exec(said.typescript)?.slice(1).map(Number)).toEqual(
-        [byHour, byYear].map(Number),
+        /factors of hours.*\bFRA, (\d+) of (\d+) receipts of the tier enterprise, (\d+) days? in part: (\S+) kgCO2e of electricity by hour, (\S+) by year; hours by “Electricity Maps”.*word of the operator/;
+      const [, hourly, all, mixed, byHour, byYear] = both.exec(said.python) ?? [];
+      expect(both.exec(said.typescript)?.slice(1)).toEqual([hourly, all, mixed, byHour, byYear]);
+      const { rows } = await database.pool.query<{ body: string }>(
+        `select convert_from(body, 'UTF8') as body from ledger_body b
+         where tier = 'enterprise' and not exists (select from ledger_body n where n.supersedes = b.entry_id)`,
       );
-      const { rows } = await database.pool.query<{ kwh: string }>(
-        `select sum(energy_kwh)::text as kwh from ledger_body b
-         where convert_from(body, 'UTF8') like '%"hour":%' and not exists (select from ledger_body n where n.supersedes = b.entry_id)`,
+      const current = rows.map(({ body }) => JSON.parse(body) as ReceiptDocument);
+      const counted = current.filter((each) => hourOf(each) !== undefined);
+      expect([hourly, all].map(Number)).toEqual([counted.length, current.length]);
+      const kwh = (each: ReceiptDocument) => Number(each.measurement!.result[0]!.value);
+      const gas = counted.map(
+        (each) => kwh(each) * Number(hourOf(each)!.record['gwp_kgco2e_per_kwh']),
       );
       const annual = newestFactorSet().grid.find(({ id }) => id === zone)!.gwp_kgco2e_per_kwh;
-      expect(Number(byYear)).toBeCloseTo(Number(rows[0]!.kwh) * annual, 10);
+      expect(Number(byHour)).toBeCloseTo(
+        gas.reduce((sum, each) => sum + each),
+        15,
+      );
+      expect(Number(byYear)).toBeCloseTo(
+        counted.reduce((sum, each) => sum + kwh(each) * annual, 0),
+        15,
+      );
       expect(byHour).not.toBe(byYear);
     },
   );
+
+  it('an hour that is further from the year of its zone than zones are from the world is named when it is imported, on the page and by both verifiers', async () => {
+    const annual = newestFactorSet().grid.find(({ id }) => id === zone)!.gwp_kgco2e_per_kwh;
+    const { stdout } = await load(annual * 1_000 * 4);
+    expect(JSON.parse(stdout)).toMatchObject({ out_of_range: [] });
+    start -= HOUR_MS;
+    const odd = await load(0);
+    expect(JSON.parse(odd.stdout)).toMatchObject({ out_of_range: [`${zone} ${hourAt(start)} 0`] });
+    await issue({}, { startedAt: start + HOUR_MS + 5, endedAt: start + HOUR_MS + 905 });
+    const said = await expectGoodPack(lab, directory);
+    for (const text of [said.python, said.typescript])
+      expect(text).toMatch(/hours out of range.*FRA, 1 receipts?: further from the annual factor/);
+    const page = new ForgedPack(join(directory, 'whole.zip')).text(REPORT_PAGE);
+    expect(page).toMatch(
+      /<th scope="row">FRA<\/th><td class="words">Electricity Maps<\/td>.*<td>1<\/td><\/tr>/,
+    );
+    expect(page).toMatch(/Use of electricity .* making of hardware/);
+  });
 
   it('a file of hours is refused that is marginal, in grams, of two zones, without hours, or states an hour twice or no whole one', () => {
     const rules: [string, RegExp][] = [
