@@ -15,6 +15,10 @@ create table export (
   run_id          text,
   run_at          timestamptz(3),
   runs            integer not null default 0,
+  -- Until when it waits for others to attest the anchor, without a run.
+  not_before      timestamptz(3),
+  -- Of a finished pack: whether its anchor has all that the service asks others to attest.
+  is_attested     boolean,
   size_bytes      bigint,
   sha256          text check (length(sha256) = 64),
   error_code      text,
@@ -43,7 +47,8 @@ create index export_expiring on export (expires_at) where status = 'ready';
 create index export_unremoved on export (id) where removed_at is null and (status in ('expired', 'failed') or deleted_at is not null);
 
 -- Which checkpoint of the anchor log a pack leads to. The anchor grows every few seconds; it is decided
--- once for each checkpoint of a ledger, so that packs of one range at one checkpoint stay the same bytes.
+-- once for each checkpoint of a ledger, so that packs of one range at one checkpoint stay the same bytes, and anew when
+-- others have attested a better one.
 create table export_anchor (
   org_id          text collate "C" not null,
   checkpoint_size bigint not null,
@@ -56,4 +61,4 @@ grant select, insert on export to docket_api, docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api, docket_operator;
 grant select, update, delete on export to docket_exports;
 grant select on export to docket_housekeeping;
-grant select, insert on export_anchor to docket_exports;
+grant select, insert, update (anchor_size) on export_anchor to docket_exports;

@@ -285,6 +285,8 @@ create table export (
   run_id text,
   run_at timestamp(3) with time zone,
   runs integer not null default 0,
+  not_before timestamp(3) with time zone,
+  is_attested boolean,
   size_bytes bigint,
   sha256 text,
   error_code text,
@@ -1659,6 +1661,7 @@ grant update (confirmed_at) on contact_address to docket_api;
 grant update (confirmed_at) on contact_address to docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
+grant update (anchor_size) on export_anchor to docket_exports;
 grant update (zone) on grid_day_open to docket_recalculation;
 grant update (expires_at) on kept_response to docket_api;
 grant select (org_id, id, expires_at) on kept_response to docket_housekeeping;

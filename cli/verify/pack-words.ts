@@ -173,7 +173,9 @@ function closing({ verdict }: PackVerdict, { issuer, credentialSubject }: SealDo
 
 /** What holds the ledger in place from outside, in the first lines of a verdict: without it all rests on the issuer. */
 function outside({ anchored, timestamps, witnesses, seal }: PackVerdict): Row {
-  const last = seal!.credentialSubject.range.lastIndex;
+  const { range, anchor } = seal!.credentialSubject;
+  const last = range.lastIndex;
+  const lacks = anchor?.lacks ?? [];
   const checked = timestamps.filter(({ time }) => time !== null);
   const unchecked = timestamps.length - checked.length;
   const times = checked.map(({ authority, time }) => `${time}, by ${authority}`);
@@ -192,6 +194,11 @@ function outside({ anchored, timestamps, witnesses, seal }: PackVerdict): Row {
         ? times.join('; ')
         : 'none: when it was there is the word of the issuer alone',
     ...(anchored === null ? {} : { witnesses: witnessText(witnesses, anchored) }),
+    ...(lacks.length === 0
+      ? {}
+      : {
+          'anchor lacks': `${lacks.map(plain).join(', ')}: the service asks for it, and had not got it when the pack was made`,
+        }),
   };
 }
 

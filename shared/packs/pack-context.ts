@@ -4,7 +4,7 @@ import { PACK_FORMAT, type PackFormat, PACK_FORMATS } from './layout.ts';
 
 /** SHA-256 (hex) of the context that seals of each format cite. */
 const DIGESTS: Readonly<Record<PackFormat, string>> = {
-  'docket-evidence-pack/1': 'f8c116e923dacad1af432d35b6070597b405d608dcec84959363164e3b81bb3b',
+  'docket-evidence-pack/1': '805621d2d848445bdd1899fb197aa54f27b172bf33ba4706cc8a4b34fbcd604d',
 };
 
 /** SHA-256 (hex) by name, of the contexts of seals. */

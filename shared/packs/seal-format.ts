@@ -30,6 +30,14 @@ const Anchor = node(
     ),
     keyEvents: wholeNumber('docket:keyEvents', 'what happened to keys', 1),
     keyHeads: wholeNumber('docket:keyHeads', 'heads that say how far keys of the past count'),
+    lacks: Type.Optional(
+      Type.Array(text('docket:lacks', 'such as `a timestamp` or `a cosignature of <witness>`'), {
+        minItems: 1,
+        maxItems: 17,
+        'x-term': 'docket:lacks',
+        description: 'what the service asks others to attest of its anchor, and they had not',
+      }),
+    ),
     log: text('docket:log', 'origin of the anchor log'),
     root: digest('docket:root', 'root of the anchor log'),
     size: wholeNumber('docket:size', 'entries in it'),

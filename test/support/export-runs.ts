@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { NOTHING_ASKED } from '#shared/packs/attestation.ts';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -8,7 +9,7 @@ import { runDueExports, runExport, type RunExportDeps } from '#workers/exports/r
 import type { PackLab } from './packs.ts';
 
 /** The events of a builder of packs, in order. */
-export type Said = ['started' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];
+export type Said = ['started' | 'waiting' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];
 
 /** A builder of packs in this process: `pool` has the rights of the exports process. */
 export function createBuilder(
@@ -33,11 +34,13 @@ export function createBuilder(
     signer: () => lab.signer('packs'),
     events: {
       started: ({ id }) => said.push(['started', id]),
+      waiting: ({ id }) => said.push(['waiting', id]),
       ready: ({ id }) => said.push(['ready', id]),
       failed: (_, { code }) => said.push(['failed', code]),
       lost: ({ id }) => said.push(['lost', id]),
       interrupted: (_, error) => said.push(['interrupted', String(error)]),
     },
+    asked: NOTHING_ASKED,
     newRunId: randomUUID,
     now: () => performance.now(),
     ...more,

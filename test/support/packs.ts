@@ -22,6 +22,7 @@ import { multihashOf } from '#shared/kernel/multihash.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import type { GridSignal } from '#shared/methodology/methodology.ts';
+import { NOTHING_ASKED } from '#shared/packs/attestation.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import { derivationOf } from '#shared/receipts/derivation.ts';
@@ -196,6 +197,7 @@ export class PackLab {
         operator: { contracts: [] },
         issuer: this.issuer,
         signer: this.signer('packs'),
+        asked: NOTHING_ASKED,
         sink: async (bytes) => {
           for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
         },

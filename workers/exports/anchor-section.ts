@@ -14,7 +14,7 @@ import type { PackInProgress } from './pack-in-progress.ts';
  */
 export async function addAnchor(progress: PackInProgress): Promise<AnchorDocument | undefined> {
   const { source, orgId } = progress.build;
-  const anchor = await source.anchor(orgId, progress.build);
+  const anchor = await source.anchor(orgId, progress.build, progress.build.asked);
   if (anchor === null) return undefined;
   const events = anchor.events.map(({ entry, index, proof }) =>
     JSON.stringify({ entry, index, proof }),
@@ -34,12 +34,13 @@ export async function addAnchor(progress: PackInProgress): Promise<AnchorDocumen
   return sealedAnchor(anchor);
 }
 
-function sealedAnchor({ events, head, keys }: PackAnchor): AnchorDocument {
+function sealedAnchor({ events, head, keys, lacks }: PackAnchor): AnchorDocument {
   const { origin, size, root } = parseProof(events[0]!.proof).tree;
   return {
     headSize: head === null ? 0 : checkAnchorProof(head.proof).head.size,
     keyEvents: events.length,
     keyHeads: keys.size,
+    ...(lacks.length === 0 ? {} : { lacks: [...lacks] }),
     log: origin,
     root: multihashOf(Buffer.from(root).toString('base64url'), 'anchor.root'),
     size,

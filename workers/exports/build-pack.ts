@@ -6,6 +6,7 @@ import { reportPage } from '#shared/packs/report/page.ts';
 import { printable } from '#shared/kernel/plain-text.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { sealDocument } from '#shared/packs/seal.ts';
+import { lacking } from '#shared/packs/attestation.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
 import { zoneYears } from '#shared/packs/zone-years.ts';
 import type { AnchorDocument, RequestedDocument } from '#shared/packs/seal-format.ts';
@@ -47,13 +48,20 @@ import { type PackBuild, PackInProgress } from './pack-in-progress.ts';
 import { addCheckpoints, addReceipts, addRevisions, damaged } from './sections.ts';
 import { ShardBuffer } from './shard.ts';
 
+export interface BuiltPack {
+  sizeBytes: number;
+  sha256: string;
+  /** What others were asked to attest of its anchor and have not. */
+  lacks: readonly string[];
+}
+
 /**
  * Writes an evidence pack to `build.sink`, from front to back, in constant memory. The same range at the same checkpoint
- * gives the same bytes, as long as the published keys and the shipped documents are the same.
+ * gives the same bytes, as long as the published keys, the shipped documents and the anchor are the same.
  * @returns what the whole archive is
  * @throws PackFailure when it cannot be built at all; ExportLost; anything that the source, the sink or the signal throw
  */
-export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; sha256: string }> {
+export async function buildPack(build: PackBuild): Promise<BuiltPack> {
   const { source, orgId, checkpointSize } = build;
   const checkpoint = await source.checkpoint(orgId, checkpointSize);
   if (checkpoint === null) {
@@ -90,7 +98,10 @@ export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; 
   const requested = await requestedPeriod(progress);
   await addReport(progress, requested);
   await seal(progress, tags, { anchor, requested });
-  return archive.finish();
+  const { asked } = build;
+  const lacks =
+    anchor === undefined ? lacking(asked, { timestamps: 0, witnesses: [] }) : (anchor.lacks ?? []);
+  return { ...(await archive.finish()), lacks };
 }
 
 /** Everything that is known beforehand. */

@@ -5,6 +5,7 @@ import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { activeKey, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { witnessOf } from '#shared/ledger/http/witness.ts';
 import { openReplica } from '#shared/process/open-replica.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -48,6 +49,10 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
     issuer: receiptIssuer(config.publicUrl),
     signer: () => packSigner(config),
     events: exportEvents(log, registry),
+    asked: {
+      timestamp: config.tsaUrl !== undefined,
+      witnesses: config.witnesses.map((setting) => witnessOf(setting).name),
+    },
     newRunId: () => `${processId}-${randomUUID()}`,
     now: () => performance.now(),
   };

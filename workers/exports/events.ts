@@ -6,6 +6,8 @@ import type { PackFailure } from './failure.ts';
 /** The events of exports, each as one function that writes the log line and the metric together. */
 export interface ExportEvents {
   started(record: ExportRecord): void;
+  /** For some seconds: others have not attested its anchor yet. */
+  waiting(record: ExportRecord): void;
   ready(record: ExportRecord, sizeBytes: number, durationMs: number): void;
   /** For good: the owner sees why. */
   failed(record: ExportRecord, failure: PackFailure): void;
@@ -37,6 +39,7 @@ export function exportEvents(log: Logger, registry: Registry): ExportEvents {
   const facts = ({ id, orgId, total }: ExportRecord) => ({ exportId: id, orgId, receipts: total });
   return {
     started: (record) => log.info({ event: 'export_started', ...facts(record) }),
+    waiting: (record) => log.debug({ event: 'export_waiting', ...facts(record) }),
     ready(record, sizeBytes, durationMs) {
       runs.inc({ outcome: 'ready' });
       receipts.inc(record.total);

@@ -2,6 +2,7 @@ import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import type { ManifestLine } from '#shared/packs/manifest.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
+import type { AskedAttestation } from '#shared/packs/attestation.ts';
 import type { PackCheckpoint, PackLoss, PackSource } from '#shared/packs/postgres/pack-source.ts';
 import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
@@ -24,6 +25,8 @@ export interface PackBuild extends PackRange {
   issuer: ReceiptIssuer;
   /** Signs the seal. */
   signer: CredentialSigner;
+  /** What others are asked to attest of the anchor. */
+  asked: AskedAttestation;
   sink: ByteSink;
   /** Told how many receipts are written, often; false ends the work. */
   onProgress: (done: number) => Promise<boolean>;

@@ -3,6 +3,7 @@ import { BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ExportStore, PackUpload } from '#shared/packs/export-store.ts';
 import type { ExportJobs, ExportRun } from '#shared/packs/postgres/export-jobs.ts';
+import type { AskedAttestation } from '#shared/packs/attestation.ts';
 import type { PackSource } from '#shared/packs/postgres/pack-source.ts';
 import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { buildPack } from './build-pack.ts';
@@ -21,6 +22,8 @@ export interface RunExportDeps {
   /** Made anew for each pack: keys rotate while the process runs. */
   signer: () => CredentialSigner;
   events: ExportEvents;
+  /** What others are asked to attest of the anchor. */
+  asked: AskedAttestation;
   newRunId: () => string;
   now: () => number;
 }
@@ -57,8 +60,9 @@ export async function runExport(
   const run = await jobs.claim(exportId, deps.newRunId());
   if (run === null) return;
   const startedAt = now();
-  events.started(run.record);
   try {
+    if (await waitsForAnchor(deps, run)) return events.waiting(run.record);
+    events.started(run.record);
     const pack = await write(deps, run, stopping);
     events.ready(run.record, pack.sizeBytes, now() - startedAt);
   } catch (error) {
@@ -75,8 +79,18 @@ export async function runExport(
   }
 }
 
+/** Whether it was given back, because others have not attested its anchor yet and may still do. */
+async function waitsForAnchor(
+  { jobs, source, asked }: RunExportDeps,
+  run: ExportRun,
+): Promise<boolean> {
+  if (!asked.timestamp && asked.witnesses.length === 0) return false;
+  const { orgId } = run.record;
+  return !(await source.isAttested(orgId, run.record, asked)) && (await jobs.awaitAnchor(run));
+}
+
 async function write(
-  { jobs, store, source, documents, operator, issuer, signer }: RunExportDeps,
+  { jobs, store, source, documents, operator, issuer, signer, asked }: RunExportDeps,
   run: ExportRun,
   stopping: AbortSignal,
 ): Promise<{ sizeBytes: number }> {
@@ -94,6 +108,7 @@ async function write(
       operator,
       issuer,
       signer: signer(),
+      asked,
       sink: (bytes) => target.write(bytes),
       onProgress: (done) => heart.beat(done),
       signal: stopping,

@@ -212,6 +212,8 @@ interface ExportTable {
   run_id: string | null;
   run_at: Date | null;
   runs: Defaulted<number>;
+  not_before: Date | null;
+  is_attested: boolean | null;
   size_bytes: Int8 | null;
   sha256: string | null;
   error_code: string | null;

@@ -213,15 +213,15 @@ FORMS = json.loads(r'''
 "wasRevisionOf?revision":{"digest":"digest","id":"iri","leafIndex":0}},
 "patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
 "iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},"seal":{"@context":["*","iri",1,4],
-"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,"log":"","root":"digest","size":0,
-"timestamps":0,"type":["=","PackAnchor"]},"checkpoint":{"log":"","root":"digest","size":0,"type":["=","Checkpoint"]},
-"file":["*",{"digest":"digest","name":["=","bagit.txt","VERIFY.md","verify.py","bag-info.txt","manifest-sha256.txt"],
-"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],"id":"iri","lineage":{"described":0,
-"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri","range":{"firstIndex":0,"lastIndex":0,
-"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time",
-"before?":"time","from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},
-"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,"refused":0,
-"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
+"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,"lacks?":["*","",1,17],"log":"",
+"root":"digest","size":0,"timestamps":0,"type":["=","PackAnchor"]},"checkpoint":{"log":"","root":"digest","size":0,
+"type":["=","Checkpoint"]},"file":["*",{"digest":"digest","name":["=","bagit.txt","VERIFY.md","verify.py",
+"bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],
+"id":"iri","lineage":{"described":0,"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri",
+"range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
+"LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
+"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,
+"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
 "QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"type":["=",
 "PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
 "type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],"created":"time",
@@ -775,7 +775,9 @@ class Anchor:
         found = {'headSize': self.head_size, 'keyEvents': count, 'log': self.origin, 'size': int(note[1]),
                  'keyHeads': sum(path.startswith('data/anchor/keys/') for path in verifier.manifest),
                  'root': multihash(from_base64(note[2])), 'timestamps': len(self.timestamps), 'type': 'PackAnchor'}
-        check(verifier.subject.get('anchor') == found, 'the seal says another anchor than there is')
+        # What it lacks is the word of who sealed; what it has is found here.
+        stated = {name: value for name, value in verifier.subject.get('anchor', {}).items() if name != 'lacks'}
+        check(stated == found, 'the seal says another anchor than there is')
         sealed_by = verifier.seal['proof']['verificationMethod']
         purpose, added, end, compromised = self.intervals.get(sealed_by, (None, 0, 0, False))
         check(purpose == 'packs' and end is None, 'the seal is by a key that may not seal packs')
@@ -1292,7 +1294,7 @@ VC_SHA256 = '59955ced6697d61e03f2b2556febe5308ab16842846f5b586d7f1f7adec92734'
 TAGS = ['bagit.txt', 'VERIFY.md', 'verify.py', 'bag-info.txt', 'manifest-sha256.txt', 'evidence-pack.jsonld']
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
-PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-f8c116e923dacad1af432d35b6070597b405d608dcec84959363164e3b81bb3b.jsonld'}
+PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-805621d2d848445bdd1899fb197aa54f27b172bf33ba4706cc8a4b34fbcd604d.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
 SHAPES_SHA256 = 'daf098918612b8a3ae84b338e21c87a1e51361e559155d6e3be0e9a407b27c8c'
 LINEAGE_MAX = 1000
@@ -2254,6 +2256,9 @@ def report(verifier, trusted, policy=None):
         yield 'no timestamp: when it was there is the word of the issuer alone'
     if verifier.anchored:
         yield 'witnesses: ' + words_of_witnesses(verifier, policy)
+    if 'lacks' in subject.get('anchor', {}):
+        lacks = ', '.join(plain(each) for each in subject['anchor']['lacks'])
+        yield f'anchor lacks: {lacks}: the service asks for it, and had not got it when the pack was made'
     yield from words_of_claims(verifier)
     yield f'trusted: {trusted}'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):

@@ -16,6 +16,13 @@ const RUNS_MAX = 10;
 /** After the nth failure n² times this: ten runs take half an hour. */
 const WAIT_AFTER_FAILURE_S = 5;
 
+/**
+ * So long after it was asked for an export waits for others to attest an anchor over its range: heads are anchored every
+ * ten seconds, and an authority is asked once a minute, so that one which misses two rounds has failed.
+ */
+export const ANCHOR_WAIT_S = 180;
+const ANCHOR_LOOK_S = 5;
+
 const BUILDER = { kind: 'system', id: 'exports' } as const;
 
 /** A run of an export: one process, one attempt. Others may not write to the export while it lasts. */
@@ -73,13 +80,14 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
     /** False as above. */
     finish: (
       { record, runId }: ExportRun,
-      { sizeBytes, sha256 }: { sizeBytes: number; sha256: string },
+      { sizeBytes, sha256, lacks }: { sizeBytes: number; sha256: string; lacks: readonly string[] },
     ): Promise<boolean> =>
       end({ id: record.id, runId }, 'export.ready', {
         status: 'ready',
         done: sql<string>`last_index - first_index + 1`,
         size_bytes: sizeBytes,
         sha256,
+        is_attested: lacks.length === 0,
         expires_at: sql<Date>`now() + make_interval(secs => ${PACK_KEPT_S})`,
       }),
     fail: ({ record, runId }: ExportRun, error: { code: string; message: string }): Promise<void> =>
@@ -95,6 +103,23 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
         .execute();
     },
     /**
+     * Gives an export back for some seconds in which others may attest the anchor, so that no builder is held meanwhile.
+     * False when it has waited for its time, and is to be built with what there is.
+     */
+    async awaitAnchor({ record, runId }: ExportRun): Promise<boolean> {
+      const { numUpdatedRows } = await updateRun(db, { id: record.id, runId })
+        .set((eb) => ({
+          status: 'queued',
+          run_id: null,
+          run_at: null,
+          runs: eb('runs', '-', 1),
+          not_before: ahead(ANCHOR_LOOK_S),
+        }))
+        .where('created_at', '>', ago(ANCHOR_WAIT_S))
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows === 1n;
+    },
+    /**
      * Ids of exports that wait, or whose run has fallen silent. Organisations take turns: first comes the one whose last
      * export was begun longest ago, whether that was deleted since or not.
      */
@@ -107,6 +132,7 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
           eb.or([
             eb.and([
               eb('status', '=', 'queued'),
+              eb.or([eb('not_before', 'is', null), eb('not_before', '<=', now)]),
               eb.or([
                 eb('run_at', 'is', null),
                 eb('run_at', '<', ago(sql`${WAIT_AFTER_FAILURE_S} * runs * runs`)),
@@ -182,6 +208,9 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
     },
   };
 }
+
+const ahead = (seconds: number): RawBuilder<Date> =>
+  sql<Date>`now() + make_interval(secs => ${seconds})`;
 
 const ago = (seconds: number | RawBuilder<unknown>): RawBuilder<Date> =>
   sql<Date>`now() - make_interval(secs => ${seconds})`;

@@ -220,6 +220,8 @@ const standingExport = (
     .where('period_from', 'is not distinct from', dateOf(period?.from))
     .where('period_to', 'is not distinct from', dateOf(period?.to))
     .where('status', '=', 'ready')
+    // One whose anchor lacks what others were asked for may be made better.
+    .where('is_attested', 'is not', false)
     .where('finished_at', '>', sql<Date>`now() - make_interval(secs => ${GIVEN_AGAIN_S})`)
     .orderBy('id')
     .limit(1)

@@ -7,6 +7,7 @@ import { type AnchorProof, checkAnchorProof } from '#shared/ledger/anchor-proof.
 import { HASH_BYTES, type Hash } from '#shared/ledger/hashing.ts';
 import type { LossStatement } from '#shared/ledger/losses.ts';
 import { endOfKey, keyIntervals } from '#shared/ledger/key-events.ts';
+import { parseNote } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import {
   type AnchorChoice,
@@ -19,6 +20,14 @@ import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 import { consistencyRanges, inclusionRanges } from '#shared/ledger/proofs.ts';
 import { perfectNodes } from '#shared/ledger/tiles.ts';
 import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
+import {
+  type AnchorCandidate,
+  type AskedAttestation,
+  type Attestation,
+  bestAnchor,
+  isWhole,
+  lacking,
+} from '../attestation.ts';
 import type { PackRange } from '../layout.ts';
 
 /** An entry of the ledger with what a pack says of it. */
@@ -69,6 +78,8 @@ export interface PackAnchor {
   keys: ReadonlyMap<string, AnchoredHeadFile>;
   /** Of the anchor log itself. */
   losses: readonly PackLoss[];
+  /** What the service asks others to attest, and they have not. */
+  lacks: readonly string[];
 }
 
 /**
@@ -211,9 +222,17 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
     /** What was declared lost of the log before this checkpoint, oldest first. */
     losses: (orgId: string, size: number): Promise<PackLoss[]> =>
       below(orgId, size, (db) => readLosses(db, orgId, size)),
-    /** Null when nothing is anchored. The same for one checkpoint whenever it is asked for. */
-    anchor: (orgId: string, range: PackRange): Promise<PackAnchor | null> =>
-      readPackAnchor(pool, orgId, range),
+    /** Null when nothing is anchored. The same for one checkpoint until others have attested a better one. */
+    anchor: (
+      orgId: string,
+      range: PackRange,
+      asked: AskedAttestation,
+    ): Promise<PackAnchor | null> => readPackAnchor(pool, orgId, range, asked),
+    /** Whether there is an anchor over the range by now with all that is asked for. */
+    async isAttested(orgId: string, range: PackRange, asked: AskedAttestation): Promise<boolean> {
+      const pinned = await readPin(pool, orgId, range.checkpointSize);
+      return isWhole(asked, await anchorCandidate(pool, orgId, range, { asked, pinned }));
+    },
     /** RFC 6962 paths of these entries in the tree of `size`. */
     async inclusion(orgId: string, indexes: readonly number[], size: number): Promise<Hash[][]> {
       const paths = indexes.map((index) => inclusionRanges(index, size));
@@ -261,15 +280,16 @@ async function readLosses(db: Pool, logId: string, size: number): Promise<PackLo
 
 /**
  * What the anchor log says about an organisation's log up to a checkpoint, and about the keys: as of one checkpoint of
- * the anchor, which is decided by the first pack that asks. Null when there is no anchor.
+ * the anchor. Null when there is no anchor.
  */
 async function readPackAnchor(
   pool: Pool,
   orgId: string,
   range: PackRange,
+  asked: AskedAttestation,
 ): Promise<PackAnchor | null> {
   const reader = createAnchorReader(pool);
-  const anchorSize = await pinAnchor(pool, reader, orgId, range);
+  const anchorSize = await pinAnchor(pool, orgId, range, asked);
   if (anchorSize === 0) return null;
   const headSizeMax = range.checkpointSize;
   const choose = (more: AnchorChoice): Promise<AnchoredHeadFile | null> =>
@@ -287,14 +307,28 @@ async function readPackAnchor(
   }
   const head = await choose({});
   const losses = await readLosses(pool, ANCHOR_LOG, anchorSize);
-  return withOneNote({ events, head, keys, losses });
+  const anchor = withOneNote({ events, head, keys, losses });
+  return { ...anchor, lacks: lacking(asked, attestationOf(anchor)) };
+}
+
+/** What the files of a pack have of it, with what came while they were read. */
+function attestationOf({ events, head }: Pick<PackAnchor, 'events' | 'head'>): Attestation {
+  const { proof } = events[0]!;
+  const { signatures } = parseNote(proof.slice(proof.indexOf('\n\n') + 2));
+  const names = signatures.map(({ name }) => name);
+  return { timestamps: head?.proof.timestamps.length ?? 0, witnesses: names };
 }
 
 /**
  * A witness may cosign while this is read. All proofs get the signatures of the last that was read, which has those of the
  * others: verifiers refuse a pack whose proofs say different things of witnesses.
  */
-function withOneNote({ events, head, keys, losses }: PackAnchor): PackAnchor {
+function withOneNote({
+  events,
+  head,
+  keys,
+  losses,
+}: Omit<PackAnchor, 'lacks'>): Omit<PackAnchor, 'lacks'> {
   const noteIn = (proof: string): string => proof.slice(proof.indexOf('\n\n') + 2);
   const proofs = [
     ...events.map(({ proof }) => proof),
@@ -327,23 +361,68 @@ async function anchoredHead(
   return { proof, consistency: await hashesOfRanges(pool, orgId, headSizeMax, ranges) };
 }
 
-/** An attested anchor checkpoint where one covers the range; the newest otherwise. */
-async function pinAnchor(
+/** Of each kind of attestation that many of the newest are looked at: of timestamps an hour, of cosignatures some minutes. */
+const ATTESTED_MAX = 64;
+
+/** Checkpoints of the anchor log that a pack may lead to: the newest, the pinned, and those that others have attested. */
+const CANDIDATES = statement(
+  { size: 'int8', covers: 'bool', timestamps: 'int4', witnesses: 'text' },
+  `with covering as (
+     select min(index) as index from anchor_head where org_id = $1 and size > $2 and size <= $3
+   ), sizes as (
+     select $4::bigint as size
+     union select $5::bigint
+     union (select size from anchor_timestamp order by size desc limit ${ATTESTED_MAX})
+     union (select distinct size from anchor_cosignature order by size desc limit ${ATTESTED_MAX})
+   )
+   select s.size, coalesce(s.size > c.index, false) as covers,
+     (select count(*) from anchor_timestamp t where t.size = s.size)::int as timestamps,
+     coalesce((select string_agg(w.witness, ' ' order by w.witness) from anchor_cosignature w where w.size = s.size), '') as witnesses
+   from sizes s cross join covering c where s.size is not null`,
+);
+
+async function anchorCandidate(
   pool: Pool,
-  reader: AnchorReader,
   orgId: string,
   { lastIndex, checkpointSize }: PackRange,
-): Promise<number> {
-  const pinned = await readPin(pool, orgId, checkpointSize);
-  if (pinned !== null) return pinned;
-  const attested = await reader.proof(orgId, { attested: true, headSizeMax: checkpointSize });
-  const found = attested === null ? null : checkAnchorProof(attested);
+  { asked, pinned }: { asked: AskedAttestation; pinned: number | null },
+): Promise<AnchorCandidate> {
   const newest = await publishedSize(pool, ANCHOR_LOG);
-  const size = found !== null && found.head.size > lastIndex ? found.anchor.size : newest;
+  const values = [orgId, lastIndex, checkpointSize, newest, pinned];
+  const rows = await queryRows(pool, CANDIDATES, values);
+  const candidates = rows.map(({ size, witnesses, ...row }) => {
+    return { ...row, size: Number(size), witnesses: witnesses.split(' ').filter(Boolean) };
+  });
+  return bestAnchor(candidates, { asked, pinned })!;
+}
+
+/**
+ * The anchor checkpoint of a pack. What was decided holds for every export of a range at this checkpoint until there is a
+ * better one.
+ */
+async function pinAnchor(
+  pool: Pool,
+  orgId: string,
+  range: PackRange,
+  asked: AskedAttestation,
+): Promise<number> {
+  const { checkpointSize } = range;
+  const pinned = await readPin(pool, orgId, checkpointSize);
+  const { size } = await anchorCandidate(pool, orgId, range, { asked, pinned });
+  if (size === pinned) return size;
   await queriesOn(pool)
     .insertInto('export_anchor')
     .values({ org_id: orgId, checkpoint_size: checkpointSize, anchor_size: size })
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['org_id', 'checkpoint_size'])
+        .doUpdateSet({ anchor_size: size })
+        .where(
+          'export_anchor.anchor_size',
+          'is not distinct from',
+          pinned === null ? null : String(pinned),
+        ),
+    )
     .execute();
   // Another run may have been faster: what it decided holds.
   return (await readPin(pool, orgId, checkpointSize))!;

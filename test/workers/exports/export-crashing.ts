@@ -2,6 +2,7 @@
  * Builds one export and kills itself at the nth step that touches the store or the end of the run:
  * node export-crashing.ts <database url> <keys dir> <packs dir> <export id> <n>. Prints how many steps there were.
  */
+import { NOTHING_ASKED } from '#shared/packs/attestation.ts';
 import { randomUUID } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
@@ -64,7 +65,15 @@ await runExport(
     operator: { contracts: [] },
     issuer: receiptIssuer(publicUrl),
     signer: () => createReceiptSigner({ privateKeyPem, did }),
-    events: { started: ignore, ready: ignore, failed: ignore, lost: ignore, interrupted: ignore },
+    events: {
+      started: ignore,
+      waiting: ignore,
+      ready: ignore,
+      failed: ignore,
+      lost: ignore,
+      interrupted: ignore,
+    },
+    asked: NOTHING_ASKED,
     newRunId: randomUUID,
     now: Date.now,
   },
