@@ -204,7 +204,7 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
         tag: 'Exports',
         summary: 'Ask for an evidence pack',
         description:
-          'Queues a pack of the receipts in a range: by time of integration (`from` included, `to` excluded), by ledger index (both included), or everything. The pack leads to a signed checkpoint, the newest unless `checkpoint_size` names another; the same range at the same checkpoint gives the same bytes, and the export of them that was finished within the last hour.',
+          'Queues a pack of the receipts in a range: by time of integration (`from` included, `to` excluded), by ledger index (both included), or everything. The pack leads to a signed checkpoint, the newest unless `checkpoint_size` names another; the same range at the same checkpoint gives the same bytes while it leads to the same anchor, and the export of them that was finished within the last hour. Where the service has others attest its anchor, it waits for them, three minutes at most.',
         ...jsonBody(Body, {
           'By time': {
             from: '2026-11-01T00:00:00Z',

@@ -31,7 +31,7 @@ import { parseReceipt } from '#shared/receipts/parse.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
 import type { Methodologies } from '#shared/methodology/releases.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { buildPack } from '#workers/exports/build-pack.ts';
+import { buildPack, type BuiltPack } from '#workers/exports/build-pack.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import type { PackDocuments } from '#workers/exports/documents.ts';
 import type { PackBuild } from '#workers/exports/pack-in-progress.ts';
@@ -182,11 +182,7 @@ export class PackLab {
   }
 
   /** Builds a pack into a file, without queue and store. */
-  async pack(
-    file: string,
-    range: PackRange,
-    more: Partial<PackBuild> = {},
-  ): Promise<{ sizeBytes: number; sha256: string }> {
+  async pack(file: string, range: PackRange, more: Partial<PackBuild> = {}): Promise<BuiltPack> {
     const fd = openSync(file, 'w');
     try {
       return await buildPack({

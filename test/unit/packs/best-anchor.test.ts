@@ -27,5 +27,8 @@ it('an anchor is whole when it covers the range and lacks nothing, and further s
     'a cosignature of a',
   ]);
   const whole = candidate(1, { timestamps: 2, witnesses: ['b', 'a', 'x'] });
-  expect([isWhole(asked, whole), isWhole(asked, { ...whole, covers: false })]).toEqual([true, false]);
+  expect([isWhole(asked, whole), isWhole(asked, { ...whole, covers: false })]).toEqual([
+    true,
+    false,
+  ]);
 });

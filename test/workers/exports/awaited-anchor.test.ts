@@ -76,7 +76,9 @@ it('an export waits for a timestamp and its witnesses without holding a builder,
   const lacks = ['a timestamp', 'a cosignature of witness.example/one'];
   expect(bare.anchor).toMatchObject({ lacks, timestamps: 0 });
   for (const text of bare.texts)
-    expect(text).toMatch(/anchor lacks:? +a timestamp, a cosignature of witness\.example\/one: the/);
+    expect(text).toMatch(
+      /anchor lacks:? +a timestamp, a cosignature of witness\.example\/one: the/,
+    );
 
   const [key] = loadSigningKeys(lab.keysDir).filter(({ purpose }) => purpose === 'anchor');
   const witness = await startWitness('witness.example/one', key!.publicKey);
