@@ -112,7 +112,11 @@ beforeAll(async () => {
   const pools = receiptPools(database);
   const pool = database.poolAs('docket_recalculation', 3);
   const worker = { ...revisionDeps(pool, () => lab.signer()), methodology, events };
-  await load(WHOLE, Array.from({ length: 23 }, (_, hour) => hour), 'first');
+  await load(
+    WHOLE,
+    Array.from({ length: 23 }, (_, hour) => hour),
+    'first',
+  );
   await load(IN_PART, [3, 4, 5], 'some');
   const metered = request(11, { meteredEndpoint: ENDPOINT, queuedMs: 50 });
   const ids = await issue([
@@ -197,134 +201,140 @@ function productOf(one: string, other: string): string {
 /** Factors of hours make long products: their sums are stated to twelve digits. */
 const twelve = (text: string): string => toDecimalString(Number(text));
 
-it(
-  'of a day with failed, degraded, refused, metered, hourly and revised receipts the report, its table, GET /usage, both verifiers and a sum by hand say the same to the digit, and what is covered is of all that ran',
-  async () => {
-    const path = join(directory, 'day.zip');
-    await lab.pack(path, { firstIndex: 0, lastIndex: size - 1, checkpointSize: size });
-    const pack = new ForgedPack(path);
+it('of a day with failed, degraded, refused, metered, hourly and revised receipts the report, its table, GET /usage, both verifiers and a sum by hand say the same to the digit, and what is covered is of all that ran', async () => {
+  const path = join(directory, 'day.zip');
+  await lab.pack(path, { firstIndex: 0, lastIndex: size - 1, checkpointSize: size });
+  const pack = new ForgedPack(path);
 
-    // By hand, from the receipts' own bytes.
-    const lines = pack.text(pack.shard('receipts')).trimEnd().split('\n');
-    const all = lines.map((line) => JSON.parse(line) as ReceiptDocument);
-    expect(all).toHaveLength(size);
-    const revised = new Set(all.map(({ wasRevisionOf }) => wasRevisionOf?.id));
-    const current = all.filter(({ id }) => !revised.has(id));
-    const kinds = (documents: readonly ReceiptDocument[]) =>
-      Map.groupBy(documents, ({ revisionReason = 'first' }) => revisionReason);
-    expect([...kinds(all)].map(([reason, each]) => [reason, each.length])).toEqual([
-      ['first', 16],
-      ['methodology_failed', 1],
-      ['measured', 1],
-      ['hourly_factor', 2],
-      ['hours_incomplete', 2],
-    ]);
-    const covered = current.filter(({ measurement }) => measurement !== undefined);
-    const outcome = (name: string) =>
-      current.filter(({ credentialSubject }) => credentialSubject.outcome === name);
-    const uncovered = current.filter(({ degradation }) => degradation !== undefined);
-    const [failed, refused] = [outcome('failed'), outcome('refused')];
-    expect(covered.length + uncovered.length + failed.length + refused.length).toBe(current.length);
-    const tokens = (of: readonly ReceiptDocument[], name: 'inputTokens' | 'outputTokens') =>
-      of.reduce((sum, { credentialSubject }) => sum + (credentialSubject[name] ?? 0), 0);
-    const hand = {
-      requests: current.length,
-      covered: covered.length,
-      uncovered: uncovered.length,
-      failed: failed.length,
-      refused: refused.length,
-      input_tokens: tokens([...covered, ...uncovered], 'inputTokens'),
-      uncovered_output_tokens: tokens(uncovered, 'outputTokens'),
-      ...Object.fromEntries(
-        Object.entries(QUANTITY_UNITS).flatMap(([kind, unit]) =>
-          (['value', 'lower', 'upper'] as const).map((end) => [
-            `${kind}_${unit.toLowerCase()}${end === 'value' ? '' : `_${end}`}`,
-            sumOf(
-              covered.map(
-                ({ measurement }) =>
-                  measurement!.result.find(({ quantityKind }) => quantityKind === kind)![end],
-              ),
+  // By hand, from the receipts' own bytes.
+  const lines = pack.text(pack.shard('receipts')).trimEnd().split('\n');
+  const all = lines.map((line) => JSON.parse(line) as ReceiptDocument);
+  expect(all).toHaveLength(size);
+  const revised = new Set(all.map(({ wasRevisionOf }) => wasRevisionOf?.id));
+  const current = all.filter(({ id }) => !revised.has(id));
+  const kinds = (documents: readonly ReceiptDocument[]) =>
+    Map.groupBy(documents, ({ revisionReason = 'first' }) => revisionReason);
+  expect([...kinds(all)].map(([reason, each]) => [reason, each.length])).toEqual([
+    ['first', 16],
+    ['methodology_failed', 1],
+    ['measured', 1],
+    ['hourly_factor', 2],
+    ['hours_incomplete', 2],
+  ]);
+  const covered = current.filter(({ measurement }) => measurement !== undefined);
+  const outcome = (name: string) =>
+    current.filter(({ credentialSubject }) => credentialSubject.outcome === name);
+  const uncovered = current.filter(({ degradation }) => degradation !== undefined);
+  const [failed, refused] = [outcome('failed'), outcome('refused')];
+  expect(covered.length + uncovered.length + failed.length + refused.length).toBe(current.length);
+  const tokens = (of: readonly ReceiptDocument[], name: 'inputTokens' | 'outputTokens') =>
+    of.reduce((sum, { credentialSubject }) => sum + (credentialSubject[name] ?? 0), 0);
+  const hand = {
+    requests: current.length,
+    covered: covered.length,
+    uncovered: uncovered.length,
+    failed: failed.length,
+    refused: refused.length,
+    input_tokens: tokens([...covered, ...uncovered], 'inputTokens'),
+    uncovered_output_tokens: tokens(uncovered, 'outputTokens'),
+    ...Object.fromEntries(
+      Object.entries(QUANTITY_UNITS).flatMap(([kind, unit]) =>
+        (['value', 'lower', 'upper'] as const).map((end) => [
+          `${kind}_${unit.toLowerCase()}${end === 'value' ? '' : `_${end}`}`,
+          sumOf(
+            covered.map(
+              ({ measurement }) =>
+                measurement!.result.find(({ quantityKind }) => quantityKind === kind)![end],
             ),
-          ]),
-        ),
+          ),
+        ]),
       ),
-    };
-    expect(hand).toMatchObject({ covered: 11, uncovered: 2, failed: 2, refused: 1 });
-    const qualities = covered.map(({ measurement }) => measurement!.dataQuality);
-    expect(qualities.filter((each) => each === 'T1')).toHaveLength(1);
+    ),
+  };
+  expect(hand).toMatchObject({ covered: 11, uncovered: 2, failed: 2, refused: 1 });
+  const qualities = covered.map(({ measurement }) => measurement!.dataQuality);
+  expect(qualities.filter((each) => each === 'T1')).toHaveLength(1);
 
-    // The table of the report, and usage by place in the ledger and by the day of the requests.
-    const [header = '', total = ''] = pack.text(TOTALS_TABLE).split('\r\n');
-    const columns = header.split(',');
-    const table = Object.fromEntries(total.split(',').map((each, i) => [columns[i], each]));
-    const named = (stated: Record<string, unknown>) =>
-      Object.fromEntries(Object.keys(hand).map((name) => [name, String(stated[name])]));
-    expect(named(table)).toEqual(named(hand));
-    const day = new Date(DAY).toISOString().slice(0, 10);
-    const next = new Date(DAY + DAY_MS).toISOString().slice(0, 10);
-    for (const query of [
-      `first_index=0&last_index=${size - 1}`,
-      `from=${day}T00:00:00Z&to=${next}T00:00:00Z`,
-    ]) {
-      const usage = (await edge.get(`/usage?${query}&group_by=model`, key)).json();
-      expect(named(usage.total), query).toEqual(named(hand));
-    }
+  // The table of the report, and usage by place in the ledger and by the day of the requests.
+  const [header = '', total = ''] = pack.text(TOTALS_TABLE).split('\r\n');
+  const columns = header.split(',');
+  const table = Object.fromEntries(total.split(',').map((each, i) => [columns[i], each]));
+  const named = (stated: Record<string, unknown>) =>
+    Object.fromEntries(Object.keys(hand).map((name) => [name, String(stated[name])]));
+  expect(named(table)).toEqual(named(hand));
+  const day = new Date(DAY).toISOString().slice(0, 10);
+  const next = new Date(DAY + DAY_MS).toISOString().slice(0, 10);
+  for (const query of [
+    `first_index=0&last_index=${size - 1}`,
+    `from=${day}T00:00:00Z&to=${next}T00:00:00Z`,
+  ]) {
+    const usage = (await edge.get(`/usage?${query}&group_by=model`, key)).json();
+    expect(named(usage.total), query).toEqual(named(hand));
+  }
 
-    // Both verifiers, and the page.
-    const didJson = lab.documents.didDocument();
-    const trust = join(directory, 'did.json');
-    writeFileSync(trust, didJson);
-    const verdict = await verifyPack(path, { didJson, now: Date.now() });
-    expect([verdict.code, verdict.message]).toEqual(['good', expect.any(String)]);
-    const { facts, details } = packSaid(verdict, { trusted: '', file: path, script: '' });
-    const ours = fieldLines(facts) + fieldLines(details);
-    const { code, output: theirs } = await verifyWithPython(path, trust);
-    expect(code).toBe(0);
-    const page = pack.text(REPORT_PAGE);
-    const counts = `${hand.covered} with an estimate, ${hand.uncovered} without, ${hand.failed} failed, ${hand.refused} refused`;
-    for (const text of [ours, theirs]) expect(text).toContain(counts);
-    for (const [kind, unit] of Object.entries(QUANTITY_UNITS)) {
-      const amounts: Record<string, unknown> = hand;
-      const [value, lower, upper] = ['', '_lower', '_upper'].map(
-        (end) => amounts[`${kind}_${unit.toLowerCase()}${end}`],
-      );
-      expect(ours).toContain(`${value} ${unit} (${lower} to ${upper})`);
-      expect(theirs).toContain(`${kind}: ${value} ${unit} [${lower}–${upper}]`);
-      expect(page).toContain(`<strong title="${value}">`);
-    }
-    // 11 of the 13 that ran and did not fail; of the 15 for which an upstream was called.
-    expect(page).toContain('<strong>84.6 %</strong><span>11 of 13 requests; with those that failed 73.3 %');
-    expect(page).toContain(
-      'Of the 15 requests for which an upstream was called, 11 have an estimate: 73.3 %.',
+  // Both verifiers, and the page.
+  const didJson = lab.documents.didDocument();
+  const trust = join(directory, 'did.json');
+  writeFileSync(trust, didJson);
+  const verdict = await verifyPack(path, { didJson, now: Date.now() });
+  expect([verdict.code, verdict.message]).toEqual(['good', expect.any(String)]);
+  const { facts, details } = packSaid(verdict, { trusted: '', file: path, script: '' });
+  const ours = fieldLines(facts) + fieldLines(details);
+  const { code, output: theirs } = await verifyWithPython(path, trust);
+  expect(code).toBe(0);
+  const page = pack.text(REPORT_PAGE);
+  const counts = `${hand.covered} with an estimate, ${hand.uncovered} without, ${hand.failed} failed, ${hand.refused} refused`;
+  for (const text of [ours, theirs]) expect(text).toContain(counts);
+  for (const [kind, unit] of Object.entries(QUANTITY_UNITS)) {
+    const amounts: Record<string, unknown> = hand;
+    const [value, lower, upper] = ['', '_lower', '_upper'].map(
+      (end) => amounts[`${kind}_${unit.toLowerCase()}${end}`],
     );
+    expect(ours).toContain(`${value} ${unit} (${lower} to ${upper})`);
+    expect(theirs).toContain(`${kind}: ${value} ${unit} [${lower}–${upper}]`);
+    expect(page).toContain(`<strong title="${value}">`);
+  }
+  // 11 of the 13 that ran and did not fail; of the 15 for which an upstream was called.
+  expect(page).toContain(
+    '<strong>84.6 %</strong><span>11 of 13 requests; with those that failed 73.3 %',
+  );
+  expect(page).toContain(
+    'Of the 15 requests for which an upstream was called, 11 have an estimate: 73.3 %.',
+  );
 
-    // The sums by hours and by years; of the day that is not whole no receipt has its hour any more.
-    const hourly = covered.flatMap(({ measurement }) => {
-      const record = measurement!.used.find(({ type }) => type === 'GridFactor')?.record;
-      const energy = measurement!.result[0]!.value;
-      return record === undefined ? [] : [{ energy, record }];
-    });
-    expect(new Set(hourly.map(({ record }) => record['zone']))).toEqual(new Set([zoneOf(WHOLE)]));
-    const year = newestFactorSet().grid.find(({ id }) => id === zoneOf(WHOLE))!.gwp_kgco2e_per_kwh;
-    const [zone] = (packReport(verdict, '') as { claims: { hours: Record<string, string>[] } })
-      .claims.hours;
-    expect(zone).toMatchObject({
-      zone: zoneOf(WHOLE),
-      providers: [`Provider of ${WHOLE}`],
-      receipts_by_hour: hourly.length,
-      energy_kwh: twelve(sumOf(hourly.map(({ energy }) => energy))),
-      days_in_part: 0,
-      receipts_out_of_range: 0,
-    });
-    const gas = (factorOf: (at: number) => string) =>
-      twelve(sumOf(hourly.map(({ energy }, at) => productOf(energy, factorOf(at)))));
-    expect([zone!['by_hour_kg'], zone!['by_year_kg']]).toEqual([
-      gas((at) => String(hourly[at]!.record['gwp_kgco2e_per_kwh'])),
-      gas(() => String(year)),
-    ]);
-    const both = `${zone!['by_hour_kg']} kgCO2e of electricity by hour, ${zone!['by_year_kg']} by year`;
-    for (const text of [ours, theirs]) expect(text).toContain(both);
-    expect(page).toContain(`title="${zone!['by_hour_kg']}"`);
-    expect(page).toContain(`title="${zone!['by_year_kg']}"`);
-  },
-);
+  const gasOf = (documents: readonly ReceiptDocument[]) =>
+    documents.reduce((sum, { measurement }) => sum + Number(measurement!.result[1]!.value), 0);
+  const primary = gasOf(covered.filter(({ measurement }) => measurement!.dataQuality === 'T1'));
+  expect(page).toContain(
+    `AR 46(g)): ${((primary / gasOf(covered)) * 100).toFixed(1)} % of the greenhouse gas is of energy that was metered`,
+  );
+
+  // The sums by hours and by years; of the day that is not whole no receipt has its hour any more.
+  const hourly = covered.flatMap(({ measurement }) => {
+    const record = measurement!.used.find(({ type }) => type === 'GridFactor')?.record;
+    const energy = measurement!.result[0]!.value;
+    return record === undefined ? [] : [{ energy, record }];
+  });
+  expect(new Set(hourly.map(({ record }) => record['zone']))).toEqual(new Set([zoneOf(WHOLE)]));
+  const year = newestFactorSet().grid.find(({ id }) => id === zoneOf(WHOLE))!.gwp_kgco2e_per_kwh;
+  const [zone] = (packReport(verdict, '') as { claims: { hours: Record<string, string>[] } }).claims
+    .hours;
+  expect(zone).toMatchObject({
+    zone: zoneOf(WHOLE),
+    providers: [`Provider of ${WHOLE}`],
+    receipts_by_hour: hourly.length,
+    energy_kwh: twelve(sumOf(hourly.map(({ energy }) => energy))),
+    days_in_part: 0,
+    receipts_out_of_range: 0,
+  });
+  const gas = (factorOf: (at: number) => string) =>
+    twelve(sumOf(hourly.map(({ energy }, at) => productOf(energy, factorOf(at)))));
+  expect([zone!['by_hour_kg'], zone!['by_year_kg']]).toEqual([
+    gas((at) => String(hourly[at]!.record['gwp_kgco2e_per_kwh'])),
+    gas(() => String(year)),
+  ]);
+  const both = `${zone!['by_hour_kg']} kgCO2e of electricity by hour, ${zone!['by_year_kg']} by year`;
+  for (const text of [ours, theirs]) expect(text).toContain(both);
+  expect(page).toContain(`title="${zone!['by_hour_kg']}"`);
+  expect(page).toContain(`title="${zone!['by_year_kg']}"`);
+});

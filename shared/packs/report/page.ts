@@ -384,7 +384,7 @@ ${lines.join('\n')}
 </tbody></table></section>`;
 }
 
-function disclosure({ facts }: ReportInput, total: Totals): string {
+function disclosure({ facts, totals }: ReportInput, total: Totals): string {
   const { covered, inputTokens, outputTokens } = total.counts;
   const gas = total.amount('gwp');
   const use = facts.useGas();
@@ -405,8 +405,19 @@ function disclosure({ facts }: ReportInput, total: Totals): string {
       : `<p>I, the grid’s greenhouse gas weighted by the energy used: ${(use / Number(energy.value)).toPrecision(3)} kg CO₂e per kWh.</p>`;
   return `<section><h2>For disclosures</h2>
 <p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based; market-based ones stand apart where contracts were declared.</p>
-<p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1.</p>
+<p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1. Primary data (ESRS E1 AR 46(g)): ${primaryShare(totals, total)}.</p>
+<p><strong>Basis.</strong> Greenhouse gas is in CO₂ equivalents over 100 years, all gases together, by the warming potentials that the sources below used; they give no gas apart. Depletion of minerals and fossil energy of electricity is by an inventory whose year stands beside each factor. This page has no base year and no consolidation approach: both are the reporting organisation’s. Every change of an estimate is a restatement with a reason, of any size, as the section above has them; there is no threshold below which one is left out. A service keeps a pack for seven days: those who rely on it keep it, and earlier packs to compare with.</p>
 <p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((inputTokens + outputTokens) / 1_000)}.</p>${intensity}</section>`;
+}
+
+/** Of the greenhouse gas that was estimated, the part whose energy a meter measured. */
+function primaryShare(totals: PackTotals, total: Totals): string {
+  const [all, metered] = [total, new Map(totals.by('data_quality')).get('T1')].map((each) =>
+    Number(each?.amount('gwp').value ?? 0),
+  );
+  return all === 0
+    ? 'nothing was estimated'
+    : `${((metered! / all!) * 100).toFixed(1)} % of the greenhouse gas is of energy that was metered`;
 }
 
 function uncertainty(): string {
