@@ -8,11 +8,14 @@ export const REPEATED_BYTES = 16;
 /** How much of an inference a receipt states: the revision of it says the same, and perhaps more. A meter’s interval by its digest. */
 const DEGRADED = 'degraded';
 const ESTIMATED = 'estimated';
+/** Behind it where the estimate has the factor of its hour. */
+const BY_HOUR = '@';
 
 /** A digest of what the revision of this receipt has to repeat of it. */
 export function repeatedOf(document: ReceiptDocument): Uint8Array {
   const { id, revisionNumber = 0, measurement } = document;
-  const level = measurement === undefined ? DEGRADED : ESTIMATED + meteredOn(document);
+  const byHour = hasHour(document) ? BY_HOUR : '';
+  const level = measurement === undefined ? DEGRADED : ESTIMATED + meteredOn(document) + byHour;
   return digestOf(document, level, id, revisionNumber);
 }
 
@@ -25,12 +28,20 @@ export function repeatedBefore(document: ReceiptDocument): Uint8Array[] {
   );
 }
 
-/** A meter measures what no meter had; what comes for another reason keeps what was metered, and meters nothing. */
+/**
+ * A meter measures what no meter had; what comes for another reason keeps what was metered, and meters nothing. Hours are
+ * missing only where the factor of one was taken.
+ */
 function levelsBefore(reason: ReceiptDocument['revisionReason'], metered: string): string[] {
   if (reason === 'methodology_failed') return [DEGRADED];
-  if (reason === 'measured') return [DEGRADED, ESTIMATED];
-  return metered === '' ? [DEGRADED, ESTIMATED] : [ESTIMATED + metered];
+  const before = reason === 'measured' ? ESTIMATED : ESTIMATED + metered;
+  if (reason === 'hours_incomplete') return [before + BY_HOUR];
+  const estimated = [before, before + BY_HOUR];
+  return before === ESTIMATED ? [DEGRADED, ...estimated] : estimated;
 }
+
+const hasHour = ({ measurement }: ReceiptDocument): boolean =>
+  measurement?.used.some(({ record }) => record['hour'] !== undefined) ?? false;
 
 const meteredOn = ({ measurement }: ReceiptDocument): string => measurement?.metered?.digest ?? '';
 

@@ -1084,6 +1084,10 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
     atRevision((r) => void (r.revisionReason = 'hourly_factor')),
   ],
   [
+    'a revision is said to be for want of hours, and what it revises had none',
+    atRevision((r) => void (r.revisionReason = 'hours_incomplete')),
+  ],
+  [
     'a revision of an estimate is said to be of a failed one',
     atFirst(
       (r) => r.revisionReason === 'measured' && isMetered(r),

@@ -994,18 +994,23 @@ def metered_on(receipt):
 
 def repeated_of(receipt):
     """What the revision of this receipt has to repeat of it, in short."""
-    level = 'estimated' + metered_on(receipt) if 'measurement' in receipt else 'degraded'
+    hour = any('hour' in each['record'] for each in receipt.get('measurement', {}).get('used', []))
+    level = 'estimated' + metered_on(receipt) + ('@' if hour else '') if 'measurement' in receipt else 'degraded'
     return repeated(receipt, level, receipt['id'], receipt.get('revisionNumber', 0))
 
 
 def repeated_before(receipt):
     """What that may be of the receipt that this one revises: by its id, and the words of this one."""
     revised, number = receipt['wasRevisionOf']['id'], receipt['revisionNumber'] - 1
-    # A meter measures what no meter had; what comes for another reason keeps what was metered, and meters nothing.
+    # A meter measures what no meter had; what comes for another reason keeps what was metered, and meters nothing. Hours are
+    # missing only where the factor of one was taken.
     reason, metered = receipt['revisionReason'], metered_on(receipt)
-    levels = ('degraded',) if reason == 'methodology_failed' else ('degraded', 'estimated')
-    if metered and reason != 'measured':
-        levels = ('estimated' + metered,)
+    before = 'estimated' if reason == 'measured' else 'estimated' + metered
+    levels = ('degraded', before, before + '@') if before == 'estimated' else (before, before + '@')
+    if reason == 'methodology_failed':
+        levels = ('degraded',)
+    if reason == 'hours_incomplete':
+        levels = (before + '@',)
     return [repeated(receipt, level, revised, number) for level in levels]
 
 
