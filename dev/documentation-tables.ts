@@ -16,6 +16,7 @@ import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
 import { fieldRows } from './receipt-table.ts';
 import { messageRows } from './messages-table.ts';
+import { recordRows } from './records-table.ts';
 import { responseRows } from './responses-table.ts';
 
 /** Name of a table, as its marks say it → its text. */
@@ -45,6 +46,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   inference: () => fieldTable(RECEIPT.properties.credentialSubject),
   measurement: () => fieldTable(RECEIPT.properties.measurement),
   proof: () => fieldTable(RECEIPT.properties.proof),
+  records: () => table(['record', 'member', 'what it says'], recordRows()),
   responses: () =>
     table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
   messages: () => table(['field', 'to servers of chats'], messageRows()),
