@@ -6,8 +6,6 @@ export interface AskedAttestation {
   witnesses: readonly string[];
 }
 
-export const NOTHING_ASKED: AskedAttestation = { timestamp: false, witnesses: [] };
-
 /** What others have said of a checkpoint of the anchor log. */
 export interface Attestation {
   timestamps: number;

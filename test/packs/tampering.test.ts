@@ -185,7 +185,7 @@ The tables below the next two are of packs that were forged. These are of an ope
 | fewer joules than were used, within the bounds of physics | class TS, in the first lines: no meter confirms it | a meter; the electricity bill |
 | a meter that sees too few accelerators | the digest of the interval; its record names the devices | the sum of all intervals held against the electricity bill |
 | fewer tokens than were used, above one for 128 bytes | \`usageSource\`: \`upstream\` | the upstream’s invoice (\`docket reconcile\`); counting an answer that a caller kept |
-| requests that failed are in no total | nothing: a request without an answer has no receipt | the upstream’s invoice; \`GET /v1/requests\` of the caller |
+| requests that failed left out of the ledger | how many have a receipt that says \`failed\`, and nothing of others | the upstream’s invoice; the receipt that the error names (\`x-receipt-id\`), and \`GET /v1/requests\` of the caller |
 | only some requests metered, or restated | which revisions there are, and why each says that it came | the endpoint’s intervals, which are without a gap where none was left out |
 | requests that do not go through the service | nothing | the upstream’s invoice; the electricity bill |
 

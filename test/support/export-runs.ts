@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { NOTHING_ASKED } from '#shared/packs/attestation.ts';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import { runDueExports, runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
-import type { PackLab } from './packs.ts';
+import { NOTHING_ASKED, type PackLab } from './packs.ts';
 
 /** The events of a builder of packs, in order. */
 export type Said = ['started' | 'waiting' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];

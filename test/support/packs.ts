@@ -22,7 +22,7 @@ import { multihashOf } from '#shared/kernel/multihash.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import type { GridSignal } from '#shared/methodology/methodology.ts';
-import { NOTHING_ASKED } from '#shared/packs/attestation.ts';
+import type { AskedAttestation } from '#shared/packs/attestation.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import { derivationOf } from '#shared/receipts/derivation.ts';
@@ -51,6 +51,9 @@ type CountedRecord = InferenceRecord & { usage: Usage };
 export const PUBLIC_URL = 'https://gateway.example';
 export const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
 const KEY = 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG';
+
+/** What most services ask of others about their anchor. */
+export const NOTHING_ASKED: AskedAttestation = { timestamp: false, witnesses: [] };
 
 export type IssuedKind = 'measured' | 'degraded' | 'failed' | 'refused';
 

@@ -2,7 +2,6 @@
  * Builds one export and kills itself at the nth step that touches the store or the end of the run:
  * node export-crashing.ts <database url> <keys dir> <packs dir> <export id> <n>. Prints how many steps there were.
  */
-import { NOTHING_ASKED } from '#shared/packs/attestation.ts';
 import { randomUUID } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
@@ -73,7 +72,7 @@ await runExport(
       lost: ignore,
       interrupted: ignore,
     },
-    asked: NOTHING_ASKED,
+    asked: { timestamp: false, witnesses: [] },
     newRunId: randomUUID,
     now: Date.now,
   },
