@@ -1,5 +1,7 @@
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
 import { stringEnd } from '#shared/kernel/json-text.ts';
+import { callsIn } from './responses/output.ts';
+import { textOfChoice, usageIn } from './usage.ts';
 
 /** How a chunk begins and ends around the one text in it that differs from the chunks beside it. */
 interface Around {
@@ -67,15 +69,19 @@ export class PlainChunks {
     this.#learned = undefined;
   }
 
-  /** The index of the one choice, where it says a text and nothing of an end. */
-  #speakerOf({ choices, usage }: JsonObject): number | undefined {
-    if (usage !== undefined && usage !== null) return undefined;
-    const [choice, more] = listOf(choices);
+  /** The index of the one choice, where it says a text, nothing else that counts, and nothing of an end. */
+  #speakerOf(chunk: JsonObject): number | undefined {
+    if (isObject(usageIn(chunk))) return undefined;
+    const [choice, more] = listOf(chunk['choices']);
     if (more !== undefined || !isObject(choice) || typeof choice['index'] !== 'number')
       return undefined;
     const said = this.#member === 'content' ? choice['delta'] : choice;
-    if (!isObject(said) || typeof said[this.#member] !== 'string' || said[this.#member] === '')
-      return undefined;
+    if (!isObject(said)) return undefined;
+    const text = said[this.#member];
+    // Another text than the probe, which would be found there wherever it was put.
+    if (typeof text !== 'string' || text === '' || text === PROBE) return undefined;
+    // What is thought or called beside it is noted as well, and would be passed over.
+    if (textOfChoice(choice) !== text || callsIn(said).length > 0) return undefined;
     if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null) return undefined;
     return choice['index'];
   }

@@ -137,3 +137,36 @@ it('a member that is spelt in two ways is not taken for the text', () => {
   plain.learn(twice, JSON.parse(twice) as JsonObject, twice);
   expect(plain.read(twice)).toBe(undefined);
 });
+
+const speaking = (delta: string, beside = ''): string =>
+  `{"id":"a","choices":[{"index":0,"delta":{${delta}}${beside},"finish_reason":null}]`;
+
+it.each([
+  [
+    'what was thought as well',
+    ['a', 'b', 'c'].map((text) => `${speaking(`"content":"${text}","reasoning":"why "`)}}`),
+  ],
+  [
+    'a call beside the text',
+    ['a', 'b'].map(
+      (text) =>
+        `${speaking(`"content":"${text}","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":" "}}]`)}}`,
+    ),
+  ],
+  [
+    'usage in a place of its own, which goes back',
+    [3, 9, 3].map(
+      (tokens, at) =>
+        `${speaking(`"content":"${at}"`)},"x_groq":{"usage":{"prompt_tokens":1,"completion_tokens":${tokens}}}}`,
+    ),
+  ],
+  [
+    'a text that stands where another is read',
+    ['a', 'bb'].map(
+      (text) => `${speaking('"\\u0063ontent":"probe"', `,"logprobs":{"content":"${text}"}`)}}`,
+    ),
+  ],
+])('what is known of a stream is the same where its chunks have %s', (_what, payloads) => {
+  const made = { object: 'chat.completion.chunk', includeUsage: true } as const;
+  expect(relayed(payloads, made, true).got).toEqual(relayed(payloads, made, false).got);
+});
