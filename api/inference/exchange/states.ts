@@ -224,8 +224,12 @@ function afterReply(state: ExchangeState, reply: Reply, payload: string): Step {
  * what a client has of a stream has no holes.
  */
 function afterGap(state: ExchangeState, reply: Reply, payload: string): Step {
-  if (reply.kind === 'last' || reply.kind === 'error')
-    return [{ ...state, ahead: { reply, payload } }, NO_ACTS];
+  if (reply.kind === 'last' || reply.kind === 'error') {
+    const { ahead } = state;
+    // Behind an end comes what is said where it is not known whether that was written: the end is what counts.
+    const isBehind = ahead?.reply.attempt === reply.attempt && ahead.reply.seq < reply.seq;
+    return [isBehind ? state : { ...state, ahead: { reply, payload } }, NO_ACTS];
+  }
   const [next, acts] = refused(state, PART_LOST);
   return [next, state.entry.claim === undefined ? [{ do: 'cancel' }, ...acts] : acts];
 }

@@ -135,6 +135,19 @@ it('the end of a stream that overtakes frames waits for them, and frames that co
   );
 });
 
+it('an end that waits for frames is not lost to the word that its outcome may not be written', () => {
+  const head = { id, attempt: 1 };
+  const says = (reply: Reply, payload = ''): ExchangeEvent => ({ kind: 'reply', reply, payload });
+  const error = { code: 'worker_lost', message: '' } as const;
+  const acts = actsOf([
+    says({ ...head, seq: 2, kind: 'last' }, 'last of 1'),
+    says({ ...head, seq: 3, kind: 'error', error }),
+    says({ ...head, seq: 1, kind: 'frames' }, 'frame 1'),
+    says({ ...head, kind: 'receipt' }, 'receipt of 1'),
+  ]);
+  expect(acts.map((act) => act.do)).toEqual(['send', 'wait for the receipt', 'answer']);
+});
+
 it('a stream of which frames are missing ends there, and its upstream is stopped', () => {
   const frame = (seq: number): ExchangeEvent => ({
     kind: 'reply',
