@@ -339,6 +339,11 @@ export class Outbox {
     const byInbox = [...returned, ...tellByChannels(messages)];
     for (const { receipts, messages: own } of writes) own.push(...tellByChannels(receipts));
     if (byInbox.length + writes.length === 0) return;
+    if (writes.length > 0) {
+      // What ends a stream, or notes how far it is, must not outlive frames that are in this process alone.
+      await this.#channels?.passed();
+      byInbox.push(...this.#batch.returned.splice(0));
+    }
     let left = { messages: byInbox, writes };
     while (!this.#closed) {
       try {
@@ -558,8 +563,8 @@ function merged(commands: readonly Command[]): Command[] {
   });
 }
 
-function isEmpty({ returned, messages, writes }: Batch): boolean {
-  return returned.length + messages.length + writes.length === 0;
+function isEmpty({ returned, messages, writes, settled }: Batch): boolean {
+  return returned.length + messages.length + writes.length + settled.length === 0;
 }
 
 function saysFailed({ reply }: Addressed): boolean {

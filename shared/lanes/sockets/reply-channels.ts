@@ -26,6 +26,12 @@ const GREETING_MS = 1_000;
 const BEHIND_CHARS_MAX = 64 * 1024 * 1024;
 /** At its end a worker waits so long for its words to be taken; then they go by the inbox. */
 const SETTLE_MS = 1_000;
+/**
+ * So long what is to be written waits for the kernel to have what was told before it. A process that reads has a socket's
+ * two hundred kilobytes within milliseconds; one that stands still holds up others no longer than this, and then has its
+ * inbox.
+ */
+const PASS_MS = 250;
 
 /** A connection to an api process. It keeps what it is given until the process has taken it. */
 export class ReplyChannel {
@@ -37,6 +43,7 @@ export class ReplyChannel {
   #counted = 0;
   #isOpen = true;
   #whenTaken: (() => void)[] = [];
+  #whenPassed: (() => void)[] = [];
 
   /** `socket` has been proven to lead to the process. */
   constructor(processId: string, socket: Socket, onBroken: (channel: ReplyChannel) => void) {
@@ -55,7 +62,18 @@ export class ReplyChannel {
     this.#kept.push(messages);
     for (const { payload } of messages) this.#chars += payload.length;
     if (this.#chars > BEHIND_CHARS_MAX) this.break();
-    else this.#socket.write(encodeDirect(messages));
+    else this.#socket.write(encodeDirect(messages), () => this.#tellPassed());
+  }
+
+  /** All that was told is with the kernel, and comes to the process also when this one dies. */
+  get hasPassed(): boolean {
+    return !this.#isOpen || this.#socket.writableLength === 0;
+  }
+
+  /** Resolves when that is so, or the connection has ended. */
+  allPassed(): Promise<void> {
+    if (this.hasPassed) return Promise.resolve();
+    return new Promise((resolve) => this.#whenPassed.push(resolve));
   }
 
   /** The process has taken so many batches, as it counts them. @throws RangeError for more than there were */
@@ -87,6 +105,12 @@ export class ReplyChannel {
     this.#socket.destroy();
     this.#onBroken(this);
     this.#tellTaken();
+    this.#tellPassed();
+  }
+
+  #tellPassed(): void {
+    if (this.#whenPassed.length === 0 || !this.hasPassed) return;
+    for (const resolve of this.#whenPassed.splice(0)) resolve();
   }
 
   #tellTaken(): void {
@@ -134,6 +158,20 @@ export class ReplyChannels {
       for (const channel of channels) channel.break();
     }, SETTLE_MS);
     await Promise.all(channels.map((channel) => channel.allTaken()));
+    clearTimeout(late);
+  }
+
+  /**
+   * Resolves when all that was told comes to its process, though this one dies now. Where that takes long, connections are
+   * given up, so that it goes by inboxes.
+   */
+  async passed(): Promise<void> {
+    const held = [...this.#open.values()].filter((channel) => !channel.hasPassed);
+    if (held.length === 0) return;
+    const late = setTimeout(() => {
+      for (const channel of held) if (!channel.hasPassed) channel.break();
+    }, PASS_MS);
+    await Promise.all(held.map((channel) => channel.allPassed()));
     clearTimeout(late);
   }
 

@@ -4,6 +4,14 @@ import type { Redis } from 'ioredis';
 import fc from 'fast-check';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { afterEvent, begun, type ExchangeState } from '#api/inference/exchange/states.ts';
+import {
+  apiPlace,
+  CHALLENGE_BYTES,
+  encodeText,
+  Pieces,
+  PROOF_BYTES_MAX,
+  workerPlace,
+} from '#shared/lanes/direct-replies.ts';
 import { aliveKey, inboxKey, inferenceLane } from '#shared/lanes/keys.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
@@ -225,6 +233,54 @@ describe('replies without Redis', () => {
     expect(heard.text.get('a')).toBe('one');
   });
 });
+
+/** Where a process listens that proves itself and then stands still, reading nothing. */
+async function standingStill(processId: () => string): Promise<string> {
+  const address = newAddress();
+  const still = createServer((socket) => {
+    const pieces = new Pieces();
+    socket.on('error', () => {});
+    socket.on('data', (piece: Buffer) => {
+      pieces.add(piece);
+      const proof = pieces.takeFrame(PROOF_BYTES_MAX)?.toString('latin1');
+      if (proof === undefined) return;
+      const opened = testSeals().open(proof, workerPlace(processId(), address));
+      const theirs = Buffer.from(opened, 'base64').subarray(CHALLENGE_BYTES).toString('base64');
+      socket.pause();
+      socket.write(encodeText(testSeals().seal(theirs, apiPlace(processId(), address))));
+    });
+    socket.write(Buffer.alloc(CHALLENGE_BYTES));
+  });
+  still.listen({ path: pathOf(address)! });
+  await once(still, 'listening');
+  open.push(() => void still.close());
+  return address;
+}
+
+it(
+  'a worker that dies once the end of a stream is written leaves no frame of it untold, where its process stands still',
+  { tags: ['survives.reply-connection'] },
+  async () => {
+    let named = '';
+    const address = await standingStill(() => named);
+    const { processId, heard } = await apiProcess({ address });
+    named = processId;
+    const { outbox } = worker();
+    await until(() => outbox.channelTo(processId) !== undefined);
+    const long = 'a'.repeat(2 ** 20);
+    outbox.send(processId, frames('a', 1), long, outbox.channelTo(processId));
+    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+    const end = outbox.asHolder(delivery);
+    end.send(processId, { id: 'a', attempt: 1, seq: 2, kind: 'last' }, 'the end');
+    end.send(processId, { id: 'a', attempt: 1, kind: 'receipt' }, 'the receipt');
+    end.done();
+    expect(await end.written).toBe('held');
+    outbox.close();
+    await until(() => heard.ends.has('a'));
+    expect(heard.text.get('a') === long).toBe(true);
+    expect(heard.ends.get('a')).toBe('the end');
+  },
+);
 
 describe('a connection for replies', () => {
   const byInbox = async (outbox: Outbox, processId: string, heard: Heard): Promise<void> => {
