@@ -37,7 +37,7 @@ const FULL_CHARS = 262_144;
 const INBOX_MAX = 200_000;
 const RETRY_MS = 100;
 
-/** What is sealed and opened in one go holds up the event loop of both sides for a few milliseconds at most. */
+/** What is sealed and opened, or sent and read, in one go holds up the event loop of both sides for a few milliseconds at most. */
 const BATCH_CHARS_MAX = 4 * 1024 * 1024;
 
 /** Records of one turn that travel in one entry: half of what is committed together, so that halves can be. */
@@ -579,7 +579,7 @@ function saysReceipt({ kind }: Reply): boolean {
 function tellByChannels(messages: readonly Addressed[]): Addressed[] {
   const byInbox: Addressed[] = [];
   for (const [channel, some] of Map.groupBy(messages, (one) => one.channel)) {
-    if (channel?.isOpen === true) channel.tell(some);
+    if (channel?.isOpen === true) channel.tell(inBatches(some));
     else byInbox.push(...some);
   }
   return byInbox;

@@ -57,12 +57,13 @@ export class ReplyChannel {
     return this.#isOpen;
   }
 
-  /** Sends messages, in order, behind all before them. They are kept where the connection is no longer there. */
-  tell(messages: readonly Outgoing[]): void {
-    this.#kept.push(messages);
-    for (const { payload } of messages) this.#chars += payload.length;
-    if (this.#chars > BEHIND_CHARS_MAX) this.break();
-    else this.#socket.write(encodeDirect(messages), () => this.#tellPassed());
+  /** Sends batches of messages, in order, behind all before them. They are kept where the connection is no longer there. */
+  tell(batches: readonly (readonly Outgoing[])[]): void {
+    this.#kept.push(...batches);
+    for (const { payload } of batches.flat()) this.#chars += payload.length;
+    if (this.#chars > BEHIND_CHARS_MAX) return this.break();
+    for (const batch of batches)
+      this.#socket.write(encodeDirect(batch), () => this.#tellPassed());
   }
 
   /** All that was told is with the kernel, and comes to the process also when this one dies. */

@@ -5,7 +5,8 @@ import type { Reply } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { type HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
-import { BATCH_FIELD, decodeBatch } from '#shared/lanes/wire-format.ts';
+import type { ReplyChannel } from '#shared/lanes/sockets/reply-channels.ts';
+import { BATCH_FIELD, decodeBatch, type Outgoing } from '#shared/lanes/wire-format.ts';
 import { testSeals } from '#test/support/seals.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -51,6 +52,19 @@ function recorded() {
 
 /** What has been queued is written as soon as timers allow that are due now. */
 const turn = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+
+it('what a channel is told at once holds up neither side for longer than what an inbox is', async () => {
+  const told: number[] = [];
+  const channel = {
+    isOpen: true,
+    tell: (batches: readonly (readonly Outgoing[])[]) =>
+      told.push(...batches.map((batch) => batch.length)),
+  } as unknown as ReplyChannel;
+  const { outbox } = recorded();
+  for (const seq of [1, 2, 3, 4, 5]) outbox.send('p', frame(seq), 'a'.repeat(2 ** 21), channel);
+  await turn();
+  expect(told).toEqual([2, 2, 1]);
+});
 
 describe('an outbox that relays streams', () => {
   it('a frame that comes after a pause is written in its turn, and those that follow soon share a write', async () => {
