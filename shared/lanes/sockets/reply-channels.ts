@@ -62,8 +62,7 @@ export class ReplyChannel {
     this.#kept.push(...batches);
     for (const { payload } of batches.flat()) this.#chars += payload.length;
     if (this.#chars > BEHIND_CHARS_MAX) return this.break();
-    for (const batch of batches)
-      this.#socket.write(encodeDirect(batch), () => this.#tellPassed());
+    for (const batch of batches) this.#socket.write(encodeDirect(batch), () => this.#tellPassed());
   }
 
   /** All that was told is with the kernel, and comes to the process also when this one dies. */

@@ -137,7 +137,11 @@ it('the end of a stream that overtakes frames waits for them, and frames that co
 
 it('an end that waits for frames is not lost to the word that its outcome may not be written', () => {
   const head = { id, attempt: 1 };
-  const says = (reply: Reply, payload = ''): ExchangeEvent => ({ kind: 'reply', reply, payload });
+  const says = (said: Reply, payload = ''): ExchangeEvent => ({
+    kind: 'reply',
+    reply: said,
+    payload,
+  });
   const error = { code: 'worker_lost', message: '' } as const;
   const acts = actsOf([
     says({ ...head, seq: 2, kind: 'last' }, 'last of 1'),
