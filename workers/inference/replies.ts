@@ -54,6 +54,8 @@ export class Replies {
   #seq = 0;
   #notedAt = 0;
   #note: HolderWrite | undefined;
+  /** Whether frames go with the open note. */
+  #isBeside = false;
   /** Whether the note is written that keeps another worker from running this stream again. */
   #begun = false;
   /** Whether the stream is known to run beyond its deadline. */
@@ -73,7 +75,9 @@ export class Replies {
   /**
    * Frames of a stream. Now and then, and with the first of them, it is noted how far the stream was `relayed`: should
    * this process die, a stream of which anything was noted is not run again. Frames go out with a note, as the holder of
-   * the entry, until one is known to be written; and none go out once the entry is another's. `chars`: what the api process
+   * the entry, until one is known to be written; and none go out once the entry is another's. Later notes are of frames
+   * that are out before them where those go by a channel, which no transaction holds: a worker that dies in between has
+   * noted nothing that its client does not get. `chars`: what the api process
    * is to say when the client has these.
    */
   frames(text: string, relayed: () => Relayed, now: number, chars?: number): void {
@@ -120,8 +124,12 @@ export class Replies {
 
   /** With the open note, where there is one: the outbox writes what stands beside notes before them. */
   #sendFrames(reply: FramesReply, text = ''): void {
-    const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
+    const write = this.#noteWithFrames ?? this.#deps.outbox;
     write.send(this.#entry.inbox, reply, text, this.#channel);
+  }
+
+  get #noteWithFrames(): HolderWrite | undefined {
+    return this.#isBeside && this.#note?.isOpen === true ? this.#note : undefined;
   }
 
   #takeNote(relayed: Relayed, now: number): void {
@@ -142,6 +150,9 @@ export class Replies {
         note.command('ZADD', holders, 'XX', until, holderName(id, reserve));
       }
     }
+    const mustWait = this.#channel === undefined || !this.#begun;
+    // What an open note holds already comes before what follows.
+    this.#isBeside = mustWait || this.#noteWithFrames !== undefined;
     this.#note = note;
     void this.#learn(note.written);
   }

@@ -12,15 +12,17 @@ import {
   PROOF_BYTES_MAX,
   workerPlace,
 } from '#shared/lanes/direct-replies.ts';
-import { aliveKey, inboxKey, inferenceLane } from '#shared/lanes/keys.ts';
+import { aliveKey, begunKey, inboxKey, inferenceLane } from '#shared/lanes/keys.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
+import { decodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 import { newAddress, pathOf } from '#shared/lanes/sockets/address.ts';
 import { ReplyChannels } from '#shared/lanes/sockets/reply-channels.ts';
 import { ReplyListener } from '#shared/lanes/sockets/reply-listener.ts';
 import type { RedisServer } from '#embedded/stores/redis.ts';
+import { Replies } from '#workers/inference/replies.ts';
 import { SEED } from '#test/support/depth.ts';
 import { admissionRequest, connectTo, deliverTo, takeOver } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -116,10 +118,10 @@ async function apiProcess({ seals = testSeals(), address = '' } = {}) {
 }
 
 /** A worker's outbox, which has looked for the process once. */
-function worker({ seals = testSeals() } = {}) {
+function worker({ seals = testSeals(), redis = client } = {}) {
   const errors: unknown[] = [];
   const outbox = new Outbox(
-    client,
+    redis,
     testSeals(),
     fail,
     (onBroken) =>
@@ -279,6 +281,45 @@ it(
     await until(() => heard.ends.has('a'));
     expect(heard.text.get('a') === long).toBe(true);
     expect(heard.ends.get('a')).toBe('the end');
+  },
+);
+
+it(
+  'a worker that dies once it has noted how far a stream is has sent all that the note is of',
+  { tags: ['survives.inference-worker'] },
+  async () => {
+    const { processId, heard } = await apiProcess();
+    let isDead = false;
+    const never = new Promise<never>(() => {});
+    /** What Redis says to a script comes too late for this worker. */
+    const dying = connectTo(server.url);
+    const call = dying.evalsha.bind(dying) as (...args: unknown[]) => Promise<unknown>;
+    const evalsha = (...args: unknown[]): Promise<unknown> =>
+      call(...args).then((said) => (isDead ? never : said));
+    Object.assign(dying, { evalsha });
+    const { outbox } = worker({ redis: dying });
+    await until(() => outbox.channelTo(processId) !== undefined);
+    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+    const { entry } = admissionRequest({ id: 'a', stream: true, inbox: processId });
+    const replies = new Replies({ outbox, client, seals: testSeals() }, entry, delivery);
+    const upTo = (payloads: number) => (): Relayed => ({
+      payloads,
+      tokens: payloads,
+      digest: 'd',
+      calls: 1,
+      queuedMs: 0,
+    });
+    replies.frames('one ', upTo(1), 1_000);
+    await until(() => heard.text.has('a'));
+    isDead = true;
+    replies.frames('two', upTo(2), 3_000);
+    await until(async () => {
+      const noted = await client.get(begunKey(0, 'a'));
+      return noted !== null && decodeRelayed(noted).payloads === 2;
+    });
+    outbox.close();
+    await until(() => heard.text.get('a') === 'one two');
+    expect(heard.text.get('a')).toBe('one two');
   },
 );
 
