@@ -2,9 +2,9 @@ import type { OnlyNative } from '#api/inference/only-native.ts';
 import { isBlockSaid } from '#shared/dialects/chat-of-message.ts';
 import { CHAT_STOPS_MAX } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { TOOL_CHOICES } from './requests.ts';
 
-/** How a chat can be told which tools to call. */
-const CHOICES: ReadonlySet<unknown> = new Set(['auto', 'any', 'none', 'tool']);
+const CHOICES: ReadonlySet<unknown> = new Set(TOOL_CHOICES);
 
 /** The first thing in a validated request for a message that goes to servers of this interface alone. */
 export function onlyInMessages(body: JsonObject): OnlyNative | undefined {

@@ -1,6 +1,7 @@
 import Type, { type TObject } from 'typebox';
 import { CHAT_STOPS_MAX } from '#shared/kernel/inference.ts';
-import { maybe, modelField, ownFields, samplerFields } from '#api/openai/fields.ts';
+import { maybe, modelField, otherThan, ownFields, samplerFields } from '#api/openai/fields.ts';
+import { BLOCKS_SAID } from '#shared/dialects/chat-of-message.ts';
 
 /**
  * Anthropic's Messages interface. What is not named here may be there, in blocks and beside them (`cache_control`,
@@ -15,13 +16,6 @@ const NON_EMPTY = { minLength: 1 };
 const Name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX });
 const Schema = Type.Object({}, { description: 'A JSON Schema. Passed on as it is.' });
 
-/** A type that is none of those named here. The name is the interface's, and no text. */
-const otherThan = (...known: readonly string[]) =>
-  Type.String({
-    pattern: `^(?!(?:${known.join('|')})$)[a-z0-9_]{1,64}$`,
-    'x-expected': 'a type of this interface',
-  });
-
 const TextBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
 const base64Source = {
   type: Type.Literal('base64'),
@@ -34,24 +28,14 @@ const ImageBlock = Type.Object({
     [
       Type.Object(base64Source),
       Type.Object({ type: Type.Literal('url'), url: Type.String(NON_EMPTY) }),
-      Type.Object({ type: otherThan('base64', 'url') }),
+      Type.Object({ type: otherThan(['base64', 'url']) }),
     ],
     { 'x-expected': 'an object with `type`' },
   ),
 });
 /** One of a type that chats have no words for. */
 const OtherBlock = Type.Object({
-  type: otherThan(
-    'document',
-    'image',
-    'redacted_thinking',
-    'search_result',
-    'text',
-    'thinking',
-    'tool_reference',
-    'tool_result',
-    'tool_use',
-  ),
+  type: otherThan(BLOCKS_SAID),
 });
 const DocumentBlock = Type.Object({
   type: Type.Literal('document'),
@@ -71,7 +55,7 @@ const DocumentBlock = Type.Object({
           { 'x-expected': 'a string or an array of content blocks' },
         ),
       }),
-      Type.Object({ type: otherThan('base64', 'text', 'content') }),
+      Type.Object({ type: otherThan(['base64', 'text', 'content']) }),
     ],
     { 'x-expected': 'an object with `type`' },
   ),
@@ -206,12 +190,14 @@ const Tool = Type.Object(
 );
 
 const alone = maybe(Type.Boolean());
+/** How a model is told which tools to call, where a chat can be told it too. */
+export const TOOL_CHOICES = ['auto', 'any', 'none', 'tool'] as const;
 const ToolChoice = Type.Union(
   [
     Type.Object({ type: Type.Enum(['auto', 'any']), disable_parallel_tool_use: alone }),
     Type.Object({ type: Type.Literal('none') }),
     Type.Object({ type: Type.Literal('tool'), name: Name, disable_parallel_tool_use: alone }),
-    Type.Object({ type: otherThan('auto', 'any', 'none', 'tool') }),
+    Type.Object({ type: otherThan(TOOL_CHOICES) }),
   ],
   { 'x-expected': 'an object with `type`' },
 );

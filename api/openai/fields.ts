@@ -8,6 +8,13 @@ import { PLANS } from '#shared/kernel/plan.ts';
  * `x-expected` overrides the words that `schemaWords` would make from the keywords.
  */
 
+/** A type that is none of those named here. The name is the interface's, and no text. */
+export const otherThan = (known: readonly string[]) =>
+  Type.String({
+    pattern: `^(?!(?:${known.join('|')})$)[a-z0-9_]{1,64}$`,
+    'x-expected': 'a type of this interface',
+  });
+
 /** A member that may be left out. Clients send null for "not set", so null means the same as leaving it out. */
 export const maybe = <S extends TSchema>(schema: S) =>
   Type.Optional(Type.Union([schema, Type.Null()]));

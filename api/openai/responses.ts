@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import { HOSTED_ITEM_TYPES } from '#shared/dialects/chat-of-response.ts';
 import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
-import { maybe, modelField, ownFields, samplerFields, userField } from './fields.ts';
+import { maybe, modelField, otherThan, ownFields, samplerFields, userField } from './fields.ts';
 
 /**
  * OpenAI's newer interface. Items and parts of other types than are named here go to servers of responses and to no other, as
@@ -24,12 +24,6 @@ const CallId = Type.String(NON_EMPTY);
 /** The namespace of a tool that is called. */
 const namespace = maybe(Type.String());
 
-/** A type that is none of those named here. The name is the interface's, and no text. */
-const otherThan = (known: readonly string[]) =>
-  Type.String({
-    pattern: `^(?!(?:${known.join('|')})$)[a-z0-9_]{1,64}$`,
-    'x-expected': 'a type of this interface',
-  });
 const FileId = maybe(
   Type.String({
     minLength: 1,

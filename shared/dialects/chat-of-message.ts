@@ -56,7 +56,7 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 
 /** Blocks that chats have words for, wherever a conversation has them, and those by whose lack a chat loses no word. */
-const SAID: ReadonlySet<unknown> = new Set([
+export const BLOCKS_SAID = [
   'document',
   'image',
   'redacted_thinking',
@@ -66,7 +66,8 @@ const SAID: ReadonlySet<unknown> = new Set([
   'tool_reference',
   'tool_result',
   'tool_use',
-]);
+] as const;
+const SAID: ReadonlySet<unknown> = new Set(BLOCKS_SAID);
 /** What tools did that a server runs, and which model answered: of an assistant's turn, chats are without it. */
 const OF_SERVERS =
   /^(?:container_upload|fallback|mcp_tool_listing|server_tool_use|mcp_tool_use|[a-z_]{1,64}_tool_result)$/;

@@ -9,7 +9,7 @@ import { joinReplies, type Outgoing, splitReplies } from './wire-format.ts';
  */
 
 export const CHALLENGE_BYTES = 32;
-/** A sealed challenge is 150 characters long. */
+/** A proof is 177 characters long, of two challenges, and its answer 117. */
 export const PROOF_BYTES_MAX = 1_024;
 /** One that is larger comes of no worker: of the longest messages some megabytes are joined, and one is 256 KiB. */
 export const BATCH_BYTES_MAX = 64 * 1024 * 1024;

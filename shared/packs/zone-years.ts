@@ -12,7 +12,8 @@ export interface ZoneYear {
   spread: number | undefined;
 }
 
-type Record = Readonly<{ [name: string]: unknown }>;
+/** A record of a factor set. */
+type FactorRecord = Readonly<{ [name: string]: unknown }>;
 
 /** Grid zones of the factor set in a methodology's document; none where it has no factor set, or is of a form of its own. */
 export function zoneYearsIn(text: string): [zone: string, year: ZoneYear][] {
@@ -39,14 +40,14 @@ export function isOutOfRange(gwp: number, { gwp: year, spread }: ZoneYear): bool
 const isAmount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
-function within(value: unknown, name: string): Record | undefined {
+function within(value: unknown, name: string): FactorRecord | undefined {
   const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isRecord ? ((value as Record)[name] as Record | undefined) : undefined;
+  return isRecord ? ((value as FactorRecord)[name] as FactorRecord | undefined) : undefined;
 }
 
-function listIn(value: Record | undefined, name: string): Record[] {
+function listIn(value: FactorRecord | undefined, name: string): FactorRecord[] {
   const list: unknown = within(value, name);
   return Array.isArray(list)
-    ? list.filter((each): each is Record => typeof each === 'object' && each !== null)
+    ? list.filter((each): each is FactorRecord => typeof each === 'object' && each !== null)
     : [];
 }

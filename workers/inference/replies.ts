@@ -77,8 +77,7 @@ export class Replies {
    * this process die, a stream of which anything was noted is not run again. Frames go out with a note, as the holder of
    * the entry, until one is known to be written; and none go out once the entry is another's. Later notes are of frames
    * that are out before them where those go by a channel, which no transaction holds: a worker that dies in between has
-   * noted nothing that its client does not get. `chars`: what the api process
-   * is to say when the client has these.
+   * noted nothing that its client does not get. `chars`: what the api process is to say when the client has these.
    */
   frames(text: string, relayed: () => Relayed, now: number, chars?: number): void {
     if (this.#lost) return;
