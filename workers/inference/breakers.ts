@@ -14,7 +14,7 @@ import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
 
 /** An organisation that called an endpoint within this time would notice if it failed for all. */
 const ACTIVE_MS = 60_000;
-/** More need not be remembered: two are enough to tell one caller's trouble from all callers'. */
+/** More need not be remembered to tell the trouble of a few callers from that of all. */
 const REMEMBERED_MAX = 32;
 /** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
@@ -91,8 +91,8 @@ export class Breakers {
 
   /**
    * A connection that fails, and silence beyond our patience, is the endpoint's fault alone. What was answered may
-   * be the request's: each request counts once, and one organisation alone does not open the circuit for others that are
-   * there.
+   * be the request's: each request counts once, and opens the circuit only when more organisations have met it than there
+   * are others that called lately: a few that provoke it do not cut the many off.
    */
   failed(
     endpoint: string,
@@ -175,8 +175,9 @@ function isEvidence(circuit: Circuit, { requestId, orgId }: Caller, now: number)
   if (failedRequests.size < REMEMBERED_MAX) failedRequests.add(requestId);
   if (failedOrgs.size < REMEMBERED_MAX) failedOrgs.add(orgId);
   const wouldOpen = breaker.state !== 'closed' || breaker.failures + 1 >= FAILURES_MAX;
-  if (!wouldOpen || failedOrgs.size > 1) return true;
-  return ![...active].some(([other, at]) => other !== orgId && now - at < ACTIVE_MS);
+  if (!wouldOpen) return true;
+  const others = [...active].filter(([id, at]) => !failedOrgs.has(id) && now - at < ACTIVE_MS);
+  return failedOrgs.size > others.length;
 }
 
 /** Keeps the organisations that called last, in that order. */

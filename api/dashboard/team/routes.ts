@@ -32,6 +32,9 @@ const INVITED_WITHOUT_NOTE: Attempts = { burst: 10, intervalMs: HOUR_MS };
 
 const DONE: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is open for fourteen days.',
+  // The page of invitations shows it all the same.
+  untold:
+    'The invitation is open for fourteen days, on the page Invitations of the person with that address. No e-mail tells of it: there were as many in this hour as go out. Invite the address again later, or tell them yourself.',
   withdrawn: 'The invitation is withdrawn.',
   role: 'The role is changed, with the next page that they open.',
   removed: 'They are no longer in the team, and see nothing of it with the next page.',
@@ -48,15 +51,16 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const act = (
     path: string,
     done: string,
-    perform: (by: ReturnType<typeof actOf>, form: Form) => Promise<void>,
+    perform: (by: ReturnType<typeof actOf>, form: Form) => Promise<string | void>,
   ): void => {
     app.post(path, SESSION, async (request, reply) => {
       const form = await sessionForm(deps, request);
       const isLeaving = done === 'removed' && form.text('member') === request.visit.person.id;
       if (!isLeaving) demandRight(request.membership, 'manage the team');
       if (GRANTING.has(done)) await confirmedForm(deps, request);
+      let outcome: string;
       try {
-        await perform(actOf(request), form);
+        outcome = (await perform(actOf(request), form)) ?? done;
       } catch (error) {
         if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
         const problem = `Nothing was done. ${error.message}`;
@@ -64,7 +68,7 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         return show(deps, [request, reply], { problem, email }, error.status);
       }
       const address = `/dashboard/${request.membership.orgId}/team`;
-      return seeOther(reply, isLeaving ? '/dashboard' : `${address}?done=${done}`);
+      return seeOther(reply, isLeaving ? '/dashboard' : `${address}?done=${outcome}`);
     });
   };
   act('/team/invite', 'invited', async (by, form) => {
@@ -83,9 +87,10 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     }
     const { name: inviter = 'Someone' } = by.actor;
     const link = `${new URL(deps.publicUrl).origin}/dashboard/invitations`;
-    await deps.teams.invite(by, email, roleFrom(form), (to) =>
+    const isTold = await deps.teams.invite(by, email, roleFrom(form), (to) =>
       teamInvitationLetter(to, { inviter, orgName: by.orgName, link }),
     );
+    return isTold ? 'invited' : 'untold';
   });
   act('/team/withdraw', 'withdrawn', (by, form) => deps.teams.withdraw(by, form.text('email')));
   act('/team/role', 'role', (by, form) =>

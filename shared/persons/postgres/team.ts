@@ -64,13 +64,16 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
     invitationsFor: ({ email }: Pick<Person, 'email'>): Promise<Invitation[]> =>
       read(open().where('i.email', '=', email)),
 
-    /** Invites an address, once the organisation may. Whether a person has it is not told. Doing it again changes the role. */
+    /**
+     * Invites an address, once the organisation may. Whether a person has it is not told. Doing it again changes the role.
+     * @returns whether an e-mail says so: false where its reader or the organisation has had as many as an hour takes
+     */
     invite: (
       { orgId, actor, by }: Act,
       typed: string,
       role: OrganisationRole,
       letterTo: (email: string) => Letter,
-    ): Promise<void> =>
+    ): Promise<boolean> =>
       inTransaction(pool, async (client) => {
         const email = checkEmail(typed);
         demandAssignable(by, role);
@@ -108,7 +111,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
           actor,
           details: { email, role },
         });
-        await queueLetter(client, surroundings, letterTo(email), { orgId });
+        return queueLetter(client, surroundings, letterTo(email), { orgId });
       }),
 
     withdraw: ({ orgId, actor, by }: Act, email: string): Promise<void> =>

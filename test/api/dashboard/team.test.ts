@@ -88,6 +88,25 @@ describe('the team', () => {
     },
   );
 
+  it('says that no e-mail tells of an invitation when as many have gone out as an hour takes', async () => {
+    const invited = await someone();
+    const { email } = invited.person;
+    await database.pool.query(
+      `insert into mail_outbox (org_id, recipient, subject, body, created_at, next_attempt_at)
+       select $1, $2, 'x', 'x', now(), now() from generate_series(1, 20)`,
+      [ours, email],
+    );
+    const sent = await act(owner, 'invite', { email, role: 'member' });
+    expect(sent.headers.location).toBe(`${team()}?done=untold`);
+    expect((await owner.visitor.get(`${team()}?done=untold`)).payload).toContain('No e-mail tells');
+    expect(await lettersTo(email)).toHaveLength(20);
+    // It stands all the same.
+    const page = '/dashboard/invitations';
+    const accepted = await invited.visitor.send(page, page, { org: ours, answer: 'accept' });
+    expect(accepted.statusCode).toBe(303);
+    expect(await rolesNow()).toMatchObject({ [invited.person.id]: 'member' });
+  });
+
   it(
     'invites once its organisation is approved: until then it writes to members alone, and says so',
     { tags: ['dashboard.team', 'dashboard.letters'] },

@@ -175,6 +175,26 @@ describe('the breakers of a worker', () => {
     expect(isOpen(breakers)).toBe(true);
   });
 
+  it('a few organisations open no circuit for as many others that called in the last minute', () => {
+    const breakers = new Breakers(() => {});
+    const fail = (orgId: string, now: number): void => {
+      for (let n = 0; n < 50; n += 1) breakers.failed('e', 'eu', DOWN, by(orgId, n), now);
+    };
+    breakers.succeeded('e', 'eu', by('innocent', 0), 0);
+    breakers.succeeded('e', 'eu', by('other', 0), 0);
+    for (const orgId of ['a', 'b']) fail(orgId, 1);
+    expect(isOpen(breakers)).toBe(false);
+    breakers.failed('e', 'eu', DOWN, by('other', 1), 2);
+    expect(isOpen(breakers)).toBe(true);
+  });
+
+  it('organisations that called more than a minute ago stand against no failure', () => {
+    const breakers = new Breakers(() => {});
+    for (const orgId of ['b', 'c', 'd']) breakers.succeeded('e', 'eu', by(orgId, 0), 0);
+    for (let n = 0; n < 50; n += 1) breakers.failed('e', 'eu', DOWN, by('a', n), 60_000);
+    expect(isOpen(breakers)).toBe(true);
+  });
+
   it.each(['connection', 'timeout'] as const)(
     'what no request provokes counts each time, for any caller: %s',
     (kind) => {
