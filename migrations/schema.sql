@@ -1651,9 +1651,9 @@ grant insert, select, update on usage_hour to docket_ledger;
 grant select on usage_hour to docket_operator;
 
 grant select (id, name, identifier) on account to docket_exports;
-grant update (state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_api;
+grant update (name, state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
-grant update (state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_operator;
+grant update (name, state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_operator;
 grant update (last_used_at) on api_key to docket_purge;
 grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledger;
 grant update (name, limit_amount, mode, shares) on budget to docket_api;

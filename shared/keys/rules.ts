@@ -186,7 +186,8 @@ export function scopesOnPlan(scopes: readonly string[], plan: Plan): readonly Sc
   return scopes.filter(isScope).filter((scope) => planCovers(plan, LOWEST_PLAN[scope]));
 }
 
-function checkName(name: string): string {
+/** The name of a key without the space around it. @throws Fault `invalid_name` for one that a page could not show */
+export function checkName(name: string): string {
   const trimmed = name.trim();
   if (!isPrintable(trimmed, KEY_NAME_LENGTH_MAX)) {
     throw invalidParam(

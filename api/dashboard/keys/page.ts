@@ -1,7 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import type { Account } from '#shared/accounts/account.ts';
 import type { Page } from '#shared/kernel/page.ts';
-import { planCovers } from '#shared/kernel/plan.ts';
+import { planCovers, type Rate } from '#shared/kernel/plan.ts';
 import { DEFAULT_SCOPES, SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { restorableUntil, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
@@ -13,6 +13,7 @@ import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { paceWords } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import { rotationNote } from '../rotation/page.ts';
+import { activitySections, type KeyActivity } from './activity.ts';
 import {
   ACT,
   badge,
@@ -80,6 +81,7 @@ export function keysPage(
 
 function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
   const isActive = (key: KeyRecord): boolean => stateAt(key, frame.now) === 'active';
+  const issues = may(frame.membership!, 'issue keys');
   const succeeded = new Set(keys.filter(isActive).map(({ predecessorId }) => predecessorId));
   return table(
     'Keys',
@@ -120,6 +122,15 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
         </td>
         <td class="num">
           ${
+            state === 'active' && issues
+              ? html`<a href="${base(frame)}/${key.id}/rotation"
+                  >Rotate…<span class="hidden-words">
+                    ${key.name}, ${displayText(key.display)}</span
+                  ></a
+                >`
+              : undefined
+          }
+          ${
             state === 'active' && may(frame.membership!, 'revoke keys')
               ? html`<a href="${base(frame)}/${key.id}?do=revoke"
                   >Revoke…<span class="hidden-words">
@@ -147,6 +158,7 @@ export function stateBadge(key: KeyRecord, now: number): Html {
 export function standsFor(key: KeyRecord, now: number): (done: string) => boolean {
   const state = stateAt(key, now);
   return (done) => {
+    if (done === 'renamed') return true;
     if (done === 'leaked') return key.leaked;
     return state === (done === 'revoked' ? 'revoked' : 'active');
   };
@@ -160,9 +172,14 @@ export function leakedBadge({ leaked }: Pick<KeyRecord, 'leaked'>): Html | undef
 /** What a form of a new key was sent with, and what was wrong with it. */
 export interface NewKeyParts {
   account: Pick<Account, 'plan' | 'state'>;
+  /** Those of the organisation. */
+  limits: Rate;
   name?: string;
   scopes?: readonly string[];
   expires?: string;
+  /** Requests a second, and at once, that the key has of its own. */
+  rate?: string;
+  burst?: string;
   /** The field, or none for the whole of it, and the message. */
   problem?: { field: string | null; message: string };
 }
@@ -221,6 +238,11 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
             })
           : html`<p class="help">Keys of the plan Audit do not expire.</p>`
       }
+      <details class="act" ${parts.rate || parts.burst || errorOf('rate') ? html`open` : undefined}>
+        <summary>A limit of its own</summary>
+        ${field({ name: 'rate', label: 'Requests per second (optional)', type: 'number', min: '1', value: parts.rate ?? '', error: errorOf('rate'), help: `At most what the organisation has: ${paceWords(parts.limits)}. Without one the key may use all of it.` })}
+        ${field({ name: 'burst', label: 'Requests at once (optional)', type: 'number', min: '1', value: parts.burst ?? '', help: 'Four seconds of its rate, unless you say otherwise.' })}
+      </details>
       <p class="help">
         The key is shown once, on the next page. Only its hash is kept. It works at once.
       </p>
@@ -329,6 +351,7 @@ export interface KeyParts {
   /** The keys of its lineage that are known beside it. */
   predecessor: KeyRecord | undefined;
   successor: KeyRecord | null;
+  activity: KeyActivity;
   /** The act whose form is open. */
   open: string | undefined;
   problem?: string;
@@ -360,7 +383,21 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
       predecessor === undefined ? undefined : relative(frame, 'Successor of', predecessor),
       successor === null ? undefined : relative(frame, 'Succeeded by', successor),
     )}
-    ${may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}`;
+    ${may(membership!, 'issue keys') ? renaming(frame, parts) : undefined}
+    ${may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}
+    ${activitySections(frame, parts.activity)}`;
+}
+
+function renaming(frame: Frame, { key, open, problem }: KeyParts): Html {
+  const isOpen = open === 'rename';
+  return html`<details class="act" ${isOpen ? html`open` : undefined}>
+    <summary>Rename…</summary>
+    <form class="form" method="post" action="${base(frame)}/${key.id}/rename">
+      ${token(frame)}
+      ${field({ name: 'name', label: 'Name', value: key.name, required: true, max: '100', error: isOpen ? problem : undefined, help: 'Pages and lists call it so from then on; the key itself stays as it is.' })}
+      <div><button type="submit">Rename key</button></div>
+    </form>
+  </details>`;
 }
 
 /** What is known of a key, for its organisation and for support alike; `relatives` are the keys before and after it. */

@@ -1,9 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { cookieLine, readCookie } from '../session/cookies.ts';
+import { limitsOf } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
+import type { KeyRequest } from '#shared/keys/rules.ts';
+import { may } from '#shared/persons/roles.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
@@ -16,6 +19,7 @@ import {
   seeOther,
   sessionForm,
 } from '../guard.ts';
+import { HISTORY_LENGTH, type KeyActivity } from './activity.ts';
 import {
   issuedPage,
   keyPage,
@@ -37,6 +41,7 @@ const DONE: Readonly<Record<string, string>> = {
   leaked:
     'The key is marked as leaked, and refused everywhere within a second. Only support can restore it.',
   restored: 'The key is restored and works again.',
+  renamed: 'The key has its new name.',
 };
 
 /** A request below an organisation's address, and below a key's. */
@@ -91,14 +96,49 @@ async function showKey(
     predecessorOf(deps, key),
     deps.keys.successor(orgId, key.id),
   ]);
+  const activity = await activityOf(deps, key, may(request.membership, 'read the audit log'));
   const done = doneOf(request, DONE, standsFor(key, deps.now()));
   return send(
     deps,
     [request, reply],
     key.name,
-    (frame) => keyPage(frame, { key, predecessor, successor, ...done, ...parts }),
+    (frame) => keyPage(frame, { key, predecessor, successor, activity, ...done, ...parts }),
     status,
   );
+}
+
+/** Days of use that a key's page shows, today included. */
+const ACTIVITY_DAYS = 30;
+const REQUESTS_SHOWN = 10;
+
+/** One after the other: a page has one of the few connections that all pages have together. */
+async function activityOf(
+  deps: DashboardDeps,
+  { orgId, id }: KeyRecord,
+  readsAudit: boolean,
+): Promise<KeyActivity> {
+  const to = Math.floor(deps.now() / DAY_MS) * DAY_MS + DAY_MS;
+  const range = { from: to - ACTIVITY_DAYS * DAY_MS, to };
+  const byKey = await deps.usage.usage({ orgId, range, groupBy: ['key'] });
+  const { groups } = await deps.usage.usage({ orgId, range, groupBy: ['day', 'key'] });
+  const days = groups?.filter(({ names }) => names[1] === id);
+  const requests = await deps.requests.list({
+    orgId,
+    limit: REQUESTS_SHOWN,
+    order: 'desc',
+    key: id,
+  });
+  const acts = readsAudit
+    ? (await deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc', subject: id })).items
+    : undefined;
+  return {
+    keyId: id,
+    byDay: days && { ...range, byDay: { groups: days } },
+    total: byKey.groups?.find(({ names }) => names[0] === id),
+    requests: requests.items,
+    acts,
+    names: await deps.persons.names((acts ?? []).map(({ actorId }) => actorId)),
+  };
 }
 
 /** Undefined when there is none, and when its record was purged. */
@@ -117,11 +157,12 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const form = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    parts: Omit<NewKeyParts, 'account'>,
+    parts: Omit<NewKeyParts, 'account' | 'limits'>,
     status = 200,
   ): Promise<FastifyReply> => {
     const account = await deps.accounts.get(request.membership.orgId);
-    const body: FramedPage['body'] = (frame) => newKeyPage(frame, { account, ...parts });
+    const limits = limitsOf(account);
+    const body: FramedPage['body'] = (frame) => newKeyPage(frame, { account, limits, ...parts });
     return send(deps, [request, reply], 'Create a key', body, status);
   };
   app.get('/keys/new', SESSION, (request, reply) => {
@@ -137,14 +178,16 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       fields.text('expires'),
       fields.all('scope'),
     ];
+    const [rate, burst] = [fields.text('rate'), fields.text('burst')];
     try {
-      const grant = { name, scopes, expiresAt: endOfDay(expires) };
+      const grant = { name, scopes, expiresAt: endOfDay(expires), limit: limitFrom(rate, burst) };
       const issued = await deps.keys.issue(orgId, grant, actorOf(request));
       return showIssued(deps, [request, reply], issued);
     } catch (error) {
       if (!(error instanceof Fault) || error.status >= 500) throw error;
       const problem = { field: FIELD_OF[error.code] ?? null, message: error.message };
-      return form(request, reply, { name, expires, scopes, problem }, error.status);
+      const typed = { name, expires, scopes, rate, burst };
+      return form(request, reply, { ...typed, problem }, error.status);
     }
   });
   app.post<OfKey>('/keys/:id/rotate', SESSION, async (request, reply) => {
@@ -165,7 +208,17 @@ const FIELD_OF: Readonly<Record<string, string>> = {
   invalid_name: 'name',
   invalid_scope: 'scope',
   invalid_expiry: 'expires',
+  invalid_rate_limit: 'rate',
 };
+
+/** None when neither is typed; what is no whole number is refused as any other limit that cannot be. */
+function limitFrom(rate: string, burst: string): NonNullable<KeyRequest['limit']> | null {
+  if (rate === '' && burst === '') return null;
+  return {
+    requestsPerSecond: Number(rate),
+    ...(burst === '' ? {} : { burst: Number(burst) }),
+  };
+}
 
 /** The end of a UTC day, null when none is named, and a time that no rule takes when it is not a day. */
 function endOfDay(text: string): number | null {
@@ -246,6 +299,18 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const page = isId('key', rotated) ? `${rotated}/rotation` : id;
     const done = leaked ? 'leaked' : 'revoked';
     return seeOther(reply, `/dashboard/${orgId}/keys/${page}?done=${done}`);
+  });
+  app.post<OfKey>('/keys/:id/rename', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'issue keys');
+    const fields = await sessionForm(deps, request);
+    const { orgId } = request.membership;
+    const { id } = request.params;
+    try {
+      await deps.keys.rename(orgId, id, fields.text('name'), actorOf(request));
+    } catch (error) {
+      return refused(deps, [request, reply], 'rename', error);
+    }
+    return seeOther(reply, `/dashboard/${orgId}/keys/${id}?done=renamed`);
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
     demandRight(request.membership, 'issue keys');

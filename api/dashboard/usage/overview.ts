@@ -174,12 +174,17 @@ function headroom({ limits, today, busiestHour }: OverviewParts): Html {
   </section>`;
 }
 
+/** Figures by day, and the days that they are of. */
+export type FiguresOfDays = Pick<OverviewParts, 'from' | 'to'> & {
+  byDay: Pick<UsageReport, 'groups'>;
+};
+
 /** Every day of the period, those without a request too. */
 function daysOf({
   from,
   to,
   byDay,
-}: OverviewParts): { name: string; figures: UsageFigures | undefined }[] {
+}: FiguresOfDays): { name: string; figures: UsageFigures | undefined }[] {
   const known = new Map((byDay.groups ?? []).map((group) => [group.names[0]!, group]));
   return Array.from({ length: Math.round((to - from) / DAY_MS) }, (_, i) => {
     const at = from + i * DAY_MS;
@@ -187,7 +192,8 @@ function daysOf({
   });
 }
 
-function requestsChart(parts: OverviewParts): Html {
+/** Requests of each day as bars. */
+export function requestsChart(parts: FiguresOfDays): Html {
   const days = daysOf(parts);
   const largest = Math.max(...days.map(({ figures }) => figures?.requests ?? 0));
   return countChart(

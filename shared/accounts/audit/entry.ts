@@ -68,6 +68,7 @@ export const AUDIT_ACTIONS = [
   'review.decided',
   'key.issued',
   'key.rotated',
+  'key.renamed',
   'key.revoked',
   'key.leaked',
   'key.restored',

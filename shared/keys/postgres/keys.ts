@@ -22,6 +22,7 @@ import type { KeyRecord } from '../record.ts';
 import {
   ACTIVE_KEYS_MAX,
   checkLeakRestorer,
+  checkName,
   checkRestorable,
   checkRevoker,
   grantKey,
@@ -108,6 +109,27 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         checkLeakRestorer(before, actor, reason);
         await writeState(within, key);
         await record(within, key, { action: 'key.restored', actor, reason });
+        return key;
+      }),
+
+    /** Calls a key by another name, in whatever state it is; what it was called stays in the audit log. */
+    rename: (orgId: string, keyId: string, typed: string, actor: Actor): Promise<KeyRecord> =>
+      inAct(async (within) => {
+        const before = await lockKey(within, orgId, keyId);
+        const key = { ...before, name: checkName(typed) };
+        if (key.name === before.name) return key;
+        await queriesOn(within.client)
+          .updateTable('api_key')
+          .set({ name: key.name })
+          .where('id', '=', key.id)
+          .execute();
+        await appendAudit(within.client, surroundings, {
+          orgId,
+          action: 'key.renamed',
+          actor,
+          subject: key.id,
+          details: { before: before.name, name: key.name },
+        });
         return key;
       }),
 

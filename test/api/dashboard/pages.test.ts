@@ -3,6 +3,8 @@ import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
+import { requestRow } from '#test/support/requests.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -93,6 +95,49 @@ describe('keys', () => {
       expect(new Set(log.items.map(({ actorId, address: at }) => `${actorId} ${at}`))).toEqual(
         new Set([`${owner.id} 192.0.2.101`]),
       );
+    },
+  );
+
+  it(
+    'a key’s page has what was asked with it, its use and its acts, and of no other key; a limit and a name are its own',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const keys = `/dashboard/${orgId}/keys`;
+      const fields = { name: 'Weekly report', scope: ['inference:write'] };
+      const refused = await visitors.owner.send(`${keys}/new`, keys, { ...fields, rate: '0.5' });
+      expect(refused.statusCode).toBe(400);
+      expect(refused.payload).toContain('whole numbers of at least 1');
+      const created = await visitors.owner.send(`${keys}/new`, keys, { ...fields, rate: '2' });
+      const id = /key_\w+/.exec(created.headers.location as string)![0];
+      expect((await registries.keys.get(orgId, id)).limit).toEqual({
+        requestsPerSecond: 2,
+        burst: 8,
+      });
+      const other = await newKey();
+      const asked = [id, other].map((keyId) => requestRow({ orgId, keyId }));
+      await writeRequests(database.pool, asked);
+      const address = `${keys}/${id}`;
+      const renamed = await visitors.owner.send(address, `${address}/rename`, {
+        name: ' Monthly ',
+      });
+      expect(renamed.headers.location).toBe(`${address}?done=renamed`);
+      const { payload } = await visitors.owner.get(address);
+      expect(asked.map((row) => payload.includes(row.id))).toEqual([true, false]);
+      expect(payload).toContain('<h1>Monthly</h1>');
+      expect(payload).toMatch(/key\.renamed[^]*key\.issued/);
+      expect(payload).toContain('No request with this key has a receipt');
+      const log = await registries.audit.list({ orgId, limit: 1, order: 'desc', subject: id });
+      expect(JSON.parse(log.items[0]!.details)).toEqual({
+        before: 'Weekly report',
+        name: 'Monthly',
+      });
+      // Who reads no audit log is not told of it by the page either, and names no key.
+      const seen = (await visitors.member.get(address)).payload;
+      expect([seen.includes('key.renamed'), seen.includes('Rename')]).toEqual([false, false]);
+      const forbidden = await visitors.member.send(address, `${address}/rename`, { name: 'Mine' });
+      expect(forbidden.statusCode).toBe(403);
+      const empty = await visitors.owner.send(address, `${address}/rename`, { name: ' ' });
+      expect([empty.statusCode, /name of 1 to/.test(empty.payload)]).toEqual([400, true]);
     },
   );
 

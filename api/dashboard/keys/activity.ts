@@ -1,0 +1,119 @@
+import { html, type Html } from '#api/html.ts';
+import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { UsageFigures } from '#shared/receipts/usage.ts';
+import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import { reasonWords } from '../audit/page.ts';
+import { moment, shortId, shortMoment, table } from '../parts/elements.ts';
+import type { Frame } from '../parts/layout.ts';
+import { outcome } from '../requests/page.ts';
+import { type FiguresOfDays, figuresTable, requestsChart } from '../usage/overview.ts';
+
+/** What was done with a key, and to it. */
+export interface KeyActivity {
+  keyId: string;
+  /** Its requests of each day; undefined where the keys of the organisation are too many for that. */
+  byDay: FiguresOfDays | undefined;
+  /** Of the same days together; undefined where there was no request. */
+  total: UsageFigures | undefined;
+  /** The newest first. */
+  requests: readonly RequestRow[];
+  /** The newest first; undefined for members who may not read the audit log. */
+  acts: readonly AuditEntry[] | undefined;
+  /** Names of persons by id. */
+  names: ReadonlyMap<string, string>;
+}
+
+/** The sections of a key's page that follow its facts. */
+export function activitySections(frame: Frame, parts: KeyActivity): Html {
+  const base = `/dashboard/${frame.membership!.orgId}`;
+  return html`${useSection(base, parts)} ${requestsSection(frame, base, parts)}
+  ${parts.acts === undefined ? undefined : historySection(frame, base, parts, parts.acts)}`;
+}
+
+function useSection(base: string, { byDay, total }: KeyActivity): Html {
+  return html`<section class="stack tight">
+    <h2>Use in the last 30 days</h2>
+    ${
+      total === undefined
+        ? html`<p class="soft">
+            No request with this key has a receipt of these days. Those of other keys are under
+            <a href="${base}/usage?by=key">Usage</a>.
+          </p>`
+        : html`${byDay === undefined ? undefined : html`<div class="charts">${requestsChart(byDay)}</div>`}
+            ${figuresTable('Use of this key', ['Period'], [{ names: ['30 days'], figures: total }])}
+            <p><a href="${base}/usage?by=key&amp;and=day">All keys by day, and as CSV</a></p>`
+    }
+  </section>`;
+}
+
+function requestsSection(frame: Frame, base: string, { keyId, requests }: KeyActivity): Html {
+  return html`<section class="stack tight">
+    <h2>Last requests</h2>
+    ${
+      requests.length === 0
+        ? html`<p class="soft">
+            None that is kept. Requests that are refused for the key itself have no row.
+          </p>`
+        : html`${table(
+              'Last requests',
+              ['Asked', 'Request', 'Outcome', 'Model or route', 'Region', 'Receipt'],
+              requests.map((row) => {
+                const receipt = receiptOf(row);
+                const asked = row.model ?? row.requestedModel ?? row.route ?? '';
+                return html`<tr>
+                  <td>${shortMoment(timeOfId(row.id), frame.now)}</td>
+                  <th scope="row"><a href="${base}/requests/${row.id}">${shortId(row.id)}</a></th>
+                  <td>${outcome(row)}</td>
+                  <td class="clip short" title="${asked}">${asked}</td>
+                  <td class="nowrap">${row.region ?? ''}</td>
+                  <td>
+                    ${receipt === null ? undefined : html`<a href="${base}/receipts/${receipt}">receipt</a>`}
+                  </td>
+                </tr>`;
+              }),
+              'stacked',
+            )}
+            <p class="row">
+              <a href="${base}/requests?key=${keyId}">All its requests</a>
+              <a href="${base}/requests?key=${keyId}&amp;status=failed">Failed ones</a>
+            </p>`
+    }
+  </section>`;
+}
+
+function historySection(
+  frame: Frame,
+  base: string,
+  { keyId, names }: KeyActivity,
+  acts: readonly AuditEntry[],
+): Html {
+  return html`<section class="stack tight">
+    <h2>History</h2>
+    ${table(
+      'History',
+      ['When', 'Who', 'Action', 'Reason'],
+      acts.map((entry) => {
+        const who = names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`;
+        const why = reasonWords(entry);
+        return html`<tr>
+          <td class="nowrap">${moment(entry.at, frame.now)}</td>
+          <td class="clip name" title="${entry.actorKind} ${entry.actorId}">${who}</td>
+          <td class="nowrap"><code>${entry.action}</code></td>
+          <td class="clip name" title="${why}">${why}</td>
+        </tr>`;
+      }),
+      'stacked',
+    )}
+    <p>
+      <a href="${base}/audit-log?subject=${keyId}"
+        >In the audit
+        log${acts.length < HISTORY_LENGTH ? '' : `, which has more than these ${count(HISTORY_LENGTH)}`}</a
+      >
+    </p>
+  </section>`;
+}
+
+/** Acts that a key's page shows. */
+export const HISTORY_LENGTH = 20;
