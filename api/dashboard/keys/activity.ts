@@ -32,7 +32,7 @@ export function activitySections(frame: Frame, parts: KeyActivity): Html {
   ${parts.acts === undefined ? undefined : historySection(frame, base, parts, parts.acts)}`;
 }
 
-function useSection(base: string, { byDay, total }: KeyActivity): Html {
+function useSection(base: string, { keyId, byDay, total }: KeyActivity): Html {
   return html`<section class="stack tight">
     <h2>Use in the last 30 days</h2>
     ${
@@ -43,7 +43,10 @@ function useSection(base: string, { byDay, total }: KeyActivity): Html {
           </p>`
         : html`${byDay === undefined ? undefined : html`<div class="charts">${requestsChart(byDay)}</div>`}
             ${figuresTable('Use of this key', ['Period'], [{ names: ['30 days'], figures: total }])}
-            <p><a href="${base}/usage?by=key&amp;and=day">All keys by day, and as CSV</a></p>`
+            <p class="row">
+              <a href="${base}/receipts?key=${keyId}">Its receipts</a>
+              <a href="${base}/usage?by=key&amp;and=day">All keys by day, and as CSV</a>
+            </p>`
     }
   </section>`;
 }

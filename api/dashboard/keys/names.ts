@@ -1,3 +1,4 @@
+import { html, type Html } from '#api/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 
 /** Keys whose names are shown; an organisation with more sees ids of the older ones. */
@@ -10,4 +11,24 @@ export async function keyNames(
 ): Promise<ReadonlyMap<string, string>> {
   const { items } = await keys.list({ orgId, limit: KEY_NAMES_MAX, order: 'desc' });
   return new Map(items.map(({ id, name, display }) => [id, `${display.head}… ${name}`]));
+}
+
+/** The choice of a key in a list's filters; one that was asked for and is not among the newest is named by its id. */
+export function keyField({
+  search: { key },
+  keys,
+}: {
+  search: { key: string };
+  keys: ReadonlyMap<string, string>;
+}): Html {
+  const asked = keys.has(key) || key === '' ? [] : [[key, key] as const];
+  return html`<div class="field">
+    <label for="key">Key</label>
+    <select id="key" name="key">
+      ${[['', 'all'] as const, ...asked, ...keys].map(
+        ([id, name]) =>
+          html`<option value="${id}" ${id === key ? html`selected` : undefined}>${name}</option>`,
+      )}
+    </select>
+  </div>`;
 }

@@ -7,6 +7,7 @@ import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { inScale } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
+import { keyField } from '../keys/names.ts';
 import { badge, field, findForm, pager, shortId, shortMoment, table } from '../parts/elements.ts';
 
 /** A receipt of the list. */
@@ -37,12 +38,16 @@ interface ReceiptSearch {
   tier: string;
   /** Empty for all. */
   outcome: Outcome | '';
+  /** Id of the key that the request had. */
+  key: string;
 }
 
 export interface ReceiptsParts {
   page: Page<ListedReceipt>;
   search: ReceiptSearch;
   after: string | undefined;
+  /** Names of keys by id. */
+  keys: ReadonlyMap<string, string>;
   /** Nothing has the id that was typed. */
   notFound: boolean;
 }
@@ -50,7 +55,8 @@ export interface ReceiptsParts {
 const SHOWN = ['energy', 'gwp'] as const satisfies readonly QuantityName[];
 
 /** Receipts of an organisation, newest first. */
-export function receiptsPage(frame: Frame, { page, search, after, notFound }: ReceiptsParts): Html {
+export function receiptsPage(frame: Frame, parts: ReceiptsParts): Html {
+  const { page, search, after, notFound } = parts;
   const address = `/dashboard/${frame.membership!.orgId}/receipts`;
   const { find: _find, ...filters } = search;
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
@@ -67,6 +73,7 @@ export function receiptsPage(frame: Frame, { page, search, after, notFound }: Re
     <form class="row end" method="get" action="${address}">
       ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
       ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
+      ${keyField(parts)}
       ${field({ name: 'day', label: 'Day, UTC', type: 'date', value: search.day })}
       <div class="field">
         <label for="tier">Estimate</label>

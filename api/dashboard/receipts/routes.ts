@@ -16,6 +16,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { statedInputs } from '#shared/receipts/reread.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { keyNames } from '../keys/names.ts';
 import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
@@ -147,6 +148,7 @@ async function list(
     day: askedFor(request, 'day'),
     tier: askedFor(request, 'tier') === 'degraded' ? 'degraded' : '',
     outcome: OUTCOMES.find((one) => one === askedFor(request, 'outcome')) ?? '',
+    key: askedFor(request, 'key').slice(0, 64),
   } as const;
   const asked = askedAfter(request, 'rcpt');
   const isReceipt = asked !== undefined && (await deps.ledger.receipt(orgId, asked)) !== null;
@@ -160,6 +162,7 @@ async function list(
     ...(search.region === '' ? {} : { region: search.region }),
     ...(search.tier === '' ? {} : { tier: search.tier }),
     ...(search.outcome === '' ? {} : { outcome: search.outcome }),
+    ...(search.key === '' ? {} : { key: search.key }),
     ...(from === undefined ? {} : { from, to: from + DAY_MS }),
     ...(after === undefined ? {} : { after }),
   });
@@ -167,6 +170,7 @@ async function list(
     page: { ...page, items: page.items.map(listed) },
     search,
     after,
+    keys: await keyNames(deps, orgId),
     notFound: find !== '',
   };
   return sendFramed(deps, [request, reply], {

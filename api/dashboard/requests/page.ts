@@ -15,6 +15,7 @@ import {
   table,
 } from '../parts/elements.ts';
 import type { Frame } from '../parts/layout.ts';
+import { keyField } from '../keys/names.ts';
 
 /** What the list was asked for, as it was typed; what is empty asks for nothing. */
 export interface RequestSearch {
@@ -92,8 +93,6 @@ function filterForm(address: string, { search, keys }: RequestsParts, isFiltered
     html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
       ${label}
     </option>`;
-  const known =
-    keys.has(search.key) || search.key === '' ? [] : [[search.key, search.key] as const];
   return html`<form class="row end" method="get" action="${address}">
     <div class="field">
       <label for="status">Status</label>
@@ -102,12 +101,7 @@ function filterForm(address: string, { search, keys }: RequestsParts, isFiltered
       </select>
     </div>
     ${field({ name: 'code', label: 'Code of the error', value: search.code, max: '128' })}
-    <div class="field">
-      <label for="key">Key</label>
-      <select id="key" name="key">
-        ${[['', 'all'] as const, ...known, ...keys].map(([id, name]) => option(id, name, search.key))}
-      </select>
-    </div>
+    ${keyField({ search, keys })}
     ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
     ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
     ${dayFields(search)}

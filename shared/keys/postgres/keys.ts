@@ -112,7 +112,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         return key;
       }),
 
-    /** Calls a key by another name, in whatever state it is; what it was called stays in the audit log. */
+    /** Calls a key by another name, also one that is revoked or has expired; the former name stays in the audit log. */
     rename: (orgId: string, keyId: string, typed: string, actor: Actor): Promise<KeyRecord> =>
       inAct(async (within) => {
         const before = await lockKey(within, orgId, keyId);

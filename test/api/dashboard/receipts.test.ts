@@ -161,6 +161,12 @@ describe('receipts', () => {
       expect(await of('day=2026-11-21')).toContain(degraded);
       expect(await of('day=2026-11-20')).toHaveLength(25);
       expect(await of('region=nowhere')).toEqual([]);
+      const { rows } = await database.pool.query<{ key_id: string }>(
+        'select key_id from ledger_body where entry_id = $1',
+        [degraded],
+      );
+      expect(await of(`key=${rows[0]!.key_id}&tier=degraded`)).toEqual([degraded]);
+      expect(await of('key=key_of_another')).toEqual([]);
       for (const query of [
         'day=x',
         'day=9999-99-99',
