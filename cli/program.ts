@@ -3,6 +3,7 @@ import { Command, CommanderError, Help } from 'commander';
 import { Fault } from '#shared/kernel/errors.ts';
 import { plain, plainJson, reasonOf } from '#shared/kernel/plain-text.ts';
 import { readBuild } from '#shared/process/build.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
 const COMMANDS = new URL('./commands/', import.meta.url);
@@ -26,7 +27,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
       const reason = reasonOf(error);
       process.stderr.write(asJson ? jsonError(code, reason) : `docket: ${reason}\n`);
     }
-    process.exitCode = isSaid ? error.exitCode : 1;
+    process.exitCode = isSaid ? error.exitCode : EXIT_CODES.command.failed.code;
   }
 }
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TSchema } from 'typebox';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
+import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
 import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
 import { alertRows } from './alerts-table.ts';
@@ -24,6 +25,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   settings: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => !secret)),
   secrets: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => secret)),
   jobs: jobsTable,
+  exits: exitsTable,
   survives: survivesTable,
   published: () =>
     table(
@@ -119,6 +121,31 @@ function jobsTable(): string {
       row.everyMs === undefined ? '' : `every ${duration(row.everyMs)}`,
     ]),
   );
+}
+
+/** Who ends with them, in words, in the order in which they are told. */
+const EXITING: Readonly<Record<keyof typeof EXIT_CODES, string>> = {
+  process: 'every process of the Procfile',
+  migrations: '`node migrations/main.ts`',
+  command: '`docket`, every command that is not below',
+  up: '`docket up`, `npm start`',
+  verdict:
+    '`docket verify`, `docket audit verify-file`, `verify.py`; `docket sample` and `docket reconcile` of the packs that they read',
+  recompute: '`docket recompute`',
+  fsck: '`docket ledger fsck`; `resume` and `declare-loss` where they find 2, and `declare-loss` as long as it has 4 to declare',
+  doctor: '`docket doctor`',
+  catalogue: '`docket catalogue check`',
+  policy: '`docket policy test`',
+};
+
+function exitsTable(): string {
+  const rows = Object.entries(EXIT_CODES).flatMap(([who, codes]) =>
+    Object.values(codes).map(({ code, means }, at) => {
+      const name = EXITING[who as keyof typeof EXIT_CODES];
+      return [at === 0 ? name : '', String(code), means];
+    }),
+  );
+  return table(['ends', 'with', 'when'], rows);
 }
 
 function duration(ms: number): string {

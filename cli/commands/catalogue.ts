@@ -9,6 +9,7 @@ import { catalogueText } from '#embedded/providers/catalogue-text.ts';
 import { localProviders, providersIn } from '#embedded/providers/in-environment.ts';
 import { askProviders } from '#embedded/providers/offer.ts';
 import { PROVIDERS } from '#embedded/providers/table.ts';
+import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import type { Probe } from '#cli/probe/probe.ts';
 import { linesOf, probeCatalogue, sandboxUrl } from '#cli/probe/probe-catalogue.ts';
@@ -140,7 +141,7 @@ async function check(file: string | undefined, options: CheckOptions): Promise<v
         process.stderr.write(`${plain(describeProblem(error.file, problem))}\n`);
       }
     }
-    process.exitCode = 1;
+    process.exitCode = EXIT_CODES.catalogue.unusable.code;
     return;
   }
   const { catalogue, warnings } = loaded;
@@ -168,7 +169,7 @@ async function check(file: string | undefined, options: CheckOptions): Promise<v
         process.stderr.write(`${plain(`${endpoint}: ${line}`)}\n`);
     }
   }
-  if (!answering) process.exitCode = 2;
+  if (!answering) process.exitCode = EXIT_CODES.catalogue.silent.code;
 }
 
 function warn(line: string): void {

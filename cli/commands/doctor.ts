@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { EXIT_CODES } from '#cli/exit-codes.ts';
 import type { Finding, Verdict } from '#cli/doctor/finding.ts';
 import type { Report } from '#cli/doctor/examine.ts';
 import { printJson, printTable } from '#cli/print.ts';
@@ -32,7 +33,7 @@ Exit codes: 0 nothing must be fixed, 1 something must.`,
       const report = await examine(options);
       if (options.json === true) printJson(report);
       else print(report);
-      if (!report.healthy) process.exitCode = 1;
+      if (!report.healthy) process.exitCode = EXIT_CODES.doctor.ill.code;
     });
 }
 

@@ -28,6 +28,7 @@ import {
   REASON,
   TICKET,
 } from '#cli/operator.ts';
+import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { printFields, printJson } from '#cli/print.ts';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 import { withRedis } from '#cli/redis.ts';
@@ -35,13 +36,6 @@ import { createProgressBar } from '#cli/progress-bar.ts';
 import { signatureCheck } from '#cli/signature-check.ts';
 
 type Verdict = 'sound' | 'attention' | 'damaged' | 'behind';
-/** 1 (set by program.ts): could not be examined. */
-const EXIT_CODES: Readonly<Record<Verdict, number>> = {
-  sound: 0,
-  damaged: 2,
-  attention: 3,
-  behind: 4,
-};
 /** A ledger that is wrong from one end to the other need not be printed from one end to the other. */
 const FINDINGS_MAX = 10_000;
 
@@ -127,7 +121,7 @@ const repairOf = async (options: ActOptions): Promise<Repair> => {
 async function resume(options: ActOptions & { org: string }): Promise<void> {
   const repair = await repairOf(options);
   const findings = await fsck({ org: options.org });
-  if (process.exitCode === EXIT_CODES.damaged) return;
+  if (process.exitCode === EXIT_CODES.fsck.damaged.code) return;
   process.exitCode = 0;
   await asOperator(async ({ pool, surroundings }) => {
     const contradiction =
@@ -157,7 +151,7 @@ interface DeclareOptions extends ActOptions {
 async function declareLoss({ org: orgId, yes, ...options }: DeclareOptions): Promise<void> {
   const declaration = { orgId, actor: await actorFrom(options), reason: options.reason };
   const findings = await fsck({ org: orgId });
-  if (process.exitCode === EXIT_CODES.damaged) return;
+  if (process.exitCode === EXIT_CODES.fsck.damaged.code) return;
   process.exitCode = 0;
   const { signingKeysDir, publicUrl } = loadToolConfig();
   const keys = loadSigningKeys(signingKeysDir);
@@ -184,7 +178,7 @@ async function declareLoss({ org: orgId, yes, ...options }: DeclareOptions): Pro
   process.stdout.write(
     'Nothing is declared yet. What is named above would be signed and published, and cannot be taken back: bring the newer database back where there is one, and otherwise run this again with --yes.\n',
   );
-  process.exitCode = EXIT_CODES.behind;
+  process.exitCode = EXIT_CODES.fsck.behind.code;
 }
 
 function printLoss(loss: LossStatement): void {
@@ -267,7 +261,7 @@ async function fsck(options: FsckCommandOptions): Promise<Finding[]> {
     // Those of another deployment fit nothing here, which is no damage of this ledger.
     if (verdict === 'damaged') process.stdout.write(keysUsed());
   }
-  process.exitCode = EXIT_CODES[verdict];
+  process.exitCode = EXIT_CODES.fsck[verdict].code;
   return findings;
 }
 

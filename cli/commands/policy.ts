@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import type { Explanation } from '#shared/screening/explain.ts';
 import { DEFAULT_PACK_PATH, loadScreen } from '#shared/screening/files/load.ts';
+import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { readInput } from '#cli/input.ts';
 import { printJson, printTable } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 
 /** The default limit of a request body; a text to try out is smaller. */
 const TEXT_BYTES_MAX = 20 * 1_048_576;
-/** The exit code for "this would be blocked", apart from 1 for "this did not work". */
-const EXIT_BLOCKED = 3;
 /** Found words longer than this are cut in the table. */
 const SHOWN_CHARACTERS = 60;
 
@@ -34,7 +33,7 @@ export function register(program: Command): void {
       if (options.json === true) {
         printJson({ blocked: verdict !== null, verdict, digest: screen.digest, ...explanation });
       } else print(text, explanation, verdict !== null);
-      if (verdict !== null) process.exitCode = EXIT_BLOCKED;
+      if (verdict !== null) process.exitCode = EXIT_CODES.policy.blocked.code;
     });
 }
 

@@ -8,6 +8,7 @@ import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
 import { checkIsAnswer, type NamedDerivation } from '#cli/verify/judge-receipt.ts';
 import { readAnswer } from '#cli/input.ts';
@@ -46,7 +47,7 @@ export function register(program: Command): void {
       const report = reproduce(document, found);
       if (options.json === true) printJson(report);
       else print(report);
-      if (!report.reproduced) process.exitCode = 1;
+      if (!report.reproduced) process.exitCode = EXIT_CODES.recompute.differs.code;
     });
 }
 

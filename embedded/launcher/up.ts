@@ -2,13 +2,11 @@ import { forBrowsers } from '#shared/kernel/localhost.ts';
 import { isatty } from 'node:tty';
 import { readEnvironment } from '#shared/config/config.ts';
 import { collectGarbage } from '#shared/process/collect-garbage.ts';
+import { EXIT_OF } from '#shared/process/exits.ts';
 import { PAID_REQUESTS_PER_DAY } from '#embedded/demo-accounts.ts';
 import type { ProviderInUse } from '#embedded/providers/start-catalogue.ts';
 import { Launcher, type Running } from './launch.ts';
 import { type Output, terminalOutput } from './output.ts';
-
-/** Exit codes of a shell's convention: 128 and the number of the signal. */
-const EXIT_OF = { SIGINT: 130, SIGTERM: 143 };
 
 /**
  * `docket up`: starts everything, runs until told to stop, stops in reverse order. A second signal kills what is left.

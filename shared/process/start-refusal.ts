@@ -6,9 +6,7 @@ import { VolatileRedis } from '#shared/lanes/redis/durability.ts';
 import { PeerProblem } from '#shared/lanes/redis/peers.ts';
 import { SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { PackError } from '#shared/screening/pack.ts';
-
-/** EX_CONFIG of sysexits: starting again without mending something is in vain. */
-const EXIT_CONFIG = 78;
+import { EXIT_CONFIG } from './exits.ts';
 
 /** What a person must mend before a process can start, in words for them; undefined for every other error. */
 export function startRefusal(error: unknown): string | undefined {
@@ -20,7 +18,7 @@ export function startRefusal(error: unknown): string | undefined {
   if (error instanceof LaneKeyProblem) return `The lane keys cannot be used: ${error.message}`;
   if (error instanceof VolatileRedis) return error.message;
   if (error instanceof PeerProblem)
-    return `This process cannot serve beside one that runs: ${error.message}. Mend that, or stop the other; one that was killed counts for some seconds more.`;
+    return `This process does not start: ${error.message}. One that was killed counts for some seconds more.`;
   return error instanceof DatabaseProblem ? error.message : undefined;
 }
 
