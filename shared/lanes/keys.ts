@@ -122,6 +122,10 @@ export const aliveKey = (processId: string): string => `alive:${processId}`;
 /** Hash of what each process of the lanes is, by its id. */
 export const PEERS_KEY = 'peers';
 
+/** Sorted set of one member, `FORMAT_MEMBER`, whose score is the highest format that a process of these lanes has written. */
+export const FORMAT_KEY = 'lanes:format';
+export const FORMAT_MEMBER = 'written';
+
 /** Written to find out whether anything can be. */
 export const readyKey = (processId: string): string => `ready:${processId}`;
 

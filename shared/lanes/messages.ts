@@ -6,12 +6,22 @@
 
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Failure, InferenceRecord, Route } from '#shared/kernel/inference.ts';
-import type { Plan } from '#shared/kernel/plan.ts';
+import {
+  type Failure,
+  FAILURES,
+  type InferenceRecord,
+  OUTCOMES,
+  RECORD_FIELDS,
+  type Route,
+  ROUTES,
+} from '#shared/kernel/inference.ts';
+import { type Plan, PLANS } from '#shared/kernel/plan.ts';
 
 /**
- * The format that this build writes, and those that it reads. One that the release before cannot read has the next number,
- * and is written by a release after the one that reads it.
+ * The format that this build writes, and those that it reads: of entries, replies, claims and what is sealed, which all have
+ * this one number. One that the release before cannot read has the next number, and is written by a release after the one
+ * that reads it. A member more of what the api hands to workers needs none: who takes it does not serve beside who sends it
+ * unless it knows the member (see `KNOWN`).
  */
 export const LANE_FORMAT = { writes: 1, reads: [1] } as const;
 
@@ -91,6 +101,97 @@ export interface ReceiptEntry {
   storedBytes?: number;
   /** Of a request that is traced: the span that its receipt belongs to, as W3C trace context. */
   traceparent?: string;
+}
+
+const REQUEST_MEMBERS = {
+  id: true,
+  orgId: true,
+  keyId: true,
+  shard: true,
+  route: true,
+  model: true,
+  requestedModel: true,
+  region: true,
+  tier: true,
+  stream: true,
+  includeUsage: true,
+  omitsThoughts: true,
+  ignoredTools: true,
+  asMessage: true,
+  onlyNative: true,
+  betas: true,
+  inbox: true,
+  startedAt: true,
+  deadlineAt: true,
+  salt: true,
+  requestDigest: true,
+  receipt: true,
+  claim: true,
+  bodyRef: true,
+  previous: true,
+  reserves: true,
+  traceparent: true,
+  elsewhere: true,
+  before: true,
+} as const satisfies Record<keyof InferenceEntry, true>;
+
+const OUTCOME_MEMBERS = {
+  record: true,
+  inbox: true,
+  attempt: true,
+  receipt: true,
+  claim: true,
+  storedBytes: true,
+  traceparent: true,
+} as const satisfies Record<keyof ReceiptEntry, true>;
+
+/** Members that have one of these values. */
+const REQUEST_VALUES: Values = { route: ROUTES, tier: PLANS };
+const RECORD_VALUES: Values = { ...REQUEST_VALUES, outcome: OUTCOMES, failure: FAILURES };
+
+type Values = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * What this build knows of a request and of its outcome: members, and the values of those that have few. One that a worker
+ * has never heard of may change what is asked for or what is signed, so it is not passed over.
+ */
+export const KNOWN = {
+  request: [...Object.keys(REQUEST_MEMBERS), ...namesOf(REQUEST_VALUES)],
+  outcome: [
+    ...Object.keys(OUTCOME_MEMBERS),
+    ...[...Object.keys(RECORD_FIELDS), ...namesOf(RECORD_VALUES)].map((name) => `record.${name}`),
+  ],
+} as const;
+
+function namesOf(values: Values): string[] {
+  return Object.entries(values).flatMap(([member, known]) =>
+    known.map((value) => `${member}=${value}`),
+  );
+}
+
+/** The first of a request that this build does not know. */
+export function unknownInRequest(entry: InferenceEntry): string | undefined {
+  return unknownMember(entry, REQUEST_MEMBERS) ?? unknownValue(entry, REQUEST_VALUES);
+}
+
+/** The same of what became of one. */
+export function unknownInOutcome(entry: ReceiptEntry): string | undefined {
+  const { record } = entry;
+  const unknown = unknownMember(record, RECORD_FIELDS) ?? unknownValue(record, RECORD_VALUES);
+  return unknown === undefined ? unknownMember(entry, OUTCOME_MEMBERS) : `record.${unknown}`;
+}
+
+function unknownMember(message: object, known: object): string | undefined {
+  for (const member in message) if (!Object.hasOwn(known, member)) return member;
+  return undefined;
+}
+
+function unknownValue(message: object, values: Values): string | undefined {
+  for (const member in values) {
+    const value: unknown = Reflect.get(message, member);
+    if (typeof value === 'string' && !values[member]!.includes(value)) return `${member}=${value}`;
+  }
+  return undefined;
 }
 
 interface ReplyHead {

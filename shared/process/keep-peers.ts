@@ -1,7 +1,13 @@
 import { Gauge } from 'prom-client';
-import { LANE_FORMAT } from '#shared/lanes/messages.ts';
+import { KNOWN, LANE_FORMAT } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
-import { type Differences, type Peer, PeerProblem, Peers } from '#shared/lanes/redis/peers.ts';
+import {
+  type Differences,
+  type Peer,
+  PeerProblem,
+  Peers,
+  registerFormat,
+} from '#shared/lanes/redis/peers.ts';
 import { buildName, readBuild } from './build.ts';
 import type { ProcessContext } from './run-process.ts';
 
@@ -48,6 +54,7 @@ export function keepPeers(
       startedAt,
       shards: config.shards,
       ...LANE_FORMAT,
+      knows: KNOWN,
       build,
       catalogue: catalogueDigest(),
     };
@@ -64,10 +71,14 @@ export function keepPeers(
   };
   return {
     async join() {
-      await compare();
-      if (problem !== undefined) {
-        await peers.leave();
-        throw new PeerProblem(problem);
+      try {
+        await compare();
+        if (problem !== undefined) throw new PeerProblem(problem);
+        await registerFormat(client, { ...LANE_FORMAT, build });
+      } catch (error) {
+        // What it has said of itself would have others wait for it.
+        if (error instanceof PeerProblem) await peers.leave();
+        throw error;
       }
       timer = setInterval(() => {
         // The connection reports its own errors; the next look makes up for this one.

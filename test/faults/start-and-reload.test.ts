@@ -153,7 +153,7 @@ describe('a start that a person has to make possible', () => {
       const started = await startProcess({ role: 'receipts', env });
       const { code, lines } = await runMain(mainOf(role), { SHARDS: '2' });
       expect(lines.at(-1)).toMatch(
-        /^This process cannot serve .* SHARDS is 2 here and 1 in receipts-/,
+        /^This process does not start: SHARDS is 2 here and 1 in receipts-/,
       );
       expect(code).toBe(78);
       const ready = await fetch(`http://127.0.0.1:${started.metricsPort}/readyz`);

@@ -106,6 +106,11 @@ export function inferenceEvents(log: Logger, registry: Registry, traces?: Traces
       spans?.callEnded(entry, { kind });
       log.warn({ event: 'stream_cut', requestId, model, region, reason });
     },
+    /** A member of the request changes it in a way that this build does not know. */
+    requestUnknown: ({ id: requestId }: InferenceEntry, member: string): void => {
+      metrics.crashes.inc();
+      log.error({ event: 'request_of_newer_build', requestId, member });
+    },
     entryUnreadable: ({ lane, entryId }: Delivery, error: unknown): void => {
       metrics.crashes.inc();
       log.error({ event: 'entry_unreadable', lane, entry: entryId, err: error });

@@ -7,6 +7,7 @@ import {
   type Cancellation,
   type InferenceEntry,
   type Taken,
+  unknownInRequest,
   wireFault,
 } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -42,6 +43,12 @@ const UNOPENED = wireFault(
 const TOO_LATE = wireFault(
   new Fault('dispatch_unavailable', {
     message: 'No worker could take the request in time. Try again.',
+  }),
+);
+
+const OF_NEWER_BUILD = wireFault(
+  new Fault('dispatch_unavailable', {
+    message: 'The worker that took the request is of an older release than it. Try again.',
   }),
 );
 
@@ -89,7 +96,7 @@ export class InferenceWorker {
   hear(message: Cancellation | Taken): void {
     const run = this.#runs.get(message.id);
     if (message.kind === 'cancel') run?.cancel();
-    else run?.taken(message.chars);
+    else if (message.kind === 'taken') run?.taken(message.chars);
   }
 
   async #take(delivery: Delivery): Promise<void> {
@@ -131,6 +138,11 @@ export class InferenceWorker {
       if (number > DELIVERIES_MAX) return settlement.failed(WORKER_LOST, inVain(before));
     }
     settlement.arrived();
+    const unknown = unknownInRequest(entry);
+    if (unknown !== undefined) {
+      this.#deps.events.requestUnknown(entry, unknown);
+      return settlement.failed(OF_NEWER_BUILD, inVain(before));
+    }
     if (body === undefined) return settlement.failed(UNOPENED, inVain(before));
     if (body === null || now() >= entry.deadlineAt)
       return settlement.failed(TOO_LATE, inVain(before));

@@ -38,7 +38,7 @@ export function receiptsEvents(log: Logger, registry: Registry, traces?: Traces)
   });
   const failures = new Counter({
     name: 'docket_receipts_failures_total',
-    help: 'Batches that could not be committed at first, and entries no receipt can be made of',
+    help: 'Batches that could not be committed at first, entries no receipt can be made of, and those left to a newer build',
     labelNames: ['what'],
     registers,
   });
@@ -54,7 +54,7 @@ export function receiptsEvents(log: Logger, registry: Registry, traces?: Traces)
   });
   // A series that begins with what it counts has not risen, as alarms see it.
   issuedTotal.inc({ kind: 'degraded' }, 0);
-  for (const what of ['commit', 'impossible']) failures.inc({ what }, 0);
+  for (const what of ['commit', 'impossible', 'newer_build']) failures.inc({ what }, 0);
   return {
     /** A receipt is about to be made of this. */
     receiptBegun: ({ traceparent, record }: ReceiptEntry): Span | undefined => {
@@ -110,6 +110,11 @@ export function receiptsEvents(log: Logger, registry: Registry, traces?: Traces)
     commitFailed: (size: number, error: unknown): void => {
       failures.inc({ what: 'commit' });
       log.warn({ event: 'commit_failed', size, err: error });
+    },
+    /** The entry says what this build does not know: it waits for a newer one. */
+    outcomeUnknown: ({ lane, entryId }: Delivery, member: string): void => {
+      failures.inc({ what: 'newer_build' });
+      log.error({ event: 'outcome_of_newer_build', lane, entry: entryId, member });
     },
     /** No receipt can be made or stored of this entry; it was set aside. */
     receiptImpossible: (

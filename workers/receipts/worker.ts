@@ -1,6 +1,11 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import { type ReceiptEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
+import {
+  type ReceiptEntry,
+  unknownInOutcome,
+  type WireFault,
+  wireFault,
+} from '#shared/lanes/messages.ts';
 import { setAsideOf } from '#shared/lanes/keys.ts';
 import type { SettleClaim } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
@@ -37,6 +42,8 @@ interface Pending {
   text: string;
   /** Null when it cannot be read. */
   handed: ReceiptEntry | null;
+  /** What it says that this build does not know. */
+  unknown?: string;
   /** Null when no receipt can be made or stored of it, now or later. */
   issued: Issued | null;
   /** Of a request that is traced. */
@@ -82,9 +89,7 @@ export class ReceiptsWorker {
   }
 
   async #take(deliveries: Delivery[]): Promise<void> {
-    const batch = deliveries.flatMap((delivery) =>
-      delivery.texts.map((text) => this.#issue(delivery, text)),
-    );
+    const batch = deliveries.flatMap((delivery) => this.#issueAll(delivery));
     const byEntry = [...Map.groupBy(batch, ({ delivery }) => delivery).values()];
     // What has nothing to be committed does not wait for PostgreSQL.
     const [owing, lost] = [byEntry.filter(isOwing), byEntry.filter((entry) => !isOwing(entry))];
@@ -95,12 +100,27 @@ export class ReceiptsWorker {
     await Promise.all(ended);
   }
 
+  /**
+   * Signs a receipt of each record of an entry. One that says what this build does not know stays on the lane, with the
+   * others of its entry: a receipt without it would be another. It is taken over when this process has ended.
+   */
+  #issueAll(delivery: Delivery): Pending[] {
+    const all = delivery.texts.map((text) => this.#issue(delivery, text));
+    const unknown = all.find((one) => one.unknown !== undefined)?.unknown;
+    if (unknown === undefined) return all;
+    this.#deps.events.outcomeUnknown(delivery, unknown);
+    for (const { span } of all) this.#deps.events.leftUncommitted(span);
+    return [];
+  }
+
   /** Signs one receipt, if one can be made of what was handed over. */
   #issue(delivery: Delivery, text: string): Pending {
     let handed: ReceiptEntry | null = null;
     let span: Span | undefined;
     try {
       handed = decodeReceiptEntry(text);
+      const unknown = unknownInOutcome(handed);
+      if (unknown !== undefined) return { delivery, text, handed, unknown, issued: null, span };
       span = this.#deps.events.receiptBegun(handed);
       return { delivery, text, handed, issued: issueReceipt(this.#deps, handed.record), span };
     } catch (error) {

@@ -1,4 +1,4 @@
-import { UnrecoverableError, Worker, type Job } from 'bullmq';
+import { DelayedError, UnrecoverableError, Worker, type Job } from 'bullmq';
 import type { BackgroundRole } from '#shared/config/settings.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { JOB_PREFIX } from './job-queues.ts';
@@ -36,18 +36,25 @@ export interface JobRunnerOptions<N extends JobName> {
 
 /** How long a read of the queue waits: well below the time after which a silent connection is given up. */
 const READ_WAIT_S = 10;
+/** A job that this build cannot read is left to a newer one, for as long as an upgrade may take, and looked at so often. */
+const UNREAD_MS_MAX = 24 * 3_600_000;
+const UNREAD_AGAIN_MS = 60_000;
 
 /** Runs the jobs of one kind by their row of the table. */
 export function runJobs<N extends JobName>(options: JobRunnerOptions<N>) {
   const { name, observer } = options;
   const row = JOBS[name];
   const stopping = new AbortController();
-  const worker = new Worker(name, (job) => runOne(job, options, stopping.signal), {
-    connection: options.connection,
-    prefix: JOB_PREFIX,
-    concurrency: options.concurrency ?? row.concurrency,
-    drainDelay: READ_WAIT_S,
-  });
+  const worker = new Worker(
+    name,
+    (job, token) => runOne({ job, token }, options, stopping.signal),
+    {
+      connection: options.connection,
+      prefix: JOB_PREFIX,
+      concurrency: options.concurrency ?? row.concurrency,
+      drainDelay: READ_WAIT_S,
+    },
+  );
   worker.on('completed', (job) => {
     observer.done(name, (job.finishedOn ?? 0) - (job.processedOn ?? 0));
   });
@@ -65,13 +72,19 @@ export function runJobs<N extends JobName>(options: JobRunnerOptions<N>) {
 }
 
 async function runOne<N extends JobName>(
-  job: Job,
-  { name, handler }: JobRunnerOptions<N>,
+  { job, token }: { job: Job; token: string | undefined },
+  { name, handler, observer }: JobRunnerOptions<N>,
   stopping: AbortSignal,
 ): Promise<void> {
   const payload = readPayload(name, job.data);
-  // Written by an older or newer release, or by another program: trying again changes nothing.
-  if (payload === null) throw new UnrecoverableError(`the payload is not one of ${name}`);
+  if (payload === null) {
+    const now = Date.now();
+    const reason = `the payload is not one of ${name} as this build knows it`;
+    if (now - job.timestamp > UNREAD_MS_MAX) throw new UnrecoverableError(reason);
+    observer.failed(name, new Error(reason), false);
+    await job.moveToDelayed(now + UNREAD_AGAIN_MS, token);
+    throw new DelayedError();
+  }
   await runWithin(name, (signal) => handler(payload, signal), stopping);
 }
 

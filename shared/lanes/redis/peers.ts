@@ -1,4 +1,5 @@
-import { aliveKey, PEERS_KEY } from '../keys.ts';
+import { aliveKey, FORMAT_KEY, FORMAT_MEMBER, PEERS_KEY } from '../keys.ts';
+import type { KNOWN } from '../messages.ts';
 import type { RedisClient } from './connect.ts';
 
 /** What a process tells the others that use the same lanes. */
@@ -9,6 +10,8 @@ export interface Peer {
   /** The format of what it puts on lanes and into inboxes, and those that it reads. */
   writes: number;
   reads: readonly number[];
+  /** What it knows of requests and outcomes. Builds before these were told do not say it, and are not asked. */
+  knows?: { readonly [Of in keyof typeof KNOWN]: readonly string[] };
   /** Name and version of its software, and the digest of its catalogue. */
   build: string;
   catalogue: string;
@@ -31,9 +34,22 @@ export class PeerProblem extends Error {
   }
 }
 
+/** What stays on the lanes and who writes and reads it, by the roles that begin the ids of processes. */
+const HANDED: Record<keyof typeof KNOWN, { by: readonly string[]; to: string }> = {
+  // Inference workers hand requests on to each other too, and are replaced one by one all the same: see `unknownInRequest`.
+  request: { by: ['api'], to: 'inference' },
+  outcome: { by: ['api', 'inference'], to: 'receipts' },
+};
+
+const KINDS_HANDED = ['request', 'outcome'] as const satisfies (keyof typeof KNOWN)[];
+
+const ORDER =
+  'Replace receipts workers first, then inference workers, then api processes; on the way back in the other order';
+
 /**
  * Compares a process with those that live. Of two whose shards differ the later one gives way: it would put requests where
- * no worker looks, or leave lanes unread.
+ * no worker looks, or leave lanes unread. So it does where one does not know what the other hands to it; and where one cannot
+ * read at all what the other writes, both do.
  */
 export function differencesOf(
   me: Peer,
@@ -43,19 +59,67 @@ export function differencesOf(
   const problems: string[] = [];
   let [builds, catalogues] = [0, 0];
   for (const [id, other] of others) {
-    if (other.shards !== me.shards && isLater([me, processId], [other, id]))
-      problems.push(`SHARDS is ${me.shards} here and ${other.shards} in ${id}, which runs`);
+    const amLater = isLater([me, processId], [other, id]);
+    if (other.shards !== me.shards && amLater)
+      problems.push(
+        `SHARDS is ${me.shards} here and ${other.shards} in ${id}, which runs. Mend that, or stop the other`,
+      );
     if (!me.reads.includes(other.writes))
       problems.push(
-        `${id}, which runs, writes format ${other.writes}, which ${me.build} cannot read`,
+        `${id}, which runs, writes format ${other.writes}, which ${me.build} cannot read. Stop those of ${other.build} first, or upgrade through a build that reads both`,
       );
+    else if (!other.reads.includes(me.writes) && amLater)
+      problems.push(
+        `${id}, which runs, cannot read format ${me.writes}, which ${me.build} writes. Stop those of ${other.build} first, or upgrade through a build that reads both`,
+      );
+    if (amLater) problems.push(...unknownBetween([me, processId], [other, id]));
     if (other.build !== me.build) builds += 1;
     if (other.catalogue !== me.catalogue) catalogues += 1;
   }
   return { problem: problems[0], builds, catalogues };
 }
 
+/** What one of two hands to the other that has never heard of it. */
+function unknownBetween(me: Named, other: Named): string[] {
+  const ways: readonly [writer: Named, reader: Named][] = [
+    [me, other],
+    [other, me],
+  ];
+  return ways.flatMap(([[writer, writerId], [reader, readerId]]) =>
+    KINDS_HANDED.flatMap((kind) => {
+      const { by, to } = HANDED[kind];
+      if (!by.includes(roleOf(writerId)) || roleOf(readerId) !== to) return [];
+      const known = reader.knows?.[kind];
+      const unknown = known && writer.knows?.[kind].find((member) => !known.includes(member));
+      if (unknown === undefined) return [];
+      return `${reader.build} does not know \`${unknown}\` of ${kind}s, which ${writer.build} hands to it, and ${other[1]} of ${other[0].build} runs. ${ORDER}`;
+    }),
+  );
+}
+
+const roleOf = (processId: string): string => processId.slice(0, processId.indexOf('-'));
+
 type Named = readonly [peer: Peer, id: string];
+
+/**
+ * Notes that this process writes to lanes, which keep what it writes when it is gone.
+ * @throws PeerProblem when something may be on them that it cannot read: then it must take nothing from them
+ */
+export async function registerFormat(
+  client: Pick<RedisClient, 'zadd' | 'zscore'>,
+  { writes, reads, build }: Pick<Peer, 'writes' | 'reads' | 'build'>,
+): Promise<void> {
+  const written = await client.zscore(FORMAT_KEY, FORMAT_MEMBER);
+  if (written !== null && !reads.includes(Number(written))) {
+    const known = `${build} reads ${reads.join(' and ')}`;
+    throw new PeerProblem(
+      Number(written) > writes
+        ? `this Redis has what was written in format ${written}, and ${known}. Start the build that wrote it, or a later one`
+        : `this Redis has what was written in format ${written}, and ${known}. Upgrade through a build that reads ${written} and writes ${Math.min(...reads)}`,
+    );
+  }
+  await client.zadd(FORMAT_KEY, 'GT', writes, FORMAT_MEMBER);
+}
 
 function isLater([one, oneId]: Named, [other, otherId]: Named): boolean {
   return one.startedAt === other.startedAt ? oneId > otherId : one.startedAt > other.startedAt;

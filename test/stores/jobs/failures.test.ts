@@ -1,6 +1,7 @@
+import { Queue } from 'bullmq';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readJobs } from '#api/dashboard/operations.ts';
-import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { JOB_PREFIX, JobQueues } from '#shared/jobs/redis/job-queues.ts';
 import { runJobs } from '#shared/jobs/redis/job-runner.ts';
 import { createTurns, runRounds } from '#shared/jobs/redis/rounds.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
@@ -14,6 +15,37 @@ afterAll(async () => {
   await queues.close();
   connection.disconnect();
 });
+
+it(
+  'a job of a newer build waits for one that can read it, and has not failed',
+  { tags: ['survives.newer-messages'] },
+  async () => {
+    const reading = connectRedis({ url, name: 'worker', use: 'blocking' });
+    const writing = new Queue('screening', { connection, prefix: JOB_PREFIX });
+    await writing.add('screening', { orgId: 'org_1', asOf: 'yesterday' });
+    const done: string[] = [];
+    const finals: boolean[] = [];
+    const runner = runJobs({
+      name: 'screening',
+      handler: ({ orgId }) => Promise.resolve(void done.push(orgId)),
+      connection: reading,
+      observer: {
+        done() {},
+        failed: (_name, _error, final) => void finals.push(final),
+        queueFailed() {},
+      },
+    });
+    await until(async () => (await queues.counts('screening'))['delayed'] === 1);
+    await queues.add('screening', { orgId: 'org_2' });
+    await until(() => done.length > 0);
+    expect(done).toEqual(['org_2']);
+    expect(finals).toEqual([false]);
+    expect(await queues.counts('screening')).toMatchObject({ delayed: 1, failed: 0 });
+    await runner.stop();
+    await writing.close();
+    reading.disconnect();
+  },
+);
 
 describe('jobs, as operators see them', () => {
   it(

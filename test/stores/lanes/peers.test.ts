@@ -1,8 +1,15 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { examinePeers } from '#cli/doctor/peers.ts';
-import { aliveKey, PEERS_KEY } from '#shared/lanes/keys.ts';
-import { differencesOf, type Peer, Peers } from '#shared/lanes/redis/peers.ts';
+import { aliveKey, FORMAT_KEY, FORMAT_MEMBER, PEERS_KEY } from '#shared/lanes/keys.ts';
+import { KNOWN } from '#shared/lanes/messages.ts';
+import {
+  differencesOf,
+  type Peer,
+  PeerProblem,
+  Peers,
+  registerFormat,
+} from '#shared/lanes/redis/peers.ts';
 import { createRegistry } from '#shared/process/health-server.ts';
 import { keepPeers } from '#shared/process/keep-peers.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
@@ -31,7 +38,7 @@ describe('processes that use the same lanes', () => {
     { tags: ['survives.other-shards'] },
     () => {
       expect(beside({ shards: 2, startedAt: 1 }).problem).toBe(
-        'SHARDS is 4 here and 2 in api-2, which runs',
+        'SHARDS is 4 here and 2 in api-2, which runs. Mend that, or stop the other',
       );
       expect(beside({ shards: 2, startedAt: 3 })).toEqual(NONE);
       expect(beside({ shards: 2 }, 'api-0').problem).toContain('SHARDS');
@@ -44,9 +51,70 @@ describe('processes that use the same lanes', () => {
     { tags: ['survives.other-shards'] },
     () => {
       expect(beside({ writes: 2, reads: [1, 2], startedAt: 3 }).problem).toBe(
-        'api-2, which runs, writes format 2, which docket/1 cannot read',
+        'api-2, which runs, writes format 2, which docket/1 cannot read. Stop those of docket/1 first, or upgrade through a build that reads both',
       );
       expect(beside({ reads: [1, 2], startedAt: 3 })).toEqual(NONE);
+    },
+  );
+
+  it(
+    'a process does not start beside one that could not read its messages, which goes on',
+    { tags: ['survives.other-shards'] },
+    () => {
+      expect(beside({ reads: [0], startedAt: 1 }).problem).toBe(
+        'api-2, which runs, cannot read format 1, which docket/1 writes. Stop those of docket/1 first, or upgrade through a build that reads both',
+      );
+      expect(beside({ reads: [0], startedAt: 3 })).toEqual(NONE);
+    },
+  );
+
+  it.each([
+    ['a newer api', 'inference', ['api-1', 'inference-2'], 'request'],
+    ['a newer inference worker', 'receipts', ['inference-1', 'receipts-2'], 'outcome'],
+  ] as const)(
+    '%s and an older %s worker do not serve together, whichever starts, and each serves beside its like',
+    { tags: ['survives.other-shards'] },
+    (_, __, [writerId, readerId], kind) => {
+      const told = [...KNOWN[kind]];
+      const older: Peer = { ...ME, build: 'docket/0', knows: KNOWN };
+      const newer: Peer = {
+        ...ME,
+        build: 'docket/2',
+        knows: { ...KNOWN, [kind]: [...told, 'secrecy'] },
+      };
+      const meets = (me: Peer, id: string, other: Peer, otherId: string) =>
+        differencesOf(me, id, new Map([[otherId, { ...other, startedAt: 1 }]])).problem;
+      const said = new RegExp(`docket/0 does not know \`secrecy\` of ${kind}s, .* docket/2 hands`);
+      expect(meets(newer, writerId, older, readerId)).toMatch(said);
+      expect(meets(older, readerId, newer, writerId)).toMatch(said);
+      // In the order of an upgrade, and beside a build that says nothing of what it knows.
+      expect(meets(newer, readerId, older, writerId)).toBeUndefined();
+      expect(meets(older, writerId, newer, readerId)).toBeUndefined();
+      expect(meets(newer, readerId, older, readerId)).toBeUndefined();
+      expect(meets(newer, writerId, ME, readerId)).toBeUndefined();
+    },
+  );
+
+  it(
+    'a process takes nothing from lanes that hold what it cannot read, though none that wrote it runs',
+    { tags: ['survives.other-shards'] },
+    async () => {
+      const client = connectTo((await startTestRedis()).url);
+      const build = (writes: number, ...reads: number[]) => ({
+        writes,
+        reads,
+        build: `docket/${writes}`,
+      });
+      await registerFormat(client, build(1, 1));
+      await registerFormat(client, build(3, 1, 2, 3));
+      // The release before reads what the one after it writes, and takes nothing back by writing its own.
+      await registerFormat(client, build(2, 1, 2, 3));
+      await expect(registerFormat(client, build(1, 1, 2))).rejects.toThrow(
+        'written in format 3, and docket/1 reads 1 and 2. Start the build that wrote it, or a later one',
+      );
+      await expect(registerFormat(client, build(5, 4, 5))).rejects.toThrow(
+        'written in format 3, and docket/5 reads 4 and 5. Upgrade through a build that reads 3 and writes 4',
+      );
     },
   );
 
@@ -103,7 +171,7 @@ describe('processes that use the same lanes', () => {
   );
 
   it(
-    'a process that runs is not ready while one runs that it cannot read, and says so once',
+    'a process that cannot read what is on the lanes, or what one writes that runs, is not ready, and says so once',
     { tags: ['survives.other-shards'] },
     async () => {
       vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -120,7 +188,12 @@ describe('processes that use the same lanes', () => {
         client,
         () => 'c1',
       );
+      await client.zadd(FORMAT_KEY, 2, FORMAT_MEMBER);
+      await expect(peers.join()).rejects.toThrow(PeerProblem);
+      expect(await client.hkeys(PEERS_KEY)).toEqual([]);
+      await client.del(FORMAT_KEY);
       await peers.join();
+      expect(await client.zscore(FORMAT_KEY, FORMAT_MEMBER)).toBe('1');
       await peers.check();
       const other = { ...ME, startedAt: Date.now() + 1, shards: 1, writes: 2, reads: [1, 2] };
       await client.hset(PEERS_KEY, 'api-2', JSON.stringify(other));

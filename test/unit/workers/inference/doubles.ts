@@ -141,6 +141,7 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
         runCrashed: note('runCrashed'),
         upstreamFailed: note('upstreamFailed'),
         streamCut: note('streamCut'),
+        requestUnknown: note('requestUnknown'),
         entryUnreadable: note('entryUnreadable'),
         breakerChanged: note('breakerChanged'),
         storeFailed: note('storeFailed'),

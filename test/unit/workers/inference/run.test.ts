@@ -1094,6 +1094,21 @@ describe('an entry that cannot be run', () => {
     expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
   });
 
+  it.each([{ secrecy: 'high' }, { route: 'songs' }])(
+    'a request with %o, which this build does not know, is not run, and may be sent again',
+    { tags: ['survives.newer-messages'] },
+    async (newer) => {
+      const provider = new ScriptedProvider(answers(ANSWER));
+      const { run, outbox, handed, events } = workerWith(provider);
+      await run(delivery(newer as never));
+      expect(provider.requests).toEqual([]);
+      expect(outbox.replies).toMatchObject([{ error: { code: 'dispatch_unavailable' } }]);
+      expect(inShort(outbox.queued)).toEqual(['error', ...LEFT]);
+      expect(handed()).toEqual([]);
+      expect(events).toContain('requestUnknown');
+    },
+  );
+
   it('an entry that cannot be read leaves the lane, and the log says so', async () => {
     const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
     await run(delivery({}, { texts: ['no head'] }));

@@ -71,6 +71,7 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
         batchCommitted: say('batchCommitted'),
         commitFailed: say('commitFailed'),
         receiptImpossible: say('receiptImpossible'),
+        outcomeUnknown: say('outcomeUnknown'),
         storeFailed: say('storeFailed'),
       },
       ...over,
@@ -141,6 +142,22 @@ describe('a batch of outcomes', () => {
       [one, two, three].map(({ inbox, record }) => [inbox, record.requestId]),
     );
   });
+
+  it.each([{ secrecy: 'high' }, { outcome: 'sold' }])(
+    'an outcome with %o, which this build does not know, stays on the lane, and the others of its batch do not wait',
+    { tags: ['survives.newer-messages'] },
+    async (newer) => {
+      const { take, outbox, stored, events } = workerWith();
+      const [older, told] = [handed(), handed()];
+      const said = encodeMessage({ ...told, record: { ...told.record, ...(newer as object) } });
+      await take(delivered('1-0', older), delivered('2-0', said, handed()));
+      expect([...stored.keys()]).toEqual([receiptIdOf(older.record.requestId)]);
+      expect(outbox.writes.map(inShort)).toEqual([['receipt', 'done']]);
+      expect(
+        events.filter((event) => event !== 'receiptIssued' && event !== 'batchCommitted'),
+      ).toEqual(['outcomeUnknown']);
+    },
+  );
 
   it('a record that cannot be read or stored does not take the others of its entry with it, also when the entry comes again', async () => {
     const { take, outbox, store, events } = workerWith();
