@@ -27,6 +27,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'lab/bench/hostile/upstream.ts',
     'test/**/*-process.ts',
     'lab/package/consumer.ts',
+    'lab/upgrade/callers.ts',
     'lab/languages/typescript/*.ts',
     'lab/programs/scripts/*.ts',
   ],

@@ -31,9 +31,13 @@ export async function run(
   return { code: await ended, lines };
 }
 
-/** Starts a process of the product, and returns when it is ready. */
-export async function start(file: string, env: Variables): Promise<Running> {
-  const { child, lines, ended, ready } = begin(file, env, []);
+/** Starts a process of the product, or of another build of it that stands in `root`, and returns when it is ready. */
+export async function start(
+  file: string,
+  env: Variables,
+  { args = [], root = ROOT }: { args?: readonly string[]; root?: string } = {},
+): Promise<Running> {
+  const { child, lines, ended, ready } = begin(file, env, args, root);
   const late = AbortSignal.timeout(READY_MS);
   const silence = new Promise<undefined>((resolve) => {
     late.addEventListener('abort', () => resolve(undefined), { once: true });
@@ -58,9 +62,9 @@ export async function start(file: string, env: Variables): Promise<Running> {
 export const fileOf = (role: Role): string =>
   role === 'api' ? 'api/main.ts' : `workers/${role}/main.ts`;
 
-function begin(file: string, env: Variables, args: readonly string[]) {
-  const child = spawn(process.execPath, [join(ROOT, file), ...args], {
-    cwd: ROOT,
+function begin(file: string, env: Variables, args: readonly string[], root = ROOT) {
+  const child = spawn(process.execPath, [join(root, file), ...args], {
+    cwd: root,
     env: { ...childEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

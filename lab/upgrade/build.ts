@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Variables } from '#lab/pooler/product.ts';
+import { COMMIT_FILE } from '#shared/process/build.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const LOCK_FILE = 'package-lock.json';
+
+/** A build of the product, in a folder of its own. */
+export interface Build {
+  name: string;
+  root: string;
+}
+
+export const THIS_BUILD: Build = { name: 'this build', root: ROOT };
+
+/** The whole id of a commit, however it was named; undefined where this checkout has none of that name. */
+export function commitOf(name: string): string | undefined {
+  try {
+    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`];
+    return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Puts the tree of a commit into a folder. Not as a further worktree: that would be noted in the repository, and stay there
+ * when the run is killed. It has our dependencies where its lock file is ours, and else installs its own.
+ */
+export async function unpack(commit: string, root: string): Promise<Build> {
+  await mkdir(root);
+  const archive = execFileSync('git', ['archive', '--format=tar', commit], {
+    cwd: ROOT,
+    maxBuffer: 2 ** 30,
+  });
+  execFileSync('tar', ['-x', '-C', root], { input: archive });
+  await writeFile(join(root, COMMIT_FILE), `${commit}\n`);
+  const [theirs, ours] = await Promise.all(
+    [root, ROOT].map((folder) => readFile(join(folder, LOCK_FILE), 'utf8')),
+  );
+  if (theirs === ours) await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  else execFileSync('npm', ['ci'], { cwd: root, stdio: 'inherit' });
+  return { name: commit.slice(0, 12), root };
+}
+
+/** Makes the accounts of `npm start` by the code of a build, which is what fits the database it has migrated. */
+const SEEDING = `
+import { ensureDemoAccounts } from '#embedded/demo-accounts.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+const pool = createPool({ url: process.env.DATABASE_URL, max: 2, applicationName: 'lab' });
+const { keys } = await ensureDemoAccounts(pool, process.env.DOCKET_DATA_DIR);
+await pool.end();
+process.stdout.write(keys.enterprise);
+`;
+
+/** Brings the database to the schema of a build. */
+export function migrate(build: Build, env: Variables): void {
+  runInside(build, env, ['migrations/main.ts']);
+}
+
+/** @returns a key of an organisation with room for every request of a run */
+export function makeAccount(build: Build, env: Variables): string {
+  return runInside(build, env, ['--input-type=module', '--eval', SEEDING]);
+}
+
+function runInside({ root }: Build, env: Variables, args: readonly string[]): string {
+  return execFileSync(process.execPath, args, {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...childEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
