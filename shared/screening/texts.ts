@@ -19,7 +19,10 @@ export interface Texts {
    * prompts with their suffix; embedding inputs.
    */
   prompt: string[];
-  /** The same without texts in files: to most servers they are media, whose tokens no text tells. */
+  /**
+   * The same without texts in files, which are media to most servers, whose tokens no text tells, and without what was thought:
+   * a model does not read it again, or its upstream has its own count.
+   */
   counted: string[];
   /**
    * The same in every other way in which an upstream may put it together, one behind the other, where that reads
@@ -283,6 +286,7 @@ function each(value: unknown, read: ReadObject, into: Reading): void {
  */
 function readMessage(message: JsonObject, into: Reading): void {
   const { content, refusal, tool_calls: calls, function_call: call } = message;
+  for (const name of THOUGHTS) into.thought(message[name]);
   readContent(content, into);
   if (refusal !== undefined) into.refusal(refusal);
   if (calls !== undefined) each(calls, readCall, into);
@@ -290,7 +294,11 @@ function readMessage(message: JsonObject, into: Reading): void {
   for (const name in message) if (!MESSAGE_MEMBERS.has(name)) into.deep(message[name]);
 }
 
+/** What an assistant thought, which templates write before what it said: the first name is the older one. */
+const THOUGHTS = ['reasoning_content', 'reasoning'] as const;
+
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
+  ...THOUGHTS,
   'content',
   'refusal',
   'tool_calls',
@@ -543,6 +551,12 @@ class Reading {
     else this.deep(value);
   }
 
+  /** Some servers leave it out. */
+  thought(value: unknown): void {
+    if (typeof value === 'string' && value !== '') this.message([{ kind: 'thought', text: value }]);
+    else this.deep(value);
+  }
+
   /** Arguments of a call, which are JSON mostly: servers take them apart, and what was escaped is a text there. */
   written(value: unknown): void {
     if (typeof value !== 'string' || !value.includes('\\')) return this.whole(value);
@@ -608,7 +622,8 @@ class Reading {
       if (this.#isCutByFiles) this.#add(withoutFiles, joined, without);
     }
     const prompt = this.#add(apart, [], []);
-    const counted = this.#hasFile ? this.#add(apart, [], ['file']) : prompt;
+    const isUncounted = this.#hasFile || this.#optional.has('thought');
+    const counted = isUncounted ? this.#add(apart, [], ['file', 'thought']) : prompt;
     return { prompt, counted, joined, beside, ...more };
   }
 

@@ -77,6 +77,19 @@ describe('the texts of a request', () => {
     );
   });
 
+  it.each(['reasoning_content', 'reasoning'])(
+    'have what an assistant thought (%s) before what it said, are read without it too, and counted without it',
+    (name) => {
+      const thinking = { content: ' a cake', role: 'assistant', [name]: 'how to bake' };
+      const messages = [{ role: 'user', content: 'Hi' }, thinking];
+      const { prompt, counted, joined, beside } = textsOf('chat.completions', { messages });
+      expect(prompt).toEqual(['Hi', 'how to bake', ' a cake']);
+      expect(joined).toEqual(['Hi', ' a cake']);
+      expect(counted).toEqual(['Hi', ' a cake']);
+      expect(beside).toEqual([]);
+    },
+  );
+
   it.each(['data:text/plain;charset=utf-8;base64,', 'data:;base64,', ''])(
     'are also those of files that are texts: %s',
     (head) => {
@@ -225,7 +238,7 @@ describe('the texts beside the prompt', () => {
         {
           role: 'assistant',
           content: null,
-          reasoning_content: canary(5),
+          audio: { id: canary(5) },
           tool_calls: [
             { id: canary(6), type: 'function', function: { name: canary(7), arguments: 'read' } },
           ],
