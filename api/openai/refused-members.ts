@@ -21,7 +21,7 @@ const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['best_of', 'use_beam_search', 'beam_width', 'num_beams', 'num_beam_groups'].map(reason(WORK)),
   ...['num_return_sequences', 'n_cmpl', 'generation_config'].map(reason(WORK)),
   ...['chat_template', 'prompt_embeds', 'prompt_token_ids'].map(reason(UNREAD)),
-  ...['input_ids', 'input_embeds'].map(reason(UNREAD)),
+  ...['input_ids', 'input_embeds', 'token_data'].map(reason(UNREAD)),
 ]);
 
 function reason(why: string) {
@@ -36,11 +36,17 @@ const CHECKED: ReadonlyMap<string, string> = new Map(
     .map((name) => [likenessOf(name), name] as const),
 );
 const EXTRA = 'extra_body';
-const EXTRA_LIKENESS = likenessOf(EXTRA);
+/**
+ * Members whose own members some servers take for more: of `extra_body` for those of the body, of `chat_template_kwargs` for
+ * arguments of what reads the messages, the template itself among them (SGLang), of `nvext` for the prompt as ids (Dynamo).
+ */
+const HOLDERS: ReadonlyMap<string, string> = new Map(
+  [EXTRA, 'chat_template_kwargs', 'nvext'].map((name) => [likenessOf(name), name] as const),
+);
 
 /**
  * Refuses members that would make one request the work of many, or say to a model what screening cannot read: at the top of
- * a body, except where its schema bounds them, and in `extra_body`, whose members some servers take for those of the body.
+ * a body, except where its schema bounds them, and in members that servers look into for them.
  * A name is refused in every spelling that a server may take for it.
  * @throws Fault `invalid_<param>`
  */
@@ -50,25 +56,36 @@ export function refuseMembers(body: object, properties: Readonly<Record<string, 
     const value = (body as Record<string, unknown>)[name];
     const likeness = likenessOf(name);
     const refused = REFUSED.get(likeness);
-    if (likeness === EXTRA_LIKENESS) refuseInside(value, EXTRA);
+    const holder = HOLDERS.get(likeness);
+    if (holder !== undefined) refuseInside(value, { param: holder, holder, path: holder });
     else if (refused !== undefined)
       refuse(refused, { param: refused.name, path: refused.name, spelt: name }, value);
   }
 }
 
-function refuseInside(extra: unknown, path: string): void {
-  if (!isObject(extra)) return;
-  for (const name in extra) {
+/** A member that may hold others: the one at the top of the body, its own name, and where it stands. */
+interface Held {
+  param: string;
+  holder: string;
+  path: string;
+}
+
+function refuseInside(held: unknown, { param, holder, path }: Held): void {
+  if (!isObject(held)) return;
+  for (const name in held) {
     const likeness = likenessOf(name);
     const refused = REFUSED.get(likeness);
-    const checked = CHECKED.get(likeness);
-    if (likeness === EXTRA_LIKENESS) refuseInside(extra[name], `${path}.${EXTRA}`);
+    const inner = HOLDERS.get(likeness);
+    // A template has arguments that are called as members of an interface are.
+    const checked = holder === EXTRA ? CHECKED.get(likeness) : undefined;
+    if (inner !== undefined)
+      refuseInside(held[name], { param, holder: inner, path: `${path}.${inner}` });
     else if (refused !== undefined)
-      refuse(refused, { param: EXTRA, path: `${path}.${refused.name}`, spelt: name }, extra[name]);
+      refuse(refused, { param, path: `${path}.${refused.name}`, spelt: name }, held[name]);
     else if (checked !== undefined) {
       const at = `${path}.${checked}`;
       const message = `\`${at}\` must stand in the body itself, where it is checked.`;
-      throw invalidParam(EXTRA, message, at);
+      throw invalidParam(param, message, at);
     }
   }
 }

@@ -76,6 +76,25 @@ describe('members that multiply the work of a request, or that screening cannot 
         'extra_body.extra_body.best_of',
       ],
     ]);
+    refuses(
+      validate,
+      [
+        ['chat_template_kwargs', 'chat_template', '{{ "ba" ~ "ke" }}'],
+        ['nvext', 'token_data', [1, 2]],
+      ].flatMap(([holder, name, value]): Parameters<typeof refuses>[1][number][] => {
+        const held = { [String(holder)]: { [String(name)]: value } };
+        const path = `${String(holder)}.${String(name)}`;
+        return [
+          [path, make(held), String(holder), path],
+          [
+            `${path} in an extra_body`,
+            make({ extra_body: held }),
+            'extra_body',
+            `extra_body.${path}`,
+          ],
+        ];
+      }),
+    );
     if (validate !== validateCompletion)
       refuses(validate, [['best_of', make({ best_of: 20 }), 'best_of']]);
 
@@ -103,6 +122,8 @@ describe('members that multiply the work of a request, or that screening cannot 
         use_beam_search: false,
         num_beams: 1,
         chat_template: null,
+        chat_template_kwargs: { enable_thinking: false, reasoning: { effort: 'low' }, tools: null },
+        nvext: { ignore_eos: true, token_data: null },
         extra_body: { google: { thinking_config: {} }, num_beams: 1 },
       });
       expect(validate(structuredClone(body))).toEqual(body);
