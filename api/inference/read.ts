@@ -317,10 +317,15 @@ function toolsOf(route: Dialect, parsed: ParsedBody['parsed']): RouteRequest['to
   return count === 0 ? undefined : { field: tools?.length ? 'tools' : 'functions', count };
 }
 
+/** `messages` are checked where the interface has them. Elsewhere they may be anything, and some servers make embeddings of them. */
 function mediaOf(route: Dialect, parsed: ParsedBody['parsed']): Medium[] | undefined {
-  if ('messages' in parsed) return mediaIn('messages', parsed.messages);
-  if (route !== 'responses') return undefined;
-  const { input } = parsed as ResponseRequest;
+  if (route === 'chat.completions') return mediaIn('messages', (parsed as ChatRequest).messages);
+  const media = route === 'responses' ? mediaInInput(parsed as ResponseRequest) : undefined;
+  if (!('messages' in parsed) || !namesAddressInside(parsed.messages)) return media;
+  return [...(media ?? []), { isElsewhere: true, param: 'messages' }];
+}
+
+function mediaInInput({ input }: ResponseRequest): Medium[] | undefined {
   if (!Array.isArray(input)) return undefined;
   const known = mediaIn('input', input);
   const at = input.findIndex((item) => isOnlyInResponses(item) && namesAddressInside(item));

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '#shared/kernel/errors.ts';
 import { checkAddresses, checkModalities, mediaIn } from '#api/inference/modalities.ts';
+import { read } from '#api/inference/read.ts';
+import type { Route } from '#shared/kernel/inference.ts';
 import { model } from '#test/unit/catalogue/routed-catalogue.ts';
+import { CREDENTIAL, NOW, REQUEST_ID } from './doubles.ts';
 
 const text = { type: 'text', text: 'What is this?' };
 const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } };
@@ -87,5 +90,40 @@ describe('addresses of media', () => {
     };
     const found = { type: 'input_image', image_url: 'DATA:image/png;base64,AA' };
     expect(faultOfAddress('data', text, image, audio, file, found)).toBeUndefined();
+  });
+});
+
+describe('media of a request whose interface has no messages', () => {
+  const address = 'http://169.254.169.254/latest';
+  function mediaOf(route: Route, body: object): unknown {
+    const rawBody = Buffer.from(JSON.stringify({ model: 'm', ...body }));
+    const { unrouted } = read(
+      { newSalt: () => 'AAAAAAAAAAAAAAAAAAAAAA', processId: 'api-1', shards: 1 },
+      { id: REQUEST_ID, route, rawBody, headers: {}, credential: CREDENTIAL, now: NOW },
+    );
+    return unrouted.asked.media;
+  }
+
+  it.each([[[]], [5], [null], ['x'], [[null]], [[{ content: 'x' }]]])(
+    'are those of its input, with anything in a member of that name: %j',
+    (messages) => {
+      const content = [{ type: 'input_image', image_url: address }];
+      expect(mediaOf('responses', { messages, input: [{ role: 'user', content }] })).toEqual([
+        { modality: 'image', isElsewhere: true, param: 'input[0].content[0]' },
+      ]);
+      expect(mediaOf('completions', { messages, prompt: 'x' })).toBeUndefined();
+      expect(mediaOf('embeddings', { messages, input: 'x' })).toBeUndefined();
+    },
+  );
+
+  it.each<[Route, object]>([
+    ['responses', { input: 'x' }],
+    ['completions', { prompt: 'x' }],
+    ['embeddings', { input: 'x' }],
+  ])('are also what such a member of %s names, which some servers read', (route, body) => {
+    const content = [{ type: 'image_url', image_url: { url: address } }];
+    expect(mediaOf(route, { ...body, messages: [{ role: 'user', content }] })).toEqual([
+      { isElsewhere: true, param: 'messages' },
+    ]);
   });
 });
