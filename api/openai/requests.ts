@@ -124,6 +124,8 @@ export const EmbeddingBody = Type.Object(
     input: Input,
     encoding_format: maybe(Type.Enum(['float', 'base64'])),
     dimensions: maybe(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX })),
+    // Its answer would be read as events, which no server sends, and its upstream taken for broken.
+    stream: maybe(Type.Literal(false)),
     user: userField,
     ...ownFields,
   },

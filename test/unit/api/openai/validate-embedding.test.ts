@@ -19,6 +19,7 @@ describe('validateEmbedding', () => {
     ],
     ['an input that is an object', embedding({ input: {} }), 'input'],
     ['an unknown encoding_format', embedding({ encoding_format: 'hex' }), 'encoding_format'],
+    ['a stream, which embeddings are not', embedding({ stream: true }), 'stream'],
     ['dimensions: 0', embedding({ dimensions: 0 }), 'dimensions'],
     ['user of 513 characters', embedding({ user: 'x'.repeat(513) }), 'user'],
     ['a receipt mode that does not exist', embedding({ receipt: 'no' }), 'receipt'],
@@ -27,6 +28,7 @@ describe('validateEmbedding', () => {
     input: ['a', ['a'], Array.from({ length: 2048 }, () => 'a'), [0, 1], [[0], [1, 2]]],
     encoding_format: ['float', 'base64', null],
     dimensions: [1, 1536, null],
+    stream: [false, null],
     user: ['x'],
     unknown_extra: [{ kept: true }],
   });
