@@ -147,9 +147,11 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     });
   });
   app.post('/account/second-factor/confirm', SESSION, async (request, reply) => {
-    const form = await sessionForm(deps, request);
+    await sessionForm(deps, request);
     const { person, hasSecondFactor } = request.visit;
     if (hasSecondFactor) return seeOther(reply, '/dashboard/account');
+    // It may have been begun long ago, when its person had less to show than now.
+    const form = await confirmedForm(deps, request);
     // A slip of the keyboard takes neither the QR code nor the recovery codes away.
     const shown = shownBefore(form.exact('begun'), request);
     if (!(await mayTryPassword(deps, person.id))) {

@@ -102,6 +102,41 @@ describe('a second factor', () => {
   );
 
   it(
+    'that a session has begun is not turned on by it once its person has a passkey, which it has not shown',
+    { tags: ['dashboard.second-factor', 'dashboard.step-up', 'dashboard.passkeys'] },
+    async () => {
+      const thief = stranger();
+      await thief.signIn(person);
+      const { payload } = await thief.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
+      const key = /<code id="totp-key"[^>]*>([A-Z2-7=]+)</.exec(payload)![1]!;
+      await database.pool.query(
+        `insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
+         values ($1, $1, 'Phone', '\\x00', 0, '{}', now())`,
+        [person.id],
+      );
+      await database.pool.query(
+        'update persons.session set confirmed_at = null where person_id = $1',
+        [person.id],
+      );
+      for (const more of [{}, { 'confirming-password': PASSWORD }]) {
+        const asked = await thief.send(ACCOUNT, `${FACTOR}/confirm`, {
+          code: codeOf(key),
+          ...more,
+        });
+        expect([asked.statusCode, asked.payload.includes('Confirm that it is you')]).toEqual([
+          403,
+          true,
+        ]);
+      }
+      const { rows } = await database.pool.query(
+        'select two_factor_enabled from persons.person where id = $1',
+        [person.id],
+      );
+      expect(rows).toEqual([{ two_factor_enabled: false }]);
+    },
+  );
+
+  it(
     'is not begun by a session that ended while its password was compared',
     { tags: ['dashboard.second-factor', 'dashboard.session'] },
     async () => {
