@@ -320,6 +320,8 @@ export function singleSignOnRoutes(app: FastifyInstance, deps: DashboardDeps): v
   });
   act('/remove', false, async (request) => {
     const { orgId } = request.membership;
+    // Members get in by their passwords again, as where it is required no longer.
+    if ((await deps.singleSignOn.of(orgId))?.required === true) await confirmedForm(deps, request);
     await deps.singleSignOn.remove({ orgId, actor: actorOf(request) });
     return 'removed';
   });

@@ -599,6 +599,40 @@ describe('what is not let in', () => {
   );
 
   it(
+    'while it is required, to remove it asks as much as to require it no longer: members get in by their passwords again',
+    { tags: ['dashboard.single-sign-on-required', 'dashboard.step-up'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const by = await newPerson(database.pool, partIn(id, 'owner'));
+      const visitor = await setUp(id, by, forged, 'required.example');
+      const page = `/dashboard/${id}/single-sign-on`;
+      const of = async () => (await dashboard.singleSignOn.of(id))?.required;
+      const doubt = () =>
+        database.pool.query('update persons.session set confirmed_at = null where person_id = $1', [
+          by.id,
+        ]);
+      await database.pool.query(
+        'update persons.single_sign_on set required = true where org_id = $1',
+        [id],
+      );
+      await doubt();
+      const asked = await visitor.send(page, `${page}/remove`);
+      expect([asked.statusCode, asked.payload.includes('Confirm that it is you')]).toEqual([
+        403,
+        true,
+      ]);
+      expect(await of()).toBe(true);
+      const done = await visitor.send(page, `${page}/remove`, { 'confirming-password': PASSWORD });
+      expect(done.headers.location).toBe(`${page}?done=removed`);
+      expect(await of()).toBeUndefined();
+      // What takes away and gives nothing asks nothing.
+      await setUp(id, by, forged, 'free.example');
+      await doubt();
+      expect((await visitor.send(page, `${page}/remove`)).headers.location).toContain('removed');
+    },
+  );
+
+  it(
     'who comes in while the issuer, or the domain, is taken away is out when that is done',
     { tags: ['dashboard.single-sign-on-reach'] },
     async () => {
