@@ -1,7 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
 import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
-import { confirmedForm, mayTryPassword, TOO_MANY_ATTEMPTS } from '../session/confirmation.ts';
+import {
+  confirmedForm,
+  mayTryPassword,
+  noteWrongCode,
+  TOO_MANY_ATTEMPTS,
+} from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { type PageExchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
@@ -177,9 +182,9 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     }
     const signIn = await deps.signIn();
     const visitor = visitorOf(request);
-    const isTheirs =
-      (await signIn.isPassword(form.exact('current'), visitor)) &&
-      (await signIn.isCode(form.text('code'), visitor));
+    const isPassword = await signIn.isPassword(form.exact('current'), visitor);
+    const isTheirs = isPassword && (await signIn.isCode(form.text('code'), visitor));
+    if (isPassword && !isTheirs) await noteWrongCode(deps, request);
     const off = isTheirs ? await signIn.endSecondFactor(form.exact('current'), visitor) : null;
     if (off === null) {
       const problem = 'The password or the code is wrong. Nothing was changed.';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { CONFIRMED_MS } from '#shared/persons/sessions.ts';
-import { MINUTE_MS } from '#shared/kernel/time.ts';
+import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import {
   CONFIRMING_FIELD,
@@ -11,9 +11,16 @@ import {
   type Proof,
 } from '../forms.ts';
 import { sessionForm, visitorOf } from '../guard.ts';
+import { PageError } from '../page-error.ts';
 
 /** An open session must not be a way to try out passwords. */
 const PASSWORDS: Attempts = { burst: 8, intervalMs: MINUTE_MS };
+
+/**
+ * Wrong codes of one person in open sessions, as many as at sign-in: by one a minute one of three in a million would be found
+ * within a year. Those that are right count for nothing, so that acts all day are confirmed.
+ */
+const WRONG_CODES: Attempts = { burst: 20, intervalMs: HOUR_MS };
 
 /** What a person reads whose tries are counted by the minute. */
 export const TOO_MANY_ATTEMPTS = 'Too many attempts. Wait a minute.';
@@ -21,6 +28,21 @@ export const TOO_MANY_ATTEMPTS = 'Too many attempts. Wait a minute.';
 /** Counts that a person who is signed in tries a password; false when they have tried too many. */
 export async function mayTryPassword(deps: DashboardDeps, personId: string): Promise<boolean> {
   return (await deps.takeAttempt(`password of ${personId}`, PASSWORDS)) === 0;
+}
+
+/**
+ * Notes that a code of a person who is signed in was wrong. Who has tried too many is signed out: signing in asks for one too.
+ * @throws PageError when they have
+ */
+export async function noteWrongCode(deps: DashboardDeps, request: FastifyRequest): Promise<void> {
+  const name = `wrong codes of ${request.visit.person.id}`;
+  if ((await deps.takeAttempt(name, WRONG_CODES)) === 0) return;
+  await (await deps.signIn()).signOut(visitorOf(request));
+  throw new PageError(
+    401,
+    'You are signed out',
+    'Too many codes were wrong. Nothing was done. Sign in again, with a recovery code or a passkey if your app is lost.',
+  );
 }
 
 /**
@@ -58,6 +80,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
       ? await signIn.isCode(shown, visitorOf(request))
       : await signIn.isPassword(shown, visitorOf(request));
   if (!isRight) {
+    if (asks === 'code') await noteWrongCode(deps, request);
     const problem = asks === 'code' ? 'The code is wrong, or was used' : 'The password is wrong';
     throw ask(`${problem}. Nothing was done.`);
   }

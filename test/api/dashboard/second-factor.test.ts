@@ -390,6 +390,32 @@ describe('a second factor', () => {
     },
   );
 
+  it.each(['confirming an act', 'turning it off'])(
+    'codes are not tried out in an open session either, by %s: after twenty wrong ones the next ends it',
+    { tags: ['dashboard.second-factor', 'dashboard.brute-force'] },
+    async (how) => {
+      const { key } = await setUp();
+      await database.pool.query(
+        `update persons.session set confirmed_at = null where person_id = $1`,
+        [person.id],
+      );
+      const tryCode = (code: string) =>
+        how === 'turning it off'
+          ? visitor.send(ACCOUNT, `${FACTOR}/end`, { current: PASSWORD, code })
+          : visitor.send(ACCOUNT, `/dashboard/${org}/keys`, { 'confirming-password': code });
+      expect((await tryCode(wrongFor(key))).statusCode).not.toBe(401);
+      expect(await isIn(visitor)).toBe(true);
+      // As if nineteen others had been tried, more slowly than by one a minute.
+      await database.pool.query(
+        `update persons.rate set due_at = now() + interval '20 hours' where name = $1`,
+        [`wrong codes of ${person.id}`],
+      );
+      const ended = await tryCode(wrongFor(key));
+      expect([ended.statusCode, ended.payload.includes('You are signed out')]).toEqual([401, true]);
+      expect(await isIn(visitor)).toBe(false);
+    },
+  );
+
   it(
     'is turned off with password and code, or by an operator for who has lost both, and only by forms of the session',
     { tags: ['dashboard.second-factor', 'dashboard.forms'] },
