@@ -5,11 +5,12 @@ import { type Medium, namesAddressInside } from '#api/inference/modalities.ts';
 const DATA_URL = /^data:/i;
 
 /**
- * The first block of each kind of medium in the validated messages of a request for a message, here and elsewhere, with
- * those inside what a tool returned and inside documents; undefined when there is none.
+ * The first block of each kind of medium in the validated messages and system of a request for a message, here and elsewhere,
+ * with those inside what a tool returned and inside documents; undefined when there is none.
  */
-export function mediaInBlocks(messages: unknown): Medium[] | undefined {
+export function mediaInBlocks(messages: unknown, system?: unknown): Medium[] | undefined {
   const media: Medium[] = [];
+  addMedia(system, 'system', media);
   for (const [at, message] of listOf(messages).entries())
     if (isObject(message)) addMedia(message['content'], `messages[${at}].content`, media);
   return media.length === 0 ? undefined : media;

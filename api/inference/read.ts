@@ -293,7 +293,7 @@ function bodyOf(
       parsed: chat,
       message: json,
     },
-    media: mediaInBlocks(body.messages),
+    media: mediaInBlocks(body.messages, body.system),
     only,
     ofMessage: {
       ...(body.thinking?.type === 'disabled' ? { omitsThoughts: true } : {}),

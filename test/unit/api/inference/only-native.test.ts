@@ -238,6 +238,20 @@ describe(
           'messages[0].content[0]',
         ],
         [
+          'messages',
+          { ...plain, system: [{ type: 'tide_table', from: { url: 'http://10.0.0.1/' } }] },
+          'system[0]',
+        ],
+        [
+          'messages',
+          saying({
+            type: 'tool_result',
+            tool_use_id: 'a',
+            content: [{ type: 'tide_table', url: 'http://10.0.0.1/' }],
+          }),
+          'messages[0].content[0].content[0]',
+        ],
+        [
           'responses',
           part({ type: 'input_file', file_url: 'http://10.0.0.1/' }),
           'input[0].content[0]',
