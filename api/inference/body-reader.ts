@@ -46,8 +46,9 @@ export class ReaderHere implements BodyReader {
   readonly #deps: ReadDeps & ReadPromptDeps;
   #body: ParsedBody | undefined;
 
-  constructor(deps: ReadDeps & ReadPromptDeps) {
-    this.#deps = deps;
+  /** `onAgain` is told how many characters are screened more than once, before they are. */
+  constructor(deps: ReadDeps & ReadPromptDeps, onAgain?: (chars: number) => void) {
+    this.#deps = onAgain === undefined ? deps : { ...deps, onAgain };
   }
 
   /** What `read` has parsed. */

@@ -17,8 +17,8 @@ export const READ_HERE: Rate = { requestsPerSecond: 512 * 1024, burst: 256 * 102
 
 export interface ReadingDeps extends ReadDeps, ReadPromptDeps {
   largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;
-  /** Bytes of bodies that are read on the event loop, by organisation. */
-  readHere: Pick<MemoryRates, 'take'>;
+  /** Bytes of bodies that are read on the event loop, by organisation; and what of them is screened more than once. */
+  readHere: Pick<MemoryRates, 'take' | 'spend' | 'waitOf'>;
 }
 
 export interface BodyToRead {
@@ -28,15 +28,20 @@ export interface BodyToRead {
   isCounted?: boolean;
 }
 
-/** A reader for a body, to be followed by its `leave`: at once for most, on a thread when it is its turn. */
+/**
+ * A reader for a body, to be followed by its `leave`: at once for most, on a thread when it is its turn. A few kilobytes may be
+ * screened in thirty ways, in some of which servers put a message together: what that is beyond the body is counted by itself,
+ * however small the body is, at the same rate, and behind it all bodies of the organisation are read on threads.
+ */
 export function enterReader(
   deps: ReadingDeps,
   { bytes, orgId, isCounted = false }: BodyToRead,
 ): (BodyReader & { leave(): void }) | Promise<BodyReader & { leave(): void }> {
-  const isLarge =
-    bytes > LARGE_BYTES || (bytes > SMALL_BYTES && deps.readHere.take(orgId, bytes) > 0);
+  const again = `again ${orgId}`;
+  const isMuch = bytes > SMALL_BYTES && deps.readHere.take(orgId, bytes) > 0;
+  const isForThread = isCounted || isMuch || bytes > LARGE_BYTES || deps.readHere.waitOf(again) > 0;
   deps.largeBodies.warmSoon();
-  return isLarge || isCounted
+  return isForThread
     ? deps.largeBodies.enter(orgId, { bytes, isCounted })
-    : new ReaderHere(deps);
+    : new ReaderHere(deps, (chars) => deps.readHere.spend(again, chars));
 }

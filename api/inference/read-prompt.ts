@@ -20,6 +20,8 @@ import type { ParsedBody } from './read.ts';
 export interface ReadPromptDeps {
   screen: Screen;
   tokens: TokenCounter;
+  /** Told how many more characters are screened of a request than it has, in all ways together. */
+  onAgain?: ((chars: number) => void) | undefined;
 }
 
 /** What must be known of a model to read a prompt for it. */
@@ -88,6 +90,7 @@ export function readPrompt(
   if (message !== undefined) addTexts(textsOf('messages', message.value), texts);
   let chars = 0;
   for (const text of texts) chars += text.length;
+  deps.onAgain?.(Math.max(0, chars - rawBody.length));
   const isLong = chars > ONE_GO_CHARS;
   if (isLong || rawBody.length > model.contextWindow)
     return readLong(deps, body, model, { texts, isLong, message });

@@ -3,7 +3,9 @@ import { connect, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AppOptions } from '#api/app.ts';
+import { READ_HERE } from '#api/inference/enter-reader.ts';
 import { LargeBodies } from '#api/inference/large-bodies.ts';
+import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { buildTestApp } from '#test/support/app.ts';
@@ -28,7 +30,11 @@ beforeAll(async () => {
   const { pool } = await createTestDatabase();
   const app = await buildTestApp(pool, {
     bodyBytesMax: MIB,
-    inference: { now: Date.now, largeBodies } as unknown as AppOptions['inference'],
+    inference: {
+      now: Date.now,
+      readHere: new MemoryRates(READ_HERE),
+      largeBodies,
+    } as unknown as AppOptions['inference'],
     authenticate: { credentials, keyUse: { used() {} } },
   });
   await app.listen({ port: 0, host: '127.0.0.1' });

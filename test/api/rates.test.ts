@@ -269,6 +269,7 @@ describe('requests for inference that are refused before admission', () => {
       let read = 0;
       const inference = {
         now: Date.now,
+        readHere: new MemoryRates(READ_HERE),
         largeBodies: {
           warmSoon() {},
           enter: async () => ({

@@ -279,7 +279,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       enter: () => Promise.reject(new Error('no request here is large')),
       warmSoon: () => {},
     },
-    readHere: { take: () => 0 },
+    readHere: { take: () => 0, spend() {}, waitOf: () => 0 },
     readClaim: () => Promise.resolve(null),
     unread: { written() {} },
     issuer: receiptIssuer('https://gateway.example'),
