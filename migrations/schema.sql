@@ -21,6 +21,7 @@ create table account (
   allowed_models text[],
   names_revision integer not null default 0,
   keep_responses boolean not null default true,
+  tags text[] not null default '{}'::text[],
   constraint account_allowed_models_check CHECK (((cardinality(allowed_models) >= 1) AND (cardinality(allowed_models) <= 1000))),
   constraint account_allowed_regions_check CHECK (((cardinality(allowed_regions) >= 1) AND (cardinality(allowed_regions) <= 1000))),
   constraint account_burst_check CHECK ((burst > 0)),
@@ -33,7 +34,8 @@ create table account (
   constraint account_plan_check CHECK ((plan = ANY (ARRAY['audit'::text, 'audit_plus'::text, 'enterprise'::text]))),
   constraint account_requests_per_day_check CHECK ((requests_per_day > 0)),
   constraint account_requests_per_second_check CHECK ((requests_per_second > 0)),
-  constraint account_state_check CHECK ((state = ANY (ARRAY['onboarding'::text, 'declared'::text, 'screened'::text, 'in_review'::text, 'approved'::text, 'contracted'::text, 'active'::text, 'suspended'::text, 'rejected'::text, 'closed'::text])))
+  constraint account_state_check CHECK ((state = ANY (ARRAY['onboarding'::text, 'declared'::text, 'screened'::text, 'in_review'::text, 'approved'::text, 'contracted'::text, 'active'::text, 'suspended'::text, 'rejected'::text, 'closed'::text]))),
+  constraint account_tags_check CHECK (((cardinality(tags) <= 10) AND (array_position(tags, NULL::text) IS NULL)))
 );
 
 create table account_transition (
@@ -212,7 +214,7 @@ create table budget (
   constraint budget_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint budget_period_check CHECK ((period = ANY (ARRAY['day'::text, 'month'::text]))),
   constraint budget_pkey PRIMARY KEY (id),
-  constraint budget_scope_check CHECK ((scope = ANY (ARRAY['organisation'::text, 'key'::text, 'model'::text]))),
+  constraint budget_scope_check CHECK ((scope = ANY (ARRAY['organisation'::text, 'key'::text, 'model'::text, 'tag'::text]))),
   constraint budget_shares_check CHECK (((cardinality(shares) <= 5) AND (1 <= ALL (shares)) AND (100 >= ALL (shares)))),
   constraint budget_target_check CHECK (((length(target) >= 1) AND (length(target) <= 300)))
 );
@@ -379,6 +381,7 @@ create table ledger_body (
   refusal_rule text,
   bounds double precision[],
   data_quality text,
+  tags text[],
   constraint ledger_body_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
   constraint ledger_body_entry_id_check CHECK ((length(entry_id) = 31)),
   constraint ledger_body_kind_check CHECK ((kind = ANY (ARRAY['inference'::text, 'degraded'::text, 'failed'::text, 'refused'::text, 'recalculated'::text, 'restated'::text]))),
@@ -605,6 +608,7 @@ create table request (
   upstream_calls smallint,
   requests integer not null default 1,
   last_ms integer,
+  tags text[],
   constraint request_code_check CHECK ((length(code) <= 128)),
   constraint request_id_check CHECK ((length(id) = 30)),
   constraint request_model_check CHECK ((length(model) <= 300)),
@@ -825,6 +829,94 @@ create table usage_hour (
   constraint usage_hour_pkey PRIMARY KEY (org_id, at, model, region, key_id, tier, quality)
 ) with (fillfactor=50);
 
+create table usage_tag (
+  org_id text not null,
+  at timestamp with time zone not null,
+  tag text not null,
+  value text not null,
+  constraint usage_tag_pkey PRIMARY KEY (org_id, at, tag, value)
+);
+
+create table usage_tag_day (
+  org_id text not null,
+  at timestamp with time zone not null,
+  model text not null,
+  region text not null,
+  key_id text not null,
+  tier text not null,
+  quality text not null,
+  first_index bigint not null,
+  last_index bigint not null,
+  refused bigint not null,
+  failed bigint not null,
+  covered bigint not null,
+  uncovered bigint not null,
+  input_tokens numeric not null,
+  cached_input_tokens numeric not null,
+  output_tokens numeric not null,
+  uncovered_input_tokens numeric not null,
+  uncovered_cached_input_tokens numeric not null,
+  uncovered_output_tokens numeric not null,
+  energy numeric not null,
+  energy_lower numeric not null,
+  energy_upper numeric not null,
+  gwp numeric not null,
+  gwp_lower numeric not null,
+  gwp_upper numeric not null,
+  water numeric not null,
+  water_lower numeric not null,
+  water_upper numeric not null,
+  adpe numeric not null,
+  adpe_lower numeric not null,
+  adpe_upper numeric not null,
+  adpf numeric not null,
+  adpf_lower numeric not null,
+  adpf_upper numeric not null,
+  tag text not null,
+  value text not null,
+  constraint usage_tag_day_pkey PRIMARY KEY (org_id, tag, at, value, model, region, key_id, tier, quality)
+) with (fillfactor=50);
+
+create table usage_tag_hour (
+  org_id text not null,
+  at timestamp with time zone not null,
+  model text not null,
+  region text not null,
+  key_id text not null,
+  tier text not null,
+  quality text not null,
+  first_index bigint not null,
+  last_index bigint not null,
+  refused bigint not null,
+  failed bigint not null,
+  covered bigint not null,
+  uncovered bigint not null,
+  input_tokens numeric not null,
+  cached_input_tokens numeric not null,
+  output_tokens numeric not null,
+  uncovered_input_tokens numeric not null,
+  uncovered_cached_input_tokens numeric not null,
+  uncovered_output_tokens numeric not null,
+  energy numeric not null,
+  energy_lower numeric not null,
+  energy_upper numeric not null,
+  gwp numeric not null,
+  gwp_lower numeric not null,
+  gwp_upper numeric not null,
+  water numeric not null,
+  water_lower numeric not null,
+  water_upper numeric not null,
+  adpe numeric not null,
+  adpe_lower numeric not null,
+  adpe_upper numeric not null,
+  adpf numeric not null,
+  adpf_lower numeric not null,
+  adpf_upper numeric not null,
+  tag text not null,
+  value text not null,
+  constraint usage_tag_hour_pkey PRIMARY KEY (org_id, tag, at, value, model, region, key_id, tier, quality)
+) with (fillfactor=50);
+
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
 CREATE INDEX anchor_head_by_index ON public.anchor_head USING btree (index);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
@@ -862,6 +954,7 @@ CREATE INDEX recalculation_by_org ON public.recalculation USING btree (org_id, r
 CREATE INDEX recalculation_due ON public.recalculation USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX receipt_revision_by_first ON public.receipt_revision USING btree (org_id, first_id);
 CREATE INDEX request_failed ON ONLY public.request USING btree (org_id, id) INCLUDE (code, requests) WHERE (code IS NOT NULL);
+CREATE INDEX request_tagged ON ONLY public.request USING btree (org_id, id) INCLUDE (tags, key_id, model, region, status, code, total_ms) WHERE (tags IS NOT NULL);
 CREATE INDEX restatement_unfinished ON public.restatement USING btree (requested_at) WHERE (finished_at IS NULL);
 CREATE INDEX review_by_organisation ON public.review USING btree (org_id, sequence DESC);
 CREATE UNIQUE INDEX review_one_open ON public.review USING btree (org_id) WHERE (decision IS NULL);
@@ -902,7 +995,8 @@ create view receipt_figure as
     COALESCE(bounds[8], 0::double precision)::numeric AS adpe_upper,
     COALESCE(adpf_mj, 0::double precision)::numeric AS adpf,
     COALESCE(bounds[9], 0::double precision)::numeric AS adpf_lower,
-    COALESCE(bounds[10], 0::double precision)::numeric AS adpf_upper
+    COALESCE(bounds[10], 0::double precision)::numeric AS adpf_upper,
+    tags
    FROM ledger_body b;
 
 CREATE OR REPLACE FUNCTION public.account_check_state()
@@ -1378,7 +1472,7 @@ CREATE OR REPLACE FUNCTION public.request_id_at(at timestamp with time zone)
  SET search_path TO 'public', 'pg_temp'
 RETURN replace(receipt_id_at(at), 'rcpt_'::text, 'req_'::text);
 
-CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses, tags ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
 CREATE TRIGGER account_forgets AFTER UPDATE OF keep_responses, state ON public.account FOR EACH ROW WHEN (((old.keep_responses AND (NOT new.keep_responses)) OR ((new.state = 'closed'::text) AND (old.state <> 'closed'::text)))) EXECUTE FUNCTION forget_kept_responses();
@@ -1649,6 +1743,16 @@ grant select on usage_hour to docket_api;
 grant select on usage_hour to docket_exports;
 grant insert, select, update on usage_hour to docket_ledger;
 grant select on usage_hour to docket_operator;
+grant select on usage_tag to docket_api;
+grant insert, select on usage_tag to docket_ledger;
+grant select on usage_tag to docket_operator;
+grant select on usage_tag_day to docket_api;
+grant select on usage_tag_day to docket_housekeeping;
+grant insert, select, update on usage_tag_day to docket_ledger;
+grant select on usage_tag_day to docket_operator;
+grant select on usage_tag_hour to docket_api;
+grant insert, select, update on usage_tag_hour to docket_ledger;
+grant select on usage_tag_hour to docket_operator;
 
 grant select (id, name, identifier) on account to docket_exports;
 grant update (name, state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_api;
@@ -1657,6 +1761,7 @@ grant update (name, state, expires_at, revoked_at, last_used_at, leaked) on api_
 grant update (last_used_at) on api_key to docket_purge;
 grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledger;
 grant update (name, limit_amount, mode, shares) on budget to docket_api;
+grant select (org_id, scope, target, created_at) on budget to docket_ledger;
 grant update (confirmed_at) on contact_address to docket_api;
 grant update (confirmed_at) on contact_address to docket_operator;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;

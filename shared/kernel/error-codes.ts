@@ -542,8 +542,14 @@ const PATTERNED = {
     advice:
       'Choose from the groupings that the message names; for too many groups ask for a shorter period.',
     example:
-      '`group_by` must be one to 3 different ones of hour, day, month, model, region, key, tier, quality, with commas between.',
+      '`group_by` must be one to 3 different ones of hour, day, month, model, region, key, tier, quality and tags as in `tag:team`, with commas between.',
     param: 'group_by',
+  }),
+  invalid_tag: invalid({
+    when: 'A filter by a tag is written otherwise, or your organisation has no such tag.',
+    advice: 'Send a tag that your organisation has declared, with a value, as in `team=search`.',
+    example: '`team` is not a tag of your organisation. It has project, env.',
+    param: 'tag',
   }),
   invalid_status: invalid({
     when: 'There is no such status, class of them, or word for them.',

@@ -149,6 +149,8 @@ export interface InferenceRecord {
   failure?: Failure;
   /** The id of the response that it goes on from, `resp_…`. */
   previous?: string;
+  /** Its tags, each `key=value`. On no receipt. */
+  tags?: readonly string[];
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
   policy?: { version: string; rule: string };
 }
@@ -193,6 +195,7 @@ export const RECORD_FIELDS = {
   outcome: { form: 'name' },
   failure: { ifKnown: true, form: 'name' },
   previous: { ifKnown: true },
+  tags: { ifKnown: true },
   policy: { ifKnown: true },
 } as const satisfies {
   [F in keyof InferenceRecord]-?: RecordField &

@@ -76,6 +76,8 @@ export interface InferenceEntry {
   bodyRef?: string;
   /** The id of the response that it goes on from. */
   previous?: string;
+  /** Its tags, each `key=value`. */
+  tags?: readonly string[];
   /** Parts of budgets that it holds. */
   reserves?: Reserve[];
   /** W3C trace context. */
@@ -129,6 +131,7 @@ const REQUEST_MEMBERS = {
   claim: true,
   bodyRef: true,
   previous: true,
+  tags: true,
   reserves: true,
   traceparent: true,
   elsewhere: true,

@@ -63,6 +63,11 @@ export const RECEIPT_COLUMNS = {
   adpf: quantity('adpf_mj', 'adpf'),
   /** The rule that blocked a refused request, for operators: callers are never told. */
   refusalRule: text('refusal_rule', ({ record }) => record.policy?.rule ?? null),
+  /** Of its request, for what is counted by them; a revision has those of what it revises. */
+  tags: {
+    ...text('tags', ({ record }) => record.tags?.join(',') ?? null),
+    stored: "string_to_array(tags, ',')",
+  },
   /** Lower and upper bounds of the quantities, two by two. */
   bounds: {
     ...text('bounds', ({ measurement }) => (measurement ? boundsOf(measurement) : null)),

@@ -1,6 +1,7 @@
+import { isTagKey } from '#shared/kernel/tags.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 
-/** By which usage can be grouped, in the order in which a refusal lists them. */
+/** By which usage can be grouped beside tags, in the order in which a refusal lists them. */
 export const USAGE_GROUPS = [
   'hour',
   'day',
@@ -11,7 +12,24 @@ export const USAGE_GROUPS = [
   'tier',
   'quality',
 ] as const;
-export type UsageGrouping = (typeof USAGE_GROUPS)[number];
+export type UsageGrouping = (typeof USAGE_GROUPS)[number] | TagGrouping;
+
+/** By the values of a tag: empty where a request has none, and one name for those beyond the values that a day has. */
+type TagGrouping = `tag:${string}`;
+
+const OF_TAG = 'tag:';
+
+/** The key of the tag that a grouping is by. */
+export function tagKeyOf(grouping: UsageGrouping): string | undefined {
+  return grouping.startsWith(OF_TAG) ? grouping.slice(OF_TAG.length) : undefined;
+}
+
+/** The grouping that a text names; undefined where it names none. */
+export function groupingOf(text: string): UsageGrouping | undefined {
+  const known = USAGE_GROUPS.find((each) => each === text);
+  if (known !== undefined || !text.startsWith(OF_TAG)) return known;
+  return isTagKey(text.slice(OF_TAG.length)) ? (text as TagGrouping) : undefined;
+}
 
 /** More groupings at once make more groups than a reader reads. */
 export const USAGE_GROUPINGS_MAX = 3;

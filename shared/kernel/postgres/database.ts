@@ -34,6 +34,7 @@ interface AccountTable {
   allowed_models: string[] | null;
   names_revision: Defaulted<number>;
   keep_responses: Defaulted<boolean>;
+  tags: Defaulted<string[]>;
 }
 
 interface AccountTransitionTable {
@@ -150,7 +151,7 @@ interface BudgetTable {
   id: string;
   org_id: string;
   name: string;
-  scope: 'organisation' | 'key' | 'model';
+  scope: 'organisation' | 'key' | 'model' | 'tag';
   target: string | null;
   measure: 'requests' | 'tokens' | 'energy' | 'gwp';
   period: 'day' | 'month';
@@ -290,6 +291,7 @@ interface LedgerBodyTable {
   refusal_rule: string | null;
   bounds: number[] | null;
   data_quality: string | null;
+  tags: string[] | null;
 }
 
 interface LedgerCheckpointTable {
@@ -459,6 +461,7 @@ interface RequestTable {
   upstream_calls: number | null;
   requests: Defaulted<number>;
   last_ms: number | null;
+  tags: string[] | null;
 }
 
 interface RestatementTable {
@@ -625,6 +628,91 @@ interface UsageHourTable {
   adpf: string;
   adpf_lower: string;
   adpf_upper: string;
+}
+
+interface UsageTagTable {
+  org_id: string;
+  at: Date;
+  tag: string;
+  value: string;
+}
+
+interface UsageTagDayTable {
+  org_id: string;
+  at: Date;
+  model: string;
+  region: string;
+  key_id: string;
+  tier: string;
+  quality: string;
+  first_index: Int8;
+  last_index: Int8;
+  refused: Int8;
+  failed: Int8;
+  covered: Int8;
+  uncovered: Int8;
+  input_tokens: string;
+  cached_input_tokens: string;
+  output_tokens: string;
+  uncovered_input_tokens: string;
+  uncovered_cached_input_tokens: string;
+  uncovered_output_tokens: string;
+  energy: string;
+  energy_lower: string;
+  energy_upper: string;
+  gwp: string;
+  gwp_lower: string;
+  gwp_upper: string;
+  water: string;
+  water_lower: string;
+  water_upper: string;
+  adpe: string;
+  adpe_lower: string;
+  adpe_upper: string;
+  adpf: string;
+  adpf_lower: string;
+  adpf_upper: string;
+  tag: string;
+  value: string;
+}
+
+interface UsageTagHourTable {
+  org_id: string;
+  at: Date;
+  model: string;
+  region: string;
+  key_id: string;
+  tier: string;
+  quality: string;
+  first_index: Int8;
+  last_index: Int8;
+  refused: Int8;
+  failed: Int8;
+  covered: Int8;
+  uncovered: Int8;
+  input_tokens: string;
+  cached_input_tokens: string;
+  output_tokens: string;
+  uncovered_input_tokens: string;
+  uncovered_cached_input_tokens: string;
+  uncovered_output_tokens: string;
+  energy: string;
+  energy_lower: string;
+  energy_upper: string;
+  gwp: string;
+  gwp_lower: string;
+  gwp_upper: string;
+  water: string;
+  water_lower: string;
+  water_upper: string;
+  adpe: string;
+  adpe_lower: string;
+  adpe_upper: string;
+  adpf: string;
+  adpf_lower: string;
+  adpf_upper: string;
+  tag: string;
+  value: string;
 }
 
 interface PersonsCommandLineTable {
@@ -795,6 +883,9 @@ export interface Database {
   stored_answer: StoredAnswerTable;
   usage_day: UsageDayTable;
   usage_hour: UsageHourTable;
+  usage_tag: UsageTagTable;
+  usage_tag_day: UsageTagDayTable;
+  usage_tag_hour: UsageTagHourTable;
   'persons.command_line': PersonsCommandLineTable;
   'persons.invitation': PersonsInvitationTable;
   'persons.issuer_login': PersonsIssuerLoginTable;

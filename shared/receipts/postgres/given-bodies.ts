@@ -15,14 +15,18 @@ interface BodyColumn<R> extends GivenColumn<R> {
 }
 
 /**
- * SQL and parameters, from the first on, with which a statement fills `ledger_body`: the columns of every receipt, `more`, and
- * the bytes. All bodies travel as one binary parameter and are cut apart in the database: as an array each would be written as
+ * SQL and parameters, from the first on, with which a statement fills `ledger_body`: the columns of every receipt (`storedAs`
+ * has the SQL of those that are not made of what is given), `more`, and the bytes. All bodies travel as one binary parameter and are cut apart in the database: as an array each would be written as
  * hexadecimal text, at twice the size.
  */
 export function givenBodies<R extends ReceiptRow | RevisionRow>(
   more: readonly BodyColumn<R>[] = [],
+  storedAs: Partial<Record<ReceiptField, string>> = {},
 ) {
-  const columns: readonly BodyColumn<R>[] = [...RECEIPT_FIELDS.map(columnOf), ...more];
+  const columns: readonly BodyColumn<R>[] = [
+    ...RECEIPT_FIELDS.map((field) => columnOf(field, storedAs[field])),
+    ...more,
+  ];
   const arrays = [
     ...columns,
     { name: 'position', type: 'int' },
@@ -47,8 +51,9 @@ export function givenBodies<R extends ReceiptRow | RevisionRow>(
   };
 }
 
-function columnOf(field: ReceiptField): BodyColumn<ReceiptRow | RevisionRow> {
-  return { ...RECEIPT_COLUMNS[field], of: (row) => row[field] };
+function columnOf(field: ReceiptField, stored?: string): BodyColumn<ReceiptRow | RevisionRow> {
+  const column = { ...RECEIPT_COLUMNS[field], of: (row: ReceiptRow | RevisionRow) => row[field] };
+  return stored === undefined ? column : { ...column, stored };
 }
 
 /**

@@ -28,9 +28,11 @@ export interface FailedRecalculation {
   retryInMs: number | null;
 }
 
-const BODIES = givenBodies<RevisionRow>([
-  { name: 'supersedes', type: 'text', of: ({ supersedes }) => supersedes },
-]);
+const BODIES = givenBodies<RevisionRow>(
+  [{ name: 'supersedes', type: 'text', of: ({ supersedes }) => supersedes }],
+  // They are on no receipt that a revision could be made of.
+  { tags: '(select o.tags from ledger_body o where o.entry_id = given.supersedes)' },
+);
 
 /**
  * One statement, so one transaction. The first with a receipt's successor has it: the primary key of

@@ -1,7 +1,13 @@
 import type { Pool } from 'pg';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
-import { type Columns, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
+import {
+  type Columns,
+  queryRow,
+  queryRows,
+  type Row,
+  statement,
+} from '#shared/kernel/postgres/statement.ts';
 import {
   figureOf,
   USAGE_COUNTS,
@@ -10,6 +16,7 @@ import {
   type UsageFigure,
 } from '#shared/ledger/usage-columns.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { OTHER_VALUES } from '#shared/kernel/tags.ts';
 import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { planByIndex } from '#shared/ledger/postgres/append.ts';
 import { USAGE_MOVED } from '#shared/ledger/postgres/usage-sums.ts';
@@ -19,7 +26,9 @@ import {
   type QuantityName,
 } from '#shared/methodology/measurement.ts';
 import {
+  tagKeyOf,
   USAGE_GROUPINGS_MAX,
+  type USAGE_GROUPS,
   USAGE_ROWS_MAX,
   type UsageAmount,
   type UsageFigures,
@@ -32,6 +41,8 @@ export interface UsageRequest {
   orgId: string;
   range: UsageRange;
   groupBy: readonly UsageGrouping[];
+  /** Of requests with this tag alone. Where they are grouped by a tag too, it must be the same one. */
+  tag?: { key: string; value: string } | undefined;
 }
 
 export type UsageReader = ReturnType<typeof createUsageReader>;
@@ -46,16 +57,25 @@ export type UsageReader = ReturnType<typeof createUsageReader>;
 export function createUsageReader(pool: Pool, periods: Reads = primaryAlone(pool)) {
   const ranges = primaryAlone(pool);
   return {
+    /** Whether a request of the organisation was counted by a tag with this key. */
+    hasTag: async (orgId: string, key: string): Promise<boolean> =>
+      (await queryRow(pool, HAS_TAG, [orgId, key])) !== undefined,
+
     /** Groups with at least one request, in the order of their names. */
-    async usage({ orgId, range, groupBy }: UsageRequest): Promise<UsageReport> {
+    async usage({ orgId, range, groupBy, tag }: UsageRequest): Promise<UsageReport> {
       const hourly = groupBy.includes('hour');
-      const { parts, values } =
-        'from' in range ? partsOfTime(range, hourly, Date.now()) : partsOfIndexes(range, hourly);
+      const values = 'from' in range ? timesOf(range, hourly, Date.now()) : indexesOf(range);
+      const partsOf = (source: Source): Parts =>
+        'from' in range ? partsOfTime(source) : partsOfIndexes(source, hourly);
+      const key = tag?.key ?? groupBy.map(tagKeyOf).find((each) => each !== undefined);
+      const tags = key === undefined ? [] : [key, tag?.value ?? null];
+      const parts =
+        key === undefined ? partsOf(ALL) : partsOfTag(partsOf, values.length, tag?.value);
       const query = statement(COLUMNS, sumOf(parts, groupBy));
       const rows = await ('from' in range ? periods : ranges).run((db) =>
         inTransaction(db, async (client) => {
           await planByIndex(client);
-          return queryRows(client, query, [orgId, ...values]);
+          return queryRows(client, query, [orgId, ...values, ...tags]);
         }),
       );
       // The total is a row of its own, which is always there and comes first.
@@ -72,6 +92,8 @@ export function createUsageReader(pool: Pool, periods: Reads = primaryAlone(pool
   };
 }
 
+const HAS_TAG = statement({}, 'select from usage_tag_day where org_id = $1 and tag = $2 limit 1');
+
 const COLUMNS = {
   ...Object.fromEntries(
     Array.from({ length: USAGE_GROUPINGS_MAX }, (_, i) => [`g${i}`, 'text?'] as const),
@@ -86,7 +108,7 @@ const COLUMNS = {
 type UsageRow = Row<ReturnType<typeof statement<typeof COLUMNS>>> & Record<string, string | null>;
 
 /** The name of a row's group; rows have the columns of the sums. */
-const GROUPS: Readonly<Record<UsageGrouping, string>> = {
+const GROUPS: Readonly<Record<(typeof USAGE_GROUPS)[number], string>> = {
   hour: `to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
   day: `to_char(f.at at time zone 'UTC', 'YYYY-MM-DD')`,
   month: `to_char(f.at at time zone 'UTC', 'YYYY-MM')`,
@@ -97,10 +119,83 @@ const GROUPS: Readonly<Record<UsageGrouping, string>> = {
   quality: 'f.quality',
 };
 
+const nameOf = (grouping: UsageGrouping): string =>
+  tagKeyOf(grouping) === undefined ? GROUPS[grouping as keyof typeof GROUPS] : 'f.value';
+
+/** What figures are read from: the sums of all receipts, or of those with a tag, which have its value. */
+interface Source {
+  hours: string;
+  days: string;
+  /** Begins the names of its tables. */
+  prefix: string;
+  dimensions: readonly string[];
+  /** What rows of sums must be, and what receipts must be. */
+  isMeant: (row: string) => string;
+  isMeantReceipt: string;
+  /** Joins the value to receipts `r` of inferences `m`. */
+  joined: string;
+  /** The value of such a row. */
+  value: string;
+}
+
+const ALL: Source = {
+  hours: 'usage_hour',
+  days: 'usage_day',
+  prefix: '',
+  dimensions: USAGE_DIMENSIONS,
+  isMeant: () => 'true',
+  isMeantReceipt: 'true',
+  joined: '',
+  value: `''`,
+};
+
+/** Receipts with the tag that the parameter at `at` has the key of, with the value in the next one, where it has one. */
+const taggedAs = (at: number): Source => ({
+  hours: 'usage_tag_hour',
+  days: 'usage_tag_day',
+  prefix: 'tag_',
+  dimensions: [...USAGE_DIMENSIONS, 'value'],
+  isMeant: (row) =>
+    `${row}.tag = $${at} and ($${at + 1}::text is null or ${row}.value = $${at + 1})`,
+  isMeantReceipt: `($${at + 1}::text is null or t.value = $${at + 1})`,
+  joined: `cross join lateral (
+      select coalesce(v.value, '${OTHER_VALUES}') as value
+      from unnest(r.tags) as x (tag)
+      left join usage_tag v on v.org_id = $1 and v.at = date_trunc('day', receipt_hour(m.first_id), 'UTC')
+        and v.tag = $${at} and v.value = split_part(x.tag, '=', 2)
+      where split_part(x.tag, '=', 1) = $${at}) t`,
+  value: 't.value',
+});
+
+/**
+ * With a value, figures of the requests that have it. Without one, of all requests by their value: those that have none are all
+ * without those that have one, which is exact, since decimals are.
+ */
+function partsOfTag(
+  partsOf: (source: Source) => Parts,
+  parameters: number,
+  value: string | undefined,
+): Parts {
+  const tagged = partsOf(taggedAs(parameters + 2));
+  if (value !== undefined) return tagged;
+  const all = partsOf(ALL);
+  const names = `at, ${DIMENSIONS}`;
+  return {
+    tables: [
+      ...new Set([...all.tables, ...tagged.tables]),
+      `of_tag as materialized (${tagged.queries.join(' union all ')})`,
+    ],
+    queries: [
+      ...all.queries,
+      `select ${names}, value, ${USAGE_FIGURES.join(', ')} from of_tag`,
+      `select ${names}, '', ${USAGE_FIGURES.map((name) => `-${name}`).join(', ')} from of_tag`,
+    ],
+  };
+}
+
 const DIMENSIONS = USAGE_DIMENSIONS.join(', ');
-const SUMS = `at, ${DIMENSIONS}, ${USAGE_FIGURES.join(', ')}`;
-const sameGroup = (one: string, other: string): string =>
-  USAGE_DIMENSIONS.map((name) => `${one}.${name} = ${other}.${name}`).join(' and ');
+const sumsFrom = ({ prefix }: Source): string =>
+  `at, ${DIMENSIONS}, ${prefix === '' ? `''::text as value` : 'value'}, ${USAGE_FIGURES.join(', ')}`;
 
 /** Where figures come from: queries that give the columns of the sums, and the tables that they name. */
 interface Parts {
@@ -110,7 +205,7 @@ interface Parts {
 }
 
 function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): string {
-  const names = groupBy.map((grouping) => GROUPS[grouping]);
+  const names = groupBy.map(nameOf);
   const columns = Array.from({ length: USAGE_GROUPINGS_MAX }, (_, i) => {
     const name = names[i];
     return name === undefined ? `null as g${i}` : `${name} collate "C" as g${i}`;
@@ -135,13 +230,18 @@ function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): s
  * Inferences one by one (`offset 0` and `limit 1` keep the planner from reading the whole ledger for the sake of an index in it): those of `piece`, ranges of ids that are summed up and the sign
  * with which they count, by their current receipt, and what entries that are not summed up yet change.
  */
-function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
+function oneByOne(
+  { prefix, joined, value }: Source,
+  piece: string,
+  isMeant: string,
+  isCut: string,
+): Parts {
   return {
     tables: [
-      `piece as materialized (${piece})`,
-      `standing as (
+      `${prefix}piece as materialized (${piece})`,
+      `${prefix}standing as (
          select b.entry_id as first_id, e.index as first_index, coalesce(n.entry_id, b.entry_id) as entry_id, p.sign
-         from piece p
+         from ${prefix}piece p
          cross join lateral (
            select b.entry_id from ledger_body b where b.org_id = $1 and b.entry_id >= p.first_id and b.entry_id < p.end_id
              and b.kind in ('inference', 'degraded', 'failed', 'refused') offset 0) b
@@ -158,21 +258,22 @@ function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
       USAGE_MOVED,
     ],
     queries: [
-      `select receipt_hour(m.first_id) as at, ${USAGE_DIMENSIONS.map((name) => `r.${name}`).join(', ')},
+      `select receipt_hour(m.first_id) as at, ${USAGE_DIMENSIONS.map((name) => `r.${name}`).join(', ')}, ${value} as value,
          ${USAGE_FIGURES.map((name) => `m.sign * ${figureOf(name)}`).join(', ')}
-       from (select first_id, first_index, entry_id, sign, true as summed from standing
+       from (select first_id, first_index, entry_id, sign, true as summed from ${prefix}standing
          union all select first_id, first_index, entry_id, sign, false from moved) m
-       join receipt_figure r on r.org_id = $1 and r.entry_id = m.entry_id
+       join receipt_figure r on r.org_id = $1 and r.entry_id = m.entry_id ${joined}
        where case when m.summed then ${isCut} else ${isMeant} end`,
     ],
   };
 }
 
-function partsOfTime(
+/** The parameters of `partsOfTime`. */
+function timesOf(
   { from, to }: { from: number; to: number },
   hourly: boolean,
   now: number,
-): { parts: Parts; values: unknown[] } {
+): unknown[] {
   const up = (ms: number, unit: number): number => Math.ceil(ms / unit) * unit;
   const down = (ms: number, unit: number): number => Math.floor(ms / unit) * unit;
   const span = (start: number, end: number): [number, number][] =>
@@ -199,31 +300,30 @@ function partsOfTime(
   }
   const times = (spans: [number, number][], end: 0 | 1): Date[] =>
     spans.map((each) => new Date(each[end]));
+  return [
+    firstReceiptIdAt(from),
+    firstReceiptIdAt(to),
+    times(days.whole, 0),
+    times(days.whole, 1),
+    times(wholeHours, 0),
+    times(wholeHours, 1),
+    pieces.map(({ start }) => firstReceiptIdAt(start)),
+    pieces.map(({ end }) => firstReceiptIdAt(end)),
+    pieces.map(({ sign }) => sign),
+  ];
+}
+
+function partsOfTime(source: Source): Parts {
   const sums = (table: string, first: number): string =>
-    `select ${SUMS} from unnest($${first}::timestamptz[], $${first + 1}::timestamptz[]) as w (start, "end")
-     join ${table} u on u.org_id = $1 and u.at >= w.start and u.at < w."end"`;
-  const each = oneByOne(
+    `select ${sumsFrom(source)} from unnest($${first}::timestamptz[], $${first + 1}::timestamptz[]) as w (start, "end")
+     join ${table} u on u.org_id = $1 and u.at >= w.start and u.at < w."end" and ${source.isMeant('u')}`;
+  const { tables, queries } = oneByOne(
+    source,
     'select * from unnest($8::text[], $9::text[], $10::int[]) as p (first_id, end_id, sign)',
-    'm.first_id >= $2 and m.first_id < $3',
-    'true',
+    `m.first_id >= $2 and m.first_id < $3 and ${source.isMeantReceipt}`,
+    source.isMeantReceipt,
   );
-  return {
-    parts: {
-      tables: each.tables,
-      queries: [sums('usage_day', 4), sums('usage_hour', 6), ...each.queries],
-    },
-    values: [
-      firstReceiptIdAt(from),
-      firstReceiptIdAt(to),
-      times(days.whole, 0),
-      times(days.whole, 1),
-      times(wholeHours, 0),
-      times(wholeHours, 1),
-      pieces.map(({ start }) => firstReceiptIdAt(start)),
-      pieces.map(({ end }) => firstReceiptIdAt(end)),
-      pieces.map(({ sign }) => sign),
-    ],
-  };
+  return { tables, queries: [sums(source.days, 4), sums(source.hours, 6), ...queries] };
 }
 
 /** How much of these times is over, in milliseconds: as many receipts there may be. */
@@ -235,43 +335,53 @@ function hasGoneBy(spans: readonly [number, number][], now: number): number {
  * Sums count whole where all their first receipts lie in the range. Where some do, those of the hours are looked at, and
  * in the hours the receipts: the ledger follows time, so these are a few hours at either end.
  */
-function partsOfIndexes(
-  { firstIndex, lastIndex }: { firstIndex: number; lastIndex: number },
-  hourly: boolean,
-): { parts: Parts; values: unknown[] } {
-  const touches = (of: string): string => `${of}.first_index <= $3 and ${of}.last_index >= $2`;
+function partsOfIndexes(source: Source, hourly: boolean): Parts {
+  const { prefix } = source;
+  const touches = (of: string): string =>
+    `${of}.first_index <= $3 and ${of}.last_index >= $2 and ${source.isMeant(of)}`;
   const inside = (of: string): string => `(${of}.first_index >= $2 and ${of}.last_index <= $3)`;
+  const sameGroup = (one: string, other: (name: string) => string): string =>
+    source.dimensions.map((name) => `${one}.${name} = ${other(name)}`).join(' and ');
   const hours = hourly
-    ? `select u.* from usage_hour u where u.org_id = $1 and ${touches('u')}`
-    : `select u.* from days d join usage_hour u on u.org_id = $1 and u.at >= d.at and u.at < d.at + interval '24 hours'
-         and ${sameGroup('u', 'd')}
+    ? `select u.* from ${source.hours} u where u.org_id = $1 and ${touches('u')}`
+    : `select u.* from ${prefix}days d join ${source.hours} u on u.org_id = $1 and u.at >= d.at and u.at < d.at + interval '24 hours'
+         and ${sameGroup('u', (name) => `d.${name}`)}
        where not ${inside('d')} and ${touches('u')}`;
+  const ofReceipt = (name: string): string => (name === 'value' ? source.value : `r.${name}`);
   const each = oneByOne(
+    source,
     `select receipt_id_at(at) as first_id, receipt_id_at(at + interval '1 hour') as end_id, 1 as sign
-     from (select distinct at from hours u where not ${inside('u')}) c`,
-    'm.first_index between $2 and $3',
-    `m.first_index between $2 and $3
-       and exists (select from hours u where u.at = receipt_hour(m.first_id) and not ${inside('u')} and ${sameGroup('u', 'r')})`,
+     from (select distinct at from ${prefix}hours u where not ${inside('u')}) c`,
+    `m.first_index between $2 and $3 and ${source.isMeantReceipt}`,
+    `m.first_index between $2 and $3 and ${source.isMeantReceipt}
+       and exists (select from ${prefix}hours u where u.at = receipt_hour(m.first_id) and not ${inside('u')} and ${sameGroup('u', ofReceipt)})`,
   );
   return {
-    parts: {
-      tables: [
-        ...(hourly
-          ? []
-          : [
-              `days as materialized (select u.* from usage_day u where u.org_id = $1 and ${touches('u')})`,
-            ]),
-        `hours as materialized (${hours})`,
-        ...each.tables,
-      ],
-      queries: [
-        ...(hourly ? [] : [`select ${SUMS} from days u where ${inside('u')}`]),
-        `select ${SUMS} from hours u where ${inside('u')}`,
-        ...each.queries,
-      ],
-    },
-    values: [firstIndex, lastIndex],
+    tables: [
+      ...(hourly
+        ? []
+        : [
+            `${prefix}days as materialized (select u.* from ${source.days} u where u.org_id = $1 and ${touches('u')})`,
+          ]),
+      `${prefix}hours as materialized (${hours})`,
+      ...each.tables,
+    ],
+    queries: [
+      ...(hourly ? [] : [`select ${sumsFrom(source)} from ${prefix}days u where ${inside('u')}`]),
+      `select ${sumsFrom(source)} from ${prefix}hours u where ${inside('u')}`,
+      ...each.queries,
+    ],
   };
+}
+
+function indexesOf({
+  firstIndex,
+  lastIndex,
+}: {
+  firstIndex: number;
+  lastIndex: number;
+}): unknown[] {
+  return [firstIndex, lastIndex];
 }
 
 function namesOf(row: UsageRow, count: number): string[] {

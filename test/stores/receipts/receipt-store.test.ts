@@ -30,6 +30,7 @@ function row(text: string, receiptId: string = newId('rcpt')): ReceiptRow {
     adpe: null,
     adpf: null,
     refusalRule: null,
+    tags: null,
     bounds: null,
     dataQuality: null,
     kind: 'inference',

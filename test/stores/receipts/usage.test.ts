@@ -4,6 +4,7 @@ import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
 import { DecimalSum } from '#shared/kernel/decimal.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
+import { OTHER_VALUES, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { estimateInput } from '#shared/methodology/estimate-input.ts';
@@ -213,6 +214,8 @@ describe('a request whose receipt was revised', () => {
 interface Reference {
   index: number;
   at: number;
+  /** Of its first receipt. */
+  tags: readonly string[];
   document: ReceiptDocument;
 }
 
@@ -222,18 +225,21 @@ async function inferencesOf(orgId: string): Promise<Reference[]> {
     index: string;
     entry_id: string;
     supersedes: string | null;
+    tags: string[] | null;
     body: string;
   }>(
-    `select e.index, e.entry_id, e.supersedes, convert_from(b.body, 'UTF8') as body
+    `select e.index, e.entry_id, e.supersedes, b.tags, convert_from(b.body, 'UTF8') as body
      from ledger_entry e join ledger_body b using (entry_id) where e.org_id = $1 order by e.index`,
     [orgId],
   );
   const found = new Map<string, Reference>();
-  for (const { index, entry_id: id, supersedes, body } of rows) {
+  for (const { index, entry_id: id, supersedes, tags, body } of rows) {
     const document = JSON.parse(body) as ReceiptDocument;
     const revised = supersedes === null ? undefined : found.get(supersedes)!;
     if (revised !== undefined) revised.document = document;
-    found.set(id, revised ?? { index: Number(index), at: timeOfId(id), document });
+    if (revised !== undefined) expect(tags ?? []).toEqual(revised.tags);
+    const first = { index: Number(index), at: timeOfId(id), tags: tags ?? [], document };
+    found.set(id, revised ?? first);
   }
   return [...new Set(found.values())];
 }
@@ -323,26 +329,47 @@ describe('sums of the ledger', () => {
     region: fc.constantFrom('eu-west', 'us-east'),
     keyId: fc.constantFrom('key_a', 'key_b'),
     outputTokens: fc.integer({ min: 0, max: 5_000 }),
+    tags: fc.constantFrom(['team=a', 'project=x'], ['team=b'], ['project=x'], []),
   });
   const round = fc.record({
     requests: fc.array(request, { maxLength: 8 }),
     revised: fc.array(fc.nat(), { maxLength: 3 }),
   });
 
+  /** Requests by team, and those of one: what their receipts say, those without the tag too. */
+  async function expectByTag(range: UsageRange, inferences: readonly Reference[]): Promise<void> {
+    const byTeam = await reader.usage({ orgId, range, groupBy: ['tag:team'] });
+    const teamOf = ({ tags }: Reference): string =>
+      tags.find((tag) => tag.startsWith('team='))?.slice('team='.length) ?? '';
+    const expected = [...Map.groupBy(inferences, teamOf)]
+      .map(([team, of]) => [[team], referenceOf(of, range)] as const)
+      .filter(([, { requests }]) => requests > 0)
+      .toSorted(([[a]], [[b]]) => (a < b ? -1 : 1));
+    expect(byTeam.groups!.map(({ names, ...of }) => [names, comparable(of)])).toEqual(expected);
+    const tag = { key: 'team', value: 'a' };
+    const { total } = await reader.usage({ orgId, range, groupBy: ['day'], tag });
+    const ofA = inferences.filter((each) => teamOf(each) === 'a');
+    expect(comparable(total)).toEqual(referenceOf(ofA, range));
+  }
+
   it('groups add up to the total, and the total to the receipts, to the digit, over random receipts, revisions and cut-offs', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(round, { minLength: 1, maxLength: 4 }),
         fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 2, maxLength: 4 }),
-        fc.uniqueArray(fc.constantFrom(...USAGE_GROUPS), { minLength: 1, maxLength: 3 }),
+        fc.uniqueArray(fc.constantFrom<UsageGrouping>(...USAGE_GROUPS, 'tag:team'), {
+          minLength: 1,
+          maxLength: 3,
+        }),
         async (rounds, cuts, groupBy) => {
           for (const { requests, revised } of rounds) {
             await commitReceipts(
               receipts,
               signer,
-              requests.map(({ minutes, outputTokens, ...more }) =>
+              requests.map(({ minutes, outputTokens, tags, ...more }) =>
                 at(NOON + minutes * 60_000, {
                   ...more,
+                  ...(tags.length === 0 ? {} : { tags }),
                   orgId,
                   usage: { ...at(NOON).usage, outputTokens },
                 }),
@@ -379,6 +406,7 @@ describe('sums of the ledger', () => {
               const { groups, total } = await reader.usage({ orgId, range, groupBy });
               expect(comparable(total)).toEqual(referenceOf(inferences, range));
               expect(addedUp(groups!)).toEqual(comparable(total));
+              await expectByTag(range, inferences);
             }
           }
         },
@@ -386,6 +414,58 @@ describe('sums of the ledger', () => {
       { numRuns: runs(12, 3) },
     );
   });
+
+  it(
+    'beyond a hundred values of a tag a day the rest is counted together, also when it is revised and where a range cuts the day',
+    { tags: ['tags.usage'] },
+    async () => {
+      const org = 'org_values';
+      const ofValue = (value: string, time: number) =>
+        at(time, { orgId: org, tags: [`run=${value}`] });
+      const values = Array.from({ length: TAG_VALUES_A_DAY_MAX }, (_, i) => `v${i}`);
+      await database.pool.query(
+        `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email, created_at, state_changed_at)
+         values ($1, 'Values', 'audit', 'a', 'a@a.example', 'a', 'a@a.example', now(), now())`,
+        [org],
+      );
+      await database.pool.query(
+        `insert into budget (id, org_id, name, scope, target, measure, period, limit_amount, mode, shares, created_at)
+         values ('bgt_values', $1, 'Late', 'tag', 'run=budgeted', 'tokens', 'month', 1, 'soft', '{}', $2)`,
+        [org, new Date(NOON - DAY)],
+      );
+      await commitReceipts(
+        receipts,
+        signer,
+        values.map((value, i) => ofValue(value, NOON + i)),
+      );
+      await integrateAll(ledger);
+      const [late = ''] = await commitReceipts(receipts, signer, [
+        ofValue('late', NOON + HOUR / 2),
+        ofValue('later', NOON + 1_000),
+        ofValue('budgeted', NOON + 1_001),
+        ofValue('late', NOON + DAY),
+      ]);
+      await integrateAll(ledger);
+      const byRun = async (from: number, to: number) => {
+        const range = { from, to };
+        const { groups } = await reader.usage({ orgId: org, range, groupBy: ['tag:run'] });
+        return new Map(
+          groups!.map(({ names, requests, tokens }) => [names[0], [requests, tokens.output]]),
+        );
+      };
+      const each = at(NOON).usage.outputTokens;
+      const day = await byRun(NOON - HOUR, NOON + HOUR);
+      expect(day.size).toBe(TAG_VALUES_A_DAY_MAX + 2);
+      expect(day.get(OTHER_VALUES)).toEqual([2, 2 * each]);
+      expect(day.get('budgeted')).toEqual([1, each]);
+      expect((await byRun(NOON, NOON + 2_000)).get(OTHER_VALUES)).toEqual([1, each]);
+      expect([...(await byRun(NOON + DAY, NOON + 2 * DAY)).keys()]).toEqual(['late']);
+      await restate(late, each + 7);
+      await integrateAll(ledger);
+      const revised = await byRun(NOON - HOUR, NOON + HOUR);
+      expect(revised).toEqual(new Map([...day, [OTHER_VALUES, [2, 2 * each + 7]]]));
+    },
+  );
 
   it('usage up to now is read from sums, with any receipts of this hour', async () => {
     const now = Date.now();
@@ -412,20 +492,21 @@ describe('sums of the ledger', () => {
 
   it('while sums are made anew, figures have what is summed up and what is not', async () => {
     const range = { firstIndex: 0, lastIndex: 1_000_000 };
-    const before = await reader.usage({ orgId, range, groupBy: ['model'] });
-    await tamper(database.pool, 'delete from usage_hour where org_id = $1', [orgId]);
-    await tamper(database.pool, 'delete from usage_day where org_id = $1', [orgId]);
+    const asked = { orgId, range, groupBy: ['model', 'tag:team'] } as const;
+    const before = await reader.usage(asked);
+    for (const table of ['usage_hour', 'usage_day', 'usage_tag_hour', 'usage_tag_day'])
+      await tamper(database.pool, `delete from ${table} where org_id = $1`, [orgId]);
     await tamper(database.pool, 'update ledger_head set usage_size = 0 where org_id = $1', [orgId]);
-    expect(await reader.usage({ orgId, range, groupBy: ['model'] })).toEqual(before);
+    expect(await reader.usage(asked)).toEqual(before);
     await sumUpAnew(ledger, 7);
-    expect(await reader.usage({ orgId, range, groupBy: ['model'] })).toEqual(before);
+    expect(await reader.usage(asked)).toEqual(before);
     // Its next receipts are not summed up before those that come first.
     await commitReceipts(receipts, signer, [at(NOON, { orgId })]);
     await integrateAll(ledger);
-    const grown = await reader.usage({ orgId, range, groupBy: ['model'] });
+    const grown = await reader.usage(asked);
     expect(grown.total.requests).toBe(before.total.requests + 1);
     while (await sumUpAnew(ledger, 7));
-    expect(await reader.usage({ orgId, range, groupBy: ['model'] })).toEqual(grown);
+    expect(await reader.usage(asked)).toEqual(grown);
     const { rows } = await database.pool.query('select from ledger_head where usage_size <> size');
     expect(rows).toEqual([]);
   });
@@ -435,6 +516,8 @@ describe('sums of the ledger', () => {
     ['a group of an hour', `update usage_hour set model = model || 'x'`, 4],
     ['a sum that is gone', 'delete from usage_hour', 2],
     ['a figure of a day', `update usage_day set uncovered = uncovered + 1`, 1],
+    ['a figure of a tag’s hour', `update usage_tag_hour set energy = energy + 0.000000000001`, 2],
+    ['a tag’s day that is gone', 'delete from usage_tag_day', 1],
     ['a receipt’s column', `update ledger_body set output_tokens = output_tokens + 1`, 1],
   ])(
     'fsck finds sums that are not those of the receipts: %s',
