@@ -1,10 +1,11 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
+import { TAG_WRITTEN, tagOf } from '#shared/kernel/tags.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 
-/** Whose use a budget is of: all of the organisation's, that of one key, or that of one model. */
-export const BUDGET_SCOPES = ['organisation', 'key', 'model'] as const;
+/** Whose use a budget is of: all of the organisation's, that of one key, of one model, or of requests with one tag. */
+export const BUDGET_SCOPES = ['organisation', 'key', 'model', 'tag'] as const;
 type BudgetScope = (typeof BUDGET_SCOPES)[number];
 
 /** What is measured: requests that ran, input and output tokens, energy in kWh, greenhouse gas in kgCO2e. */
@@ -40,7 +41,7 @@ export interface BudgetTerms {
 /** A budget as it is asked for. */
 export interface NewBudget extends BudgetTerms {
   scope: BudgetScope;
-  /** The id of the key or the model; null for the organisation. */
+  /** The id of the key or the model, the tag as `key=value`; null for the organisation. */
   target: string | null;
   measure: BudgetMeasure;
   period: BudgetPeriod;
@@ -134,10 +135,13 @@ export function checkTerms<T extends BudgetTerms>(terms: T, measure: BudgetMeasu
 export function checkBudget(asked: NewBudget): NewBudget {
   if (asked.scope === 'organisation') return { ...checkTerms(asked, asked.measure), target: null };
   const { target } = asked;
-  const isTarget =
-    asked.scope === 'key'
-      ? isId('key', target ?? '')
-      : isPrintable(target ?? '', TARGET_LENGTH_MAX);
+  const isTarget = {
+    key: isId('key', target ?? ''),
+    model: isPrintable(target ?? '', TARGET_LENGTH_MAX),
+    tag: tagOf(target ?? '') !== undefined,
+  }[asked.scope];
+  if (!isTarget && asked.scope === 'tag')
+    throw invalidParam('target', `The tag that a budget is of is ${TAG_WRITTEN}.`);
   if (!isTarget) throw invalidParam('target', `Choose the ${asked.scope} that the budget is of.`);
   return checkTerms(asked, asked.measure);
 }

@@ -1,5 +1,6 @@
 import { draft, type Draft } from '#shared/accounts/letters.ts';
 import { inert, named } from '#shared/kernel/plain-text.ts';
+import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import { dateTime } from '#shared/kernel/time.ts';
 import { type Budget, spanOf } from './budget.ts';
 import { amountWords, paceWords } from './words.ts';
@@ -32,5 +33,6 @@ export function draftOfReached(budget: ReachedBudget, share: number, now: number
 function whose({ scope, target, keyName }: ReachedBudget): string {
   if (scope === 'organisation') return 'the whole organisation';
   if (scope === 'model') return `the model ${inert(target ?? '', MODEL_SHOWN_MAX)}`;
+  if (scope === 'tag') return `requests with the tag ${inert(target ?? '', TAG_LENGTH_MAX)}`;
   return `the key ${keyName === null ? 'that was deleted' : named(keyName)}`;
 }

@@ -33,8 +33,10 @@ export interface HardBudget {
   period: 'day' | 'month';
   measure: 'requests' | 'tokens';
   limit: number;
-  /** The model that it is of; null where it is of the key, or of the whole organisation. */
+  /** The model that it is of; null where it is of the key, of a tag, or of the whole organisation. */
   model: string | null;
+  /** The tag that it is of, as `key=value`. */
+  tag: string | null;
 }
 
 /** All that the hot path needs to know of a key and its account. */
@@ -54,10 +56,12 @@ export interface Credential {
   /** Codes of the regions that the organisation has chosen, and ids of the models; null for all that are offered. */
   allowedRegions: readonly string[] | null;
   allowedModels: readonly string[] | null;
-  /** The hard budgets that its requests may fall under: the organisation's, its models', and the key's own. */
+  /** The hard budgets that its requests may fall under: the organisation's, its models' and tags', and the key's own. */
   budgets: readonly HardBudget[];
   /** The organisation has its responses kept. */
   keepResponses: boolean;
+  /** The keys of the tags that it has declared. */
+  tags: readonly string[];
 }
 
 /** A notice that something changed. It does not say to what. */

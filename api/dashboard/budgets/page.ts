@@ -30,6 +30,8 @@ export interface BudgetsParts extends Told {
   /** Names of keys by id, and ids of models, that a budget can be of. */
   keys: ReadonlyMap<string, string>;
   models: readonly string[];
+  /** The tags that the organisation has declared. */
+  tags: readonly string[];
   typed?: Typed;
 }
 
@@ -50,8 +52,9 @@ export function budgetsPage(frame: Frame, parts: BudgetsParts): Html {
   return html`<div class="head"><h1>Budgets</h1></div>
     ${told(parts)}
     <p class="prose">
-      A budget says what the organisation, a key or a model is to use at most in a day or a month
-      (UTC). What is used is read from receipts: a request counts a moment after its answer.
+      A budget says what the organisation, a key, a model or requests with a tag are to use at most
+      in a day or a month (UTC). What is used is read from receipts: a request counts a moment after
+      its answer.
     </p>
     ${
       budgets.length === 0
@@ -108,6 +111,7 @@ function scopeWords({ keys }: Pick<BudgetsParts, 'keys'>, budget: UsedBudget): H
   const { scope, target, keyName } = budget;
   if (scope === 'organisation') return html`The whole organisation`;
   if (scope === 'model') return html`Model <code>${target ?? ''}</code>`;
+  if (scope === 'tag') return html`Requests with the tag <code>${target ?? ''}</code>`;
   return html`Key
   ${keys.get(target!) ?? keyName ?? html`<code>${target ?? ''}</code>, which is deleted`}`;
 }
@@ -224,8 +228,31 @@ function making(frame: Frame, parts: BudgetsParts): Html {
                 parts.models.map((id) => [`model ${id}`, id] as const),
               )}
             </optgroup>
+            ${
+              parts.tags.length === 0
+                ? undefined
+                : html`<optgroup label="One value of a tag">
+                    ${options(
+                      'of',
+                      parts.tags.map(
+                        (key) => [`tag ${key}`, `${key}, with the value below`] as const,
+                      ),
+                    )}
+                  </optgroup>`
+            }
           </select>
         </div>
+        ${
+          parts.tags.length === 0
+            ? undefined
+            : field({
+                name: 'value',
+                label: 'Value of the tag',
+                value: was?.('value') ?? '',
+                max: '64',
+                help: 'For a tag alone. Callers set tags: one who leaves this one out is not held by its budget. It counts what was counted by this value: of one that came late in a day of very many values, from the next day on.',
+              })
+        }
         <div class="field">
           <label for="measure">Of what</label>
           <select id="measure" name="measure">

@@ -87,10 +87,11 @@ const loosens = (before: BudgetTerms, { mode, limit }: BudgetTerms): boolean =>
 function budgetFrom(form: Form): NewBudget {
   const of = form.text('of');
   const space = of.indexOf(' ');
+  const scope = oneOf(BUDGET_SCOPES, 'of', space === -1 ? of : of.slice(0, space));
   const target = space === -1 ? null : of.slice(space + 1);
   return {
-    scope: oneOf(BUDGET_SCOPES, 'of', space === -1 ? of : of.slice(0, space)),
-    target,
+    scope,
+    target: scope === 'tag' ? `${target ?? ''}=${form.text('value').trim()}` : target,
     measure: oneOf(BUDGET_MEASURES, 'measure', form.text('measure')),
     period: oneOf(BUDGET_PERIODS, 'period', form.text('period')),
     ...termsFrom(form),
@@ -130,7 +131,7 @@ async function show(
   status = 200,
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
-  const [budgets, keys, { plan }] = await Promise.all([
+  const [budgets, keys, { plan, tags }] = await Promise.all([
     deps.budgets.list(orgId),
     keyNames(deps, orgId),
     deps.accounts.get(orgId),
@@ -142,6 +143,6 @@ async function show(
     title: 'Budgets',
     section: 'budgets',
     status,
-    body: (frame) => budgetsPage(frame, { budgets, keys, models, ...said }),
+    body: (frame) => budgetsPage(frame, { budgets, keys, models, tags, ...said }),
   });
 }

@@ -39,12 +39,16 @@ export function tokensBound(
 /** What a request may use of the budgets that it falls under. Its period is that of its receipt: the time in its id. */
 export function partsOf(
   budgets: readonly HardBudget[],
-  { id, model }: Pick<InferenceEntry, 'id' | 'model'>,
+  { id, model, tags }: Pick<InferenceEntry, 'id' | 'model' | 'tags'>,
   tokens: () => number,
 ): BudgetPart[] {
   const at = timeOfId(id);
   return budgets
-    .filter((budget) => budget.model === null || budget.model === model)
+    .filter(
+      (budget) =>
+        (budget.model === null || budget.model === model) &&
+        (budget.tag === null || tags?.includes(budget.tag) === true),
+    )
     .map(({ id: budget, name, period, measure, limit }) => {
       const { start: since, end: until } = spanOf(period, at);
       const amount = measure === 'requests' ? 1 : tokens();

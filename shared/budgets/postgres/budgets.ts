@@ -1,15 +1,17 @@
 import type { Selectable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { Account } from '#shared/accounts/account.ts';
 import { checkSettingsChange } from '#shared/accounts/machine.ts';
 import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { tagOf } from '#shared/kernel/tags.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import {
   type Budget,
@@ -21,7 +23,7 @@ import {
   type NewBudget,
   spanOf,
 } from '../budget.ts';
-import { isOf, isOfPeriod, measured, sumsOf } from './sums.ts';
+import { isOf, isOfPeriod, isOfTag, isSumOf, measured, sumsOf } from './sums.ts';
 
 /** A share of a budget that is reached, since when (epoch milliseconds), and how many e-mails told of it. */
 interface Told {
@@ -50,7 +52,7 @@ const USED = statement(
    from budget b
    left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
    cross join lateral (
-     select sum(${measured('s')}) as used from s where ${isOfPeriod('s')} and ${isOf('s')}) u
+     select sum(${measured('s')}) as used from s where ${isOfPeriod('s')} and ${isSumOf('s')}) u
    where b.org_id = $1`,
 );
 
@@ -65,10 +67,15 @@ const USED_BY_NOW = statement(
      from budget b join usage_day d on d.org_id = b.org_id and d.at >= $3 and d.at < $4 and ${isOf('d')}
      where b.org_id = $1 and b.id = $2
      union all
+     select ${measured('d')}
+     from budget b join usage_tag_day d on d.org_id = b.org_id and d.at >= $3 and d.at < $4 and ${isOfTag('d')}
+     where b.org_id = $1 and b.id = $2
+     union all
      select ${measured('r')}
      from budget b
      join receipt_pending p on p.org_id = b.org_id and p.supersedes is null and p.entry_id >= $5 and p.entry_id < $6
-     join receipt_figure r on r.org_id = p.org_id and r.entry_id = p.entry_id and ${isOf('r')}
+     join receipt_figure r on r.org_id = p.org_id and r.entry_id = p.entry_id
+       and case b.scope when 'tag' then b.target = any (r.tags) else ${isOf('r')} end
      where b.org_id = $1 and b.id = $2) u`,
 );
 
@@ -96,12 +103,12 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
   const inAct = <T>(
     orgId: string,
     actor: Actor,
-    work: (client: PoolClient) => Promise<T>,
+    work: (client: PoolClient, account: Account) => Promise<T>,
   ): Promise<T> =>
     inTransaction(pool, async (client) => {
       const { account } = await holdAccount(client, surroundings, orgId);
       checkSettingsChange(account.state, actor);
-      return work(client);
+      return work(client, account);
     });
   return {
     /** All budgets of an organisation, the oldest first, with what is used of each. */
@@ -144,9 +151,10 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
     /** Throws `invalid_<param>`, `key_not_found` and, when there are as many as there may be, `invalid_budget`. */
     make: (orgId: string, asked: NewBudget, actor: Actor): Promise<Budget> => {
       const budget = checkBudget(asked);
-      return inAct(orgId, actor, async (client) => {
+      return inAct(orgId, actor, async (client, { tags }) => {
         await demandRoom(client, orgId);
         if (budget.scope === 'key') await demandKey(client, orgId, budget.target);
+        if (budget.scope === 'tag') demandTag(tags, budget.target!);
         const row = await queriesOn(client)
           .insertInto('budget')
           .values({
@@ -239,6 +247,13 @@ async function demandKey(client: PoolClient, orgId: string, keyId: string | null
     .where('org_id', '=', orgId)
     .executeTakeFirst();
   if (key === undefined) throw new Fault('key_not_found');
+}
+
+/** A budget of a tag that is not declared would count nothing. */
+function demandTag(declared: readonly string[], tag: string): void {
+  const { key } = tagOf(tag)!;
+  if (declared.includes(key)) return;
+  throw invalidParam('target', `Declare the tag \`${key}\` under Settings first.`);
 }
 
 async function find(client: PoolClient, orgId: string, id: string): Promise<Budget> {

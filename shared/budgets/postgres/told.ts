@@ -9,7 +9,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { BUDGET_MEASURES, BUDGET_MODES, BUDGET_PERIODS, BUDGET_SCOPES, spanOf } from '../budget.ts';
 import { draftOfReached } from '../letters.ts';
-import { isOf, isOfPeriod, measured, sumsOf } from './sums.ts';
+import { isOfPeriod, isSumOf, measured, sumsOf } from './sums.ts';
 
 /**
  * Shares that are reached in the day since `$1` or the month since `$2` and were not told, with the budgets that they are of;
@@ -40,7 +40,7 @@ const REACHED = statement(
      select o.id as org_id, c.* from o cross join lateral (${sumsOf({ org: 'o.id', day: '$1', month: '$2' })}) c),
    u as (
      select b.id, sum(${measured('c')}) as used
-     from c join budget b on b.org_id = c.org_id and ${isOfPeriod('c')} and ${isOf('c')}
+     from c join budget b on b.org_id = c.org_id and ${isOfPeriod('c')} and ${isSumOf('c')}
      group by b.id)
    select b.id, b.org_id, b.name, b.scope, b.target, b.measure, b.period, b.limit_amount, b.mode, p.since,
      u.used, s.share, k.name as key_name

@@ -34,14 +34,16 @@ const FIND_BY_HASHES = statement(
     allowed_regions: '_text?',
     allowed_models: '_text?',
     keep_responses: 'bool',
+    tags: '_text',
     budgets: '_text',
   },
   `select encode(k.hash, 'hex') as hash, k.id as key_id, k.org_id, k.state as key_state,
      k.expires_at, k.scopes, k.requests_per_second as key_requests_per_second, k.burst as key_burst,
      a.state as account_state, a.plan, a.requests_per_second, a.burst, a.requests_per_day,
-     a.concurrent_streams, a.allowed_regions, a.allowed_models, a.keep_responses,
+     a.concurrent_streams, a.allowed_regions, a.allowed_models, a.keep_responses, a.tags,
      array(select json_build_object('id', b.id, 'name', b.name, 'period', b.period, 'measure', b.measure,
-         'limit', b.limit_amount, 'model', case b.scope when 'model' then b.target end)::text
+         'limit', b.limit_amount, 'model', case b.scope when 'model' then b.target end,
+         'tag', case b.scope when 'tag' then b.target end)::text
        from budget b where b.org_id = k.org_id and b.mode = 'hard' and (b.scope <> 'key' or b.target = k.id)
        order by b.id) as budgets
    from api_key k join account a on a.id = k.org_id
@@ -64,6 +66,7 @@ export function createCredentialSource(pool: Pool) {
 }
 
 const NO_BUDGETS: readonly HardBudget[] = [];
+const NO_TAGS: readonly string[] = [];
 
 /** As the statement has made it. */
 const budgetOf = (text: string): HardBudget => JSON.parse(text) as HardBudget;
@@ -84,6 +87,7 @@ function credentialOf(row: Row<typeof FIND_BY_HASHES>): Credential {
     // Most have none, and share the empty list.
     budgets: row.budgets.length === 0 ? NO_BUDGETS : row.budgets.map(budgetOf),
     keepResponses: row.keep_responses,
+    tags: row.tags.length === 0 ? NO_TAGS : row.tags,
   };
 }
 

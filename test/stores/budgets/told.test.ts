@@ -39,11 +39,13 @@ beforeEach(async () => {
   owner = (await newPerson(database.pool, [place])).email;
   await database.pool.query('delete from mail_outbox where org_id = $1', [orgId]);
 });
-const use = (requests: number) =>
+const use = (requests: number, tags?: string[]) =>
   issueReceipts(
     pools,
     signer,
-    Array.from({ length: requests }, () => inferenceRecord({ orgId, requestId: newId('req') })),
+    Array.from({ length: requests }, () =>
+      inferenceRecord({ orgId, requestId: newId('req'), ...(tags && { tags }) }),
+    ),
   );
 const tell = (limit = 100) => tellReached(housekeeping, systemSurroundings, limit);
 const letters = async (): Promise<{ recipient: string; subject: string; body: string }[]> =>
@@ -55,6 +57,18 @@ const letters = async (): Promise<{ recipient: string; subject: string; body: st
   ).rows;
 
 describe('shares of budgets', { tags: ['budgets.told'] }, () => {
+  it('a budget of a tag tells of it by its name', { tags: ['tags.budgets'] }, async () => {
+    await registries.accounts.setTags(orgId, ['team'], OPERATOR);
+    await budgets.make(orgId, { ...BUDGET, scope: 'tag', target: 'team=a' }, OPERATOR);
+    await use(4);
+    await use(1, ['team=b']);
+    await tell();
+    expect(await letters()).toEqual([]);
+    await use(2, ['team=a']);
+    await tell();
+    expect((await letters())[0]!.body).toContain('requests with the tag team=a');
+  });
+
   it('a share that is reached is told once, the highest of several, to whom letters of keys go and to owners', async () => {
     await budgets.make(orgId, BUDGET, OPERATOR);
     await tell();

@@ -21,7 +21,7 @@ it(
 );
 
 it(
-  'a request falls under the budgets of its model and those of all, in the period of its id',
+  'a request falls under the budgets of its model, of its tags and those of all, in the period of its id',
   { tags: ['budgets.hard'] },
   () => {
     const budget = (more: Partial<HardBudget>): HardBudget => ({
@@ -31,6 +31,7 @@ it(
       measure: 'requests',
       limit: 5,
       model: null,
+      tag: null,
       ...more,
     });
     const at = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
@@ -39,14 +40,20 @@ it(
         budget({}),
         budget({ id: 'bgt_own', model: 'm', measure: 'tokens', period: 'month' }),
         budget({ model: 'other' }),
+        budget({ id: 'bgt_tag', tag: 'team=a' }),
+        budget({ tag: 'team=b' }),
       ],
-      { id: newId('req', at), model: 'm' },
+      { id: newId('req', at), model: 'm', tags: ['run=b', 'team=a'] },
       () => 70,
     );
     expect(parts).toMatchObject([
       { budget: 'bgt_all', amount: 1, since: Date.UTC(2026, 10, 30), until: Date.UTC(2026, 11, 1) },
       { budget: 'bgt_own', amount: 70, since: Date.UTC(2026, 10, 1), until: Date.UTC(2026, 11, 1) },
+      { budget: 'bgt_tag', amount: 1 },
     ]);
+    expect(
+      partsOf([budget({ tag: 'team=a' })], { id: newId('req', at), model: 'm' }, () => 70),
+    ).toEqual([]);
   },
 );
 
