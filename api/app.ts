@@ -105,7 +105,7 @@ export interface AppOptions {
   recalculation: RecalculationRoutesOptions;
   lineage: LineageRoutesOptions;
   usage: UsageRoutesOptions;
-  requests: Omit<RequestRoutesOptions, 'index'>;
+  requests: Omit<RequestRoutesOptions, 'index' | 'usage'>;
   methodologies: MethodologyRoutesOptions;
   ledger: LedgerRoutesOptions;
   anchor: AnchorRoutesOptions;
@@ -318,7 +318,11 @@ async function addRoutes(
   await v1.register(recalculationRoutes, options.recalculation);
   await v1.register(lineageRoutes, options.lineage);
   await v1.register(usageRoutes, options.usage);
-  await v1.register(requestRoutes, { ...options.requests, index: options.models.index });
+  await v1.register(requestRoutes, {
+    ...options.requests,
+    usage: options.usage.usage,
+    index: options.models.index,
+  });
   await v1.register(methodologyRoutes, options.methodologies);
   await v1.register(ledgerRoutes, options.ledger);
   await v1.register(anchorRoutes, options.anchor);

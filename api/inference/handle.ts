@@ -70,7 +70,7 @@ async function run(
   try {
     const unrouted = await reader.read();
     if (unrouted === null) return null;
-    noteAsked(request, unrouted.asked.model, unrouted.entry.stream);
+    noteAsked(request, unrouted.asked.model, unrouted.entry);
     keeps = unrouted.keeps;
     if (unrouted.fingerprint !== undefined) {
       const recalled = await recall(deps, unrouted, await request.authenticateAgain());

@@ -180,10 +180,10 @@ class ReaderOnThread implements BodyReader {
 
   async read(request: RawRequest): Promise<Unrouted> {
     const rawBody = ownBytes(request.rawBody);
-    const { orgId, keyId, keepResponses } = request.credential;
+    const { orgId, keyId, keepResponses, tags } = request.credential;
     const headers: RawRequest['headers'] = {};
     for (const name of HEADERS_READ) headers[name] = request.headers[name];
-    const credential = { orgId, keyId, keepResponses };
+    const credential = { orgId, keyId, keepResponses, tags };
     const asked = { ...request, rawBody, headers, credential };
     return (await this.#thread.ask({ ask: 'read', request: asked }, [rawBody.buffer])) as Unrouted;
   }

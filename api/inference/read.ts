@@ -5,6 +5,7 @@ import { type Dialect, dialectOf, type Route } from '#shared/kernel/inference.ts
 import { isOnlyInResponses } from '#shared/dialects/chat-of-response.ts';
 import { chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
 import { memberText } from '#shared/kernel/json-text.ts';
+import { tagsIn } from '#shared/kernel/tags.ts';
 import { readTraceparent, writeTraceparent } from '#shared/kernel/traceparent.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
@@ -58,7 +59,7 @@ export interface RawRequest {
   route: Route;
   rawBody: Buffer;
   headers: IncomingHttpHeaders;
-  credential: Pick<Credential, 'orgId' | 'keyId' | 'keepResponses'>;
+  credential: Pick<Credential, 'orgId' | 'keyId' | 'keepResponses' | 'tags'>;
   /** Epoch milliseconds. */
   now: number;
   /** Nothing is to be generated: only what the request would read is to be counted. */
@@ -132,8 +133,9 @@ export function read(
   request: RawRequest,
 ): { unrouted: Unrouted; body: ParsedBody } {
   const { id, route, rawBody, headers, now } = request;
-  const { orgId, keyId, keepResponses } = request.credential;
-  const { body, media, only, ofMessage } = bodyOf(request, parseJsonBody(rawBody));
+  const { orgId, keyId, keepResponses, tags: tagKeys } = request.credential;
+  const json = parseJsonBody(rawBody);
+  const { body, media, only, ofMessage } = bodyOf(request, json);
   const { parsed } = body;
   const shard = shardOf(orgId, deps.shards);
   // Of a header that is no list Node makes one text; where it came twice, the request was refused before it got here.
@@ -164,6 +166,9 @@ export function read(
   };
   Object.assign(entry, ofMessage);
   if (claim !== undefined) entry.claim = claim.claim;
+  // It is read of the request as it came, on every route: what becomes of it further on is another matter.
+  const tags = tagsIn((json.value as { metadata?: unknown }).metadata, tagKeys);
+  if (tags !== undefined) entry.tags = tags;
   const traceparent = traceparentIn(headers);
   if (traceparent !== undefined) entry.traceparent = traceparent;
   const asked = { ...askedOf(body, media), only, regionHeader };

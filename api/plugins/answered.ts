@@ -15,6 +15,7 @@ interface InferenceNote {
   /** The name by which it asked for the model. */
   readonly requestedModel: string;
   readonly stream: boolean;
+  readonly tags: readonly string[] | undefined;
   /** The id in the catalogue, once it is chosen. */
   model?: string;
   /** Once it is admitted: where it runs, as far as that is known, and the request whose answer it is given again. */
@@ -47,6 +48,8 @@ export interface Answered {
   requestedModel?: string;
   region?: string;
   stream?: boolean;
+  /** Each `key=value`. */
+  tags?: readonly string[];
   /** As its receipt counts them, where its answer has one. */
   inputTokens?: number;
   outputTokens?: number;
@@ -68,7 +71,14 @@ export interface Answered {
 /** What the access log says: the rest its caller wrote, or is for the record of requests alone. */
 export type AccessLine = Omit<
   Answered,
-  'requestedModel' | 'queuedMs' | 'calls' | 'firstMs' | 'hasReceipt' | 'replayOf' | 'isFree'
+  | 'requestedModel'
+  | 'queuedMs'
+  | 'calls'
+  | 'firstMs'
+  | 'hasReceipt'
+  | 'replayOf'
+  | 'isFree'
+  | 'tags'
 >;
 
 export const CLIENT_LEFT = 499;
@@ -115,14 +125,19 @@ export function accessLineOf({
   hasReceipt: _hasReceipt,
   replayOf: _replayOf,
   isFree: _isFree,
+  tags: _tags,
   ...line
 }: Answered): AccessLine {
   return line;
 }
 
 /** Notes what a request asks for, once it is read. */
-export function noteAsked(request: FastifyRequest, requestedModel: string, stream: boolean): void {
-  request.inference = { requestedModel, stream };
+export function noteAsked(
+  request: FastifyRequest,
+  requestedModel: string,
+  { stream, tags }: Pick<InferenceNote, 'stream'> & { tags?: readonly string[] },
+): void {
+  request.inference = { requestedModel, stream, tags };
 }
 
 /** Notes the model that was chosen for it. */
@@ -156,10 +171,11 @@ function hasReceipt(inference: InferenceNote | null, fault: Fault | null, status
 }
 
 function known(
-  { requestedModel, stream, model, admitted, firstAt, receipt = '' }: InferenceNote,
+  { requestedModel, stream, tags, model, admitted, firstAt, receipt = '' }: InferenceNote,
   arrivedAt: number,
 ): Partial<Answered> {
   const facts: Partial<Answered> = { requestedModel, stream };
+  if (tags !== undefined) facts.tags = tags;
   // Where an identical request was answered, its receipt alone says where it ran.
   const region = admitted?.region() ?? codeIn(receipt, '"region":"');
   if (region !== undefined) facts.region = region;

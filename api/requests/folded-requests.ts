@@ -106,6 +106,7 @@ function joined(count: RequestRow, row: RequestRow): RequestRow {
     requestedModel: same(count.requestedModel, row.requestedModel),
     region: same(count.region, row.region),
     streamed: same(count.streamed, row.streamed),
+    tags: count.tags?.join() === row.tags?.join() ? count.tags : null,
     // Each that screening refused has a receipt of its own, and answers that were given again need not have one.
     hasReceipt: count.hasReceipt && receiptOf(count) === receiptOf(row),
     inputTokens: same(count.inputTokens, row.inputTokens),

@@ -26,6 +26,7 @@ export function rowOfAnswer(answered: Answered): RequestRow | undefined {
       ofOther === undefined ? null : printable(ofOther.slice(0, REQUESTED_MODEL_LENGTH_MAX)),
     region: answered.region ?? null,
     streamed: answered.stream ?? null,
+    tags: answered.tags ?? null,
     hasReceipt: answered.hasReceipt,
     replayOf: replayOf ?? null,
     inputTokens: bounded(answered.inputTokens),

@@ -39,6 +39,10 @@ const Account = Type.Object(
     keep_responses: Type.Boolean({
       description: 'Whether responses are kept for 24 hours; owners decide it in the dashboard',
     }),
+    tags: Type.Array(Type.String(), {
+      description:
+        'Members of `metadata` that are tags of requests; owners and admins declare them in the dashboard',
+    }),
     billing_contact: Contact,
     technical_contact: Contact,
     created_at: Type.String(),
@@ -65,6 +69,7 @@ const ACCOUNT: Static<typeof Account> = {
   allowed_regions: null,
   allowed_models: null,
   keep_responses: true,
+  tags: ['team', 'project'],
   billing_contact: CONTACT,
   technical_contact: CONTACT,
   created_at: '2026-10-01T08:00:00.000Z',

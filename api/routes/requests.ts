@@ -4,8 +4,10 @@ import { json } from '#api/docs/operation.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { CODES } from '#shared/kernel/error-codes.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
+import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
 import type { RequestReader } from '#shared/requests/postgres/requests.ts';
 import {
   requestFacts,
@@ -15,6 +17,7 @@ import {
 } from '#shared/requests/row.ts';
 import { Nullable, pathId, Span, spanOf, Time } from './fields.ts';
 import { refuseUnknownNames } from './known-names.ts';
+import { refuseUnknownTag, tagIn } from './known-tags.ts';
 import { Listing, listOf, listSchema } from './lists.ts';
 
 const REQUEST_ID = 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC';
@@ -49,6 +52,10 @@ const RequestRecord = Type.Object(
     ),
     region: Nullable(Type.String({ description: 'Where it ran' })),
     stream: Nullable(Type.Boolean({ description: 'Null where no model was asked for' })),
+    tags: Type.Array(Type.String(), {
+      description:
+        'Each as `key=value`: members of its `metadata` that the organisation has declared. Empty where it was refused before its body was read',
+    }),
     input_tokens: Nullable(Count),
     output_tokens: Nullable(Count),
     queued_ms: milliseconds('from the request to the upstream call that was answered'),
@@ -94,6 +101,7 @@ const ANSWERED: Static<typeof RequestRecord> = {
   requested_model: null,
   region: 'eu-west',
   stream: true,
+  tags: ['team=search'],
   input_tokens: 21,
   output_tokens: 28,
   queued_ms: 6,
@@ -144,12 +152,20 @@ const Query = Type.Object({
       description: 'Id of the key that the request had; `self`: the key that asks',
     }),
   ),
+  tag: Type.Optional(
+    Type.String({
+      maxLength: TAG_LENGTH_MAX,
+      description: 'A key and a value with `=` between',
+      examples: ['team=search'],
+    }),
+  ),
   ...Span.properties,
 });
 
 export interface RequestRoutesOptions {
   requests: Pick<RequestReader, 'list' | 'get' | 'hasFailedWith'>;
   ledger: Pick<LedgerReader, 'hasSeen'>;
+  usage: Pick<UsageReader, 'hasTag'>;
   /** The catalogue as it is now. */
   index: () => RoutingIndex;
 }
@@ -192,6 +208,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
           'invalid_model',
           'invalid_region',
           'invalid_key',
+          'invalid_tag',
           'invalid_from',
           'invalid_to',
         ],
@@ -204,6 +221,11 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
       // Rows have the model's own name.
       if (filters.model !== undefined)
         filters.model = index().byName.get(filters.model)?.model.id ?? filters.model;
+      if (filters.tag !== undefined)
+        await refuseUnknownTag(options.usage, credential, {
+          key: tagIn(filters.tag).key,
+          param: 'tag',
+        });
       const span = spanOf({ from, to });
       const asked = { ...filters, status: statusOf(status) };
       await refuseUnknown(options, credential, filters);

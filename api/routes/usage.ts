@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox';
 import { csvLine } from '#shared/kernel/csv.ts';
 import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { OTHER_VALUES, TAG_LENGTH_MAX, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import {
   DATA_QUALITIES,
@@ -12,6 +13,8 @@ import {
 } from '#shared/methodology/measurement.ts';
 import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
 import {
+  groupingOf,
+  tagKeyOf,
   USAGE_GROUPINGS_MAX,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
@@ -20,8 +23,10 @@ import {
   type UsageRange,
   type UsageReport,
 } from '#shared/receipts/usage.ts';
+import type { Credential } from '#shared/keys/credential.ts';
 import { json, withExamples } from '#api/docs/operation.ts';
 import { LogIndex, Span, spanOf } from './fields.ts';
+import { refuseUnknownTag, tagIn } from './known-tags.ts';
 
 /** A year and a day: leap years fit. */
 const PERIOD_DAYS_MAX = 366;
@@ -33,11 +38,18 @@ const Query = Type.Object({
   first_index: Type.Optional(LogIndex),
   last_index: Type.Optional(LogIndex),
   group_by: Type.String({
-    maxLength: 100,
+    maxLength: 128,
     default: 'day',
-    description: `One to ${USAGE_GROUPINGS_MAX} of ${USAGE_GROUPS.join(', ')}, with commas between`,
-    examples: ['day', 'month,model'],
+    description: `One to ${USAGE_GROUPINGS_MAX} of ${USAGE_GROUPS.join(', ')}, with commas between; one of them may be \`tag:\` and a tag of your organisation`,
+    examples: ['day', 'month,model', 'tag:team'],
   }),
+  tag: Type.Optional(
+    Type.String({
+      maxLength: TAG_LENGTH_MAX,
+      description: 'Of requests with this tag alone',
+      examples: ['team=search'],
+    }),
+  ),
   format: Type.Optional(
     Type.Union([Type.Literal('json'), Type.Literal('csv')], {
       description: 'The same as `Accept: text/csv`',
@@ -121,8 +133,7 @@ const Usage = Type.Object(
           {},
           {
             additionalProperties: Type.String(),
-            description:
-              'The name by each grouping: `2026-11-20T14:00:00Z`, `2026-11-20` or `2026-11` (UTC); the id of a model, region or key; a tier; a tier of data. Empty where a request has none',
+            description: `The name by each grouping: \`2026-11-20T14:00:00Z\`, \`2026-11-20\` or \`2026-11\` (UTC); the id of a model, region or key; a tier; a tier of data; the value of a tag. Empty where a request has none, and \`${OTHER_VALUES}\` for values of a tag beyond the first ${TAG_VALUES_A_DAY_MAX} of a day`,
           },
         ),
         ...figures,
@@ -195,7 +206,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
         operationId: 'retrieveUsage',
         tag: 'Usage',
         summary: 'Read usage and footprint of a period',
-        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier or quality of data. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
+        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier, quality of data or a tag. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit, those by a tag too: requests without it are a group with an empty name. Of each tag the first ${TAG_VALUES_A_DAY_MAX} values of a day (UTC) are counted by themselves, and those that a budget is of; the others are counted together as \`${OTHER_VALUES}\`, and a filter does not find them. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
         querystring: Query,
         response: {
           200: {
@@ -214,14 +225,16 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
           'invalid_first_index',
           'invalid_last_index',
           'invalid_group_by',
+          'invalid_tag',
         ],
       },
     },
     async (request, reply) => {
       const groupBy = groupingsOf(request.query.group_by);
       const range = rangeOf(request.query, now());
+      const tag = await tagAsked(usage, request.credential, { groupBy, asked: request.query.tag });
       const { orgId } = request.credential;
-      const report = await usage.usage({ orgId, range, groupBy });
+      const report = await usage.usage({ orgId, range, groupBy, tag });
       if ('lastIndex' in range) checkRange(request.query, report);
       const groups = (report.groups ?? tooMany()).map(({ names, ...each }) => {
         return { by: names, figures: describe(each) };
@@ -249,15 +262,32 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
 /** @throws Fault `invalid_group_by`, which lists what there is */
 function groupingsOf(text: string): UsageGrouping[] {
   const names = text.split(',').map((name) => name.trim());
-  const known = names.filter((name): name is UsageGrouping =>
-    (USAGE_GROUPS as readonly string[]).includes(name),
-  );
+  const known = names.map(groupingOf).filter((grouping) => grouping !== undefined);
   const all = known.length === names.length && new Set(names).size === names.length;
   if (all && names.length <= USAGE_GROUPINGS_MAX) return known;
   throw invalidParam(
     'group_by',
-    `\`group_by\` must be one to ${USAGE_GROUPINGS_MAX} different ones of ${USAGE_GROUPS.join(', ')}, with commas between.`,
+    `\`group_by\` must be one to ${USAGE_GROUPINGS_MAX} different ones of ${USAGE_GROUPS.join(', ')} and tags as in \`tag:team\`, with commas between.`,
   );
+}
+
+/**
+ * The tag that requests are filtered by. Requests are counted once for each tag that they have, so that what two of them have in
+ * common is not known.
+ * @throws Fault `invalid_tag`, `invalid_group_by`
+ */
+async function tagAsked(
+  usage: UsageReader,
+  credential: Pick<Credential, 'orgId' | 'tags'>,
+  { groupBy, asked }: { groupBy: readonly UsageGrouping[]; asked: string | undefined },
+): Promise<{ key: string; value: string } | undefined> {
+  const tag = asked === undefined ? undefined : tagIn(asked);
+  const [by, ...more] = groupBy.map(tagKeyOf).filter((key) => key !== undefined);
+  if (more.length > 0 || (by !== undefined && tag !== undefined && by !== tag.key))
+    throw invalidParam('group_by', 'Usage can be grouped or filtered by one tag, not by two.');
+  const asks = by === undefined ? { key: tag?.key, param: 'tag' } : { key: by, param: 'group_by' };
+  if (asks.key !== undefined) await refuseUnknownTag(usage, credential, { ...asks, key: asks.key });
+  return tag;
 }
 
 function tooMany(): never {

@@ -35,5 +35,12 @@ async function show({ pool }: OperatorDeps, id: string, json: boolean | undefine
 }
 
 function fieldsOf(row: RequestRow): Row {
-  return { request_id: row.id, org_id: row.orgId, ...requestFacts(row), replay_of: replayed(row) };
+  const { tags, ...facts } = requestFacts(row);
+  return {
+    request_id: row.id,
+    org_id: row.orgId,
+    ...facts,
+    tags: tags.length === 0 ? null : tags.join(' '),
+    replay_of: replayed(row),
+  };
 }

@@ -41,6 +41,7 @@ const credential: Credential = {
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  tags: [],
   budgets: [],
 };
 const text = JSON.stringify({

@@ -19,6 +19,7 @@ export interface AccountDescription {
   allowed_regions: string[] | null;
   allowed_models: string[] | null;
   keep_responses: boolean;
+  tags: string[];
   billing_contact: Contact;
   technical_contact: Contact;
   created_at: string;
@@ -43,6 +44,7 @@ export function describeAccount(account: Account): AccountDescription {
     allowed_regions: account.allowedRegions === null ? null : [...account.allowedRegions],
     allowed_models: account.allowedModels === null ? null : [...account.allowedModels],
     keep_responses: account.keepResponses,
+    tags: [...account.tags],
     billing_contact: account.billing,
     technical_contact: account.technical,
     created_at: new Date(account.createdAt).toISOString(),

@@ -19,6 +19,8 @@ export interface RequestRow {
   region: string | null;
   /** Null where no model was asked for. */
   streamed: boolean | null;
+  /** Its tags, each `key=value`; null where it has none, or was refused before it was read. */
+  tags: readonly string[] | null;
   /** There is a receipt of its answer, or will be. */
   hasReceipt: boolean;
   /** The request whose answer this one was given again. */
@@ -66,6 +68,7 @@ export function requestFacts(row: RequestRow) {
     requested_model: row.requestedModel,
     region: row.region,
     stream: row.streamed,
+    tags: [...(row.tags ?? [])],
     input_tokens: row.inputTokens,
     output_tokens: row.outputTokens,
     queued_ms: row.queuedMs,

@@ -29,6 +29,7 @@ export class TestCredentials {
       allowedRegions: null,
       allowedModels: null,
       keepResponses: false,
+      tags: [],
       budgets: [],
       ...over,
     });

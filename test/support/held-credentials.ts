@@ -16,6 +16,7 @@ export const credential = (over: Partial<Credential> = {}): Credential => ({
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  tags: [],
   budgets: [],
   ...over,
 });

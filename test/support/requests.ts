@@ -16,6 +16,7 @@ export function requestRow(
     requestedModel: null,
     region: 'eu-west',
     streamed: false,
+    tags: null,
     hasReceipt: true,
     replayOf: null,
     inputTokens: 21,

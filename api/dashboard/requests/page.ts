@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
+import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { CodeCount } from '#shared/requests/postgres/requests.ts';
@@ -26,6 +27,8 @@ export interface RequestSearch {
   model: string;
   region: string;
   key: string;
+  /** As `key=value`. */
+  tag: string;
   /** `2026-11-22`, UTC, both included. */
   from: string;
   to: string;
@@ -38,6 +41,8 @@ export interface RequestsParts {
   search: RequestSearch;
   after: string | undefined;
   failures: { codes: readonly CodeCount[]; isWhole: boolean };
+  /** The tags that the organisation has declared. */
+  tags: readonly string[];
   /** Names of keys by id. */
   keys: ReadonlyMap<string, string>;
   /** Nothing has the id that was typed. */
@@ -88,7 +93,11 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
     ${pager('requests', { address, filters, after, next })}`;
 }
 
-function filterForm(address: string, { search, keys }: RequestsParts, isFiltered: boolean): Html {
+function filterForm(
+  address: string,
+  { search, keys, tags }: RequestsParts,
+  isFiltered: boolean,
+): Html {
   const option = (value: string, label: string, chosen: string): Html =>
     html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
       ${label}
@@ -104,6 +113,16 @@ function filterForm(address: string, { search, keys }: RequestsParts, isFiltered
     ${keyField({ search, keys })}
     ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
     ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
+    ${
+      tags.length === 0 && search.tag === ''
+        ? undefined
+        : field({
+            name: 'tag',
+            label: `Tag, as ${tags[0] ?? 'team'}=…`,
+            value: search.tag,
+            max: String(TAG_LENGTH_MAX),
+          })
+    }
     ${dayFields(search)}
     ${field({ name: 'slow', label: 'At least, ms', type: 'number', min: '0', value: search.slow })}
     <button type="submit">Show</button>
@@ -159,6 +178,7 @@ function nothing(frame: Frame, isFiltered: boolean): Html {
 
 function requestTable(frame: Frame, { page, keys }: RequestsParts): Html {
   const base = `/dashboard/${frame.membership!.orgId}`;
+  const areTagged = page.items.some(({ tags }) => tags !== null);
   return table(
     'Requests',
     [
@@ -168,6 +188,7 @@ function requestTable(frame: Frame, { page, keys }: RequestsParts): Html {
       'Model or route',
       'Region',
       'Key',
+      ...(areTagged ? ['Tags'] : []),
       html`<span class="num">Tokens in</span>`,
       html`<span class="num">Tokens out</span>`,
       html`<span class="num">To the first, ms</span>`,
@@ -185,6 +206,13 @@ function requestTable(frame: Frame, { page, keys }: RequestsParts): Html {
         <td class="clip short" title="${asked}">${asked}</td>
         <td class="nowrap">${row.region ?? ''}</td>
         <td class="clip short" title="${key}">${key}</td>
+        ${
+          areTagged
+            ? html`<td class="clip short" title="${row.tags?.join(' ') ?? ''}">
+                ${row.tags?.join(' ') ?? ''}
+              </td>`
+            : undefined
+        }
         <td class="num" data-head="Tokens in">${figure(row.inputTokens)}</td>
         <td class="num" data-head="Tokens out">${figure(row.outputTokens)}</td>
         <td class="num" data-head="To the first, ms">${figure(row.firstMs)}</td>

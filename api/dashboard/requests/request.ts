@@ -87,6 +87,10 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
     ['Region', row.region === null ? undefined : html`<code>${row.region}</code>`],
     ['Stream', row.streamed === null ? undefined : row.streamed ? 'yes' : 'no'],
     ['Key', html`<a href="${base}/keys/${row.keyId}">${keys.get(row.keyId) ?? row.keyId}</a>`],
+    [
+      'Tags',
+      row.tags === null ? undefined : html`${row.tags.map((tag) => html`<code>${tag}</code> `)}`,
+    ],
     ['Tokens in', row.inputTokens === null ? undefined : count(row.inputTokens)],
     ['Tokens out', row.outputTokens === null ? undefined : count(row.outputTokens)],
     ['Calls upstream', row.upstreamCalls === null ? undefined : count(row.upstreamCalls)],

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limitsOf } from '#shared/accounts/account.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { isId } from '#shared/kernel/ids.ts';
+import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { receiptOf, statusFilterOf } from '#shared/requests/row.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -45,13 +46,15 @@ export function requestPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
       model: search.model || undefined,
       region: search.region || undefined,
       key: search.key || undefined,
+      tag: search.tag || undefined,
       atLeastMs: search.slow === '' ? undefined : Number(search.slow),
       ...(after === undefined ? {} : { after }),
       ...span,
     });
     const failures = await deps.requests.failures(orgId, span);
     const keys = await keyNames(deps, orgId);
-    const parts = { page, search, after, failures, keys, notFound: find !== '' };
+    const { tags } = await deps.accounts.get(orgId);
+    const parts = { page, search, after, failures, tags, keys, notFound: find !== '' };
     return sendFramed(deps, [request, reply], {
       title: 'Requests',
       section: 'requests',
@@ -93,6 +96,7 @@ function searchOf(request: FastifyRequest, find: string): RequestSearch {
     model: askedFor(request, 'model').slice(0, 300),
     region: askedFor(request, 'region').slice(0, 64),
     key: askedFor(request, 'key').slice(0, 64),
+    tag: askedFor(request, 'tag').slice(0, TAG_LENGTH_MAX),
     from: dayAsked(request, 'from'),
     to: dayAsked(request, 'to'),
     slow: /^\d{1,8}$/.test(slow) && Number(slow) <= SLOW_MAX ? slow : '',

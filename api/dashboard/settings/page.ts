@@ -1,6 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import type { Account, Allowed, Contact, ServiceContract } from '#shared/accounts/account.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
+import { TAG_KEYS_MAX, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
 import { day } from '#shared/kernel/time.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
@@ -21,7 +22,7 @@ export interface Choice {
 }
 
 /** The forms of the page, by the last part of their address. */
-export type SettingsForm = 'names' | 'contacts' | 'use' | 'keep' | 'close';
+export type SettingsForm = 'names' | 'contacts' | 'use' | 'tags' | 'keep' | 'close';
 
 export interface SettingsParts extends Told {
   account: Account;
@@ -41,8 +42,8 @@ export function settingsPage(frame: Frame, parts: SettingsParts): Html {
   const changes = may(frame.membership!, 'change settings');
   return html`<div class="head"><h1>Settings</h1></div>
     ${told(parts)} ${use(frame, parts, changes)} ${names(frame, parts, changes)}
-    ${contacts(frame, parts, changes)} ${keeping(frame, parts)} ${terms(parts)}
-    ${closing(frame, parts)}
+    ${contacts(frame, parts, changes)} ${tags(frame, parts, changes)} ${keeping(frame, parts)}
+    ${terms(parts)} ${closing(frame, parts)}
     ${
       changes
         ? undefined
@@ -204,6 +205,43 @@ function contacts(
             <dt>Technical contact</dt>
             ${fact(account.technical)}
           </dl>`
+    }
+  </section>`;
+}
+
+function tags(frame: Frame, { account, typed }: SettingsParts, changes: boolean): Html {
+  const was = typed?.form === 'tags' ? typed.name('tags') : undefined;
+  return html`<section class="stack tight" id="tags">
+    <h2>Tags</h2>
+    <p class="prose">
+      Members of a request’s <code>metadata</code> by which its use is counted: by team, by project.
+      Other members, and values with other characters than letters, digits, “.”, “_” and “-” or more
+      than 64 of them, are no tags; requests with them run all the same. Of each tag
+      ${TAG_VALUES_A_DAY_MAX} values are counted by themselves in a day (UTC), the others together.
+      Receipts and packs do not have them.
+    </p>
+    ${
+      changes
+        ? form(
+            frame,
+            'tags',
+            'Save tags',
+            field({
+              name: 'tags',
+              id: 'names-of-tags',
+              label: 'Names of tags',
+              value: was ?? account.tags.join(', '),
+              max: '700',
+              help: `At most ${TAG_KEYS_MAX}, with commas between, as in “team, project”. What was counted by one that you take away stays.`,
+            }),
+          )
+        : html`<p>
+            ${
+              account.tags.length === 0
+                ? html`<span class="soft">None are declared.</span>`
+                : account.tags.map((key) => html`<code>${key}</code> `)
+            }
+          </p>`
     }
   </section>`;
 }

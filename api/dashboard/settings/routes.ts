@@ -27,6 +27,7 @@ const DONE: Readonly<Record<SettingsForm, string>> = {
   names: 'The name and the identifier are saved.',
   contacts:
     'The contacts are saved. The addresses from before get an e-mail, and new ones one that asks.',
+  tags: 'The tags are saved. Requests are counted by them within a second.',
   keep: 'What is kept of responses is as you chose. Every process knows it within a second.',
   close: 'Support is asked to close the organisation. Nothing is changed until it does.',
 };
@@ -35,6 +36,7 @@ const RIGHTS: Readonly<Record<SettingsForm, Act>> = {
   use: 'change settings',
   names: 'change settings',
   contacts: 'change settings',
+  tags: 'change settings',
   keep: 'have responses kept',
   close: 'ask for closing',
 };
@@ -87,6 +89,13 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     });
     const contacts = { billing: contact('billing'), technical: contact('technical') };
     return deps.accounts.setContacts(request.membership.orgId, contacts, actorOf(request));
+  });
+  save('tags', async (request, form) => {
+    const keys = form
+      .text('tags')
+      .split(/[\s,]+/u)
+      .filter((key) => key !== '');
+    return deps.accounts.setTags(request.membership.orgId, keys, actorOf(request));
   });
   save('keep', async (request, form) => {
     const chosen = form.text('keep');

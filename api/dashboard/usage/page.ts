@@ -1,7 +1,9 @@
 import { html, type Html } from '#api/html.ts';
+import { OTHER_VALUES, TAG_LENGTH_MAX, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
 import { day } from '#shared/kernel/time.ts';
 import { count } from '#shared/methodology/readable.ts';
 import {
+  tagKeyOf,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
   type UsageGrouping,
@@ -9,7 +11,7 @@ import {
 } from '#shared/receipts/usage.ts';
 import type { Frame } from '../parts/layout.ts';
 import { figuresTable } from './overview.ts';
-import { dayFields, note } from '../parts/elements.ts';
+import { dayFields, field, note } from '../parts/elements.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */
@@ -18,6 +20,9 @@ export interface UsageParts {
   groupBy: readonly UsageGrouping[];
   report: UsageReport | undefined;
   problem: string | undefined;
+  /** The tags that the organisation has declared, and the one that requests are filtered by, as it was typed. */
+  tags: readonly string[];
+  tag: string;
   keyNames: ReadonlyMap<string, string>;
 }
 
@@ -26,15 +31,25 @@ const ROWS_MAX = 130;
 
 /** Usage of a period by one or two things, as a table and as CSV. */
 export function usagePage(frame: Frame, parts: UsageParts): Html {
-  const { from, to, groupBy, report, problem } = parts;
+  const { from, to, groupBy, report, problem, tags, tag } = parts;
   const address = `/dashboard/${frame.membership!.orgId}/usage`;
   const [by, and] = groupBy;
-  const query = new URLSearchParams({ from, to, by: by!, ...(and !== undefined && { and }) });
+  const query = new URLSearchParams({
+    from,
+    to,
+    by: by!,
+    ...(and !== undefined && { and }),
+    ...(tag !== '' && { tag }),
+  });
+  // One that is not declared any more, and that is asked for, stays chosen.
+  const groups = [
+    ...new Set([...USAGE_GROUPS, ...tags.map((key) => `tag:${key}` as const), ...groupBy]),
+  ];
   const options = (chosen: string | undefined): Html[] =>
-    USAGE_GROUPS.map(
+    groups.map(
       (each) =>
         html`<option value="${each}" ${each === chosen ? html`selected` : undefined}>
-          ${each}
+          ${each.replace(':', ' ')}
         </option>`,
     );
   return html`<div class="head">
@@ -62,6 +77,16 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
           ${options(and)}
         </select>
       </div>
+      ${
+        tags.length === 0 && tag === ''
+          ? undefined
+          : field({
+              name: 'tag',
+              label: `Only the tag, as ${tags[0] ?? 'team'}=…`,
+              value: tag,
+              max: String(TAG_LENGTH_MAX),
+            })
+      }
       <button type="submit">Show</button>
     </form>
     ${problem === undefined ? undefined : note('bad', problem)}
@@ -86,14 +111,16 @@ function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
   const shown = report.groups.slice(0, ROWS_MAX).map((group) => ({
     names: group.names.map((name, i) => {
       if (groupBy[i] === 'day') return day(Date.parse(name));
+      if (name === OTHER_VALUES) return 'other values';
       return (groupBy[i] === 'key' ? keyNames.get(name) : undefined) ?? (name || 'not stated');
     }),
     figures: group,
   }));
-  return html`${figuresTable('Usage', groupBy.map(capital), [
-      { names: groupBy.map((_, i) => (i === 0 ? 'Total' : '')), figures: report.total },
-      ...shown,
-    ])}
+  return html`${figuresTable(
+      'Usage',
+      groupBy.map((each) => capital(each.replace(':', ' '))),
+      [{ names: groupBy.map((_, i) => (i === 0 ? 'Total' : '')), figures: report.total }, ...shown],
+    )}
     <p class="soft small">
       ${
         report.groups.length > ROWS_MAX
@@ -102,6 +129,11 @@ function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
       }Brackets
       are 5–95 % intervals, added up as if all receipts erred alike; requests that are not estimated
       are in no amount. The CSV has exact figures of all five quantities.
+      ${
+        groupBy.some((each) => tagKeyOf(each) !== undefined)
+          ? `Requests without the tag are “not stated”. Beyond ${TAG_VALUES_A_DAY_MAX} values of a tag in a day (UTC), and those that a budget is of, the rest is counted together as “other values”.`
+          : undefined
+      }
     </p>`;
 }
 

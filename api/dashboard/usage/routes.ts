@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { usageCsv } from '#api/routes/usage.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
+import { TAG_LENGTH_MAX, TAG_WRITTEN, tagOf } from '#shared/kernel/tags.ts';
 import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
-import { USAGE_GROUPS, type UsageGrouping } from '#shared/receipts/usage.ts';
+import { groupingOf, tagKeyOf, type UsageGrouping } from '#shared/receipts/usage.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, askedForDay } from '../forms.ts';
 import { sendFile, sendFramed } from '../guard.ts';
@@ -55,12 +56,15 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
   });
   app.get('/usage', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
-    const { from, to, groupBy, range, problem } = askedUsage(request, deps.now());
-    const report = range && (await deps.usage.usage({ orgId, range, groupBy }));
+    const { from, to, groupBy, tag, range, problem } = askedUsage(request, deps.now());
+    const report = range && (await deps.usage.usage({ orgId, range, groupBy, tag: tagOf(tag) }));
+    const { tags } = await deps.accounts.get(orgId);
     const parts = {
       from,
       to,
       groupBy,
+      tags,
+      tag,
       report,
       problem,
       keyNames: groupBy.includes('key') ? await keyNames(deps, orgId) : new Map(),
@@ -74,8 +78,8 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
   });
   app.get('/usage.csv', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
-    const { from, to, groupBy, range, problem } = askedUsage(request, deps.now());
-    const report = range && (await deps.usage.usage({ orgId, range, groupBy }));
+    const { from, to, groupBy, tag, range, problem } = askedUsage(request, deps.now());
+    const report = range && (await deps.usage.usage({ orgId, range, groupBy, tag: tagOf(tag) }));
     if (report?.groups == null) {
       throw new PageError(400, 'There is no such table', problem ?? 'Choose a shorter period.');
     }
@@ -89,8 +93,7 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
 
 /** What the address asks for: the last thirty days by day and model, unless it says otherwise. */
 function askedUsage(request: FastifyRequest, now: number) {
-  const grouping = (name: string): UsageGrouping | undefined =>
-    USAGE_GROUPS.find((each) => each === askedFor(request, name));
+  const grouping = (name: string): UsageGrouping | undefined => groupingOf(askedFor(request, name));
   const isAsked = askedFor(request, 'by') !== '';
   const by = grouping('by') ?? 'day';
   const and = isAsked ? grouping('and') : 'model';
@@ -99,10 +102,21 @@ function askedUsage(request: FastifyRequest, now: number) {
   const from = askedFor(request, 'from') || dayText(today - 29 * DAY_MS);
   const to = askedFor(request, 'to') || dayText(today);
   const [first, last] = [askedForDay(from), askedForDay(to)];
-  const asked = { from: from.slice(0, 10), to: to.slice(0, 10), groupBy };
-  const problem = problemOf(first, last);
+  const tag = askedFor(request, 'tag').slice(0, TAG_LENGTH_MAX);
+  const asked = { from: from.slice(0, 10), to: to.slice(0, 10), groupBy, tag };
+  const problem = problemOf(first, last) ?? problemOfTags(groupBy, tag);
   if (problem !== undefined) return { ...asked, range: undefined, problem };
   return { ...asked, range: { from: first!, to: last! + DAY_MS }, problem: undefined };
+}
+
+/** Requests are counted once for each tag that they have: what two of them have in common is not known. */
+function problemOfTags(groupBy: readonly UsageGrouping[], tag: string): string | undefined {
+  const filter = tagOf(tag);
+  if (tag !== '' && filter === undefined)
+    return `The tag must be ${TAG_WRITTEN.replaceAll('`', '')}.`;
+  const keys = new Set(groupBy.flatMap((each) => tagKeyOf(each) ?? []));
+  if (filter !== undefined) keys.add(filter.key);
+  return keys.size > 1 ? 'Usage is shown by one tag at once, not by two.' : undefined;
 }
 
 function problemOf(first: number | undefined, last: number | undefined): string | undefined {

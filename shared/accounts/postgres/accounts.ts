@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql, type ExpressionBuilder, type Selectable, type Updateable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
 import { planCovers, type Limits, type Plan } from '#shared/kernel/plan.ts';
@@ -9,6 +9,7 @@ import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { checkTagKeys, tagOf } from '#shared/kernel/tags.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type {
   Account,
@@ -211,6 +212,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return changeSettings(held, actor, { set, action, details: set });
       }),
 
+    /** Declares which members of `metadata` are tags. What was counted by one that goes stays. Throws `invalid_tags`. */
+    setTags: (orgId: string, asked: readonly string[], actor: Actor): Promise<Account> =>
+      hold(orgId, async (held) => {
+        const set = { tags: checkTagKeys(asked) };
+        if (isDeepStrictEqual(set.tags, held.account.tags)) return held.account;
+        await demandUnneeded(held, set.tags);
+        return changeSettings(held, actor, { set, action: 'account.tags_set', details: set });
+      }),
+
     /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
     setLimits: (orgId: string, limits: Limits | null, actor: Actor): Promise<Account> =>
       hold(orgId, (held) => {
@@ -218,6 +228,22 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return changeTerms(held, actor, { set, action: 'account.limits_set', details: set });
       }),
   };
+}
+
+/** A budget of a tag that goes would count nothing from then on, and refuse nothing. @throws Fault `invalid_tags` */
+async function demandUnneeded(
+  { client, account }: HeldAccount,
+  left: readonly string[],
+): Promise<void> {
+  const budgets = await queriesOn(client)
+    .selectFrom('budget')
+    .select('target')
+    .where('org_id', '=', account.id)
+    .where('scope', '=', 'tag')
+    .execute();
+  const of = budgets.map(({ target }) => target!).find((tag) => !left.includes(tagOf(tag)!.key));
+  if (of !== undefined)
+    throw invalidParam('tags', `A budget is of ${of}. End it before the tag goes.`);
 }
 
 /**
@@ -608,6 +634,7 @@ function accountOf(row: AccountRow): Account {
     allowedRegions: row.allowed_regions,
     allowedModels: row.allowed_models,
     keepResponses: row.keep_responses,
+    tags: row.tags,
     billing: { name: row.billing_name, email: row.billing_email },
     technical: { name: row.technical_name, email: row.technical_email },
     createdAt: row.created_at.getTime(),

@@ -26,6 +26,7 @@ const WRITTEN: readonly GivenColumn<RequestRow>[] = [
   { name: 'requested_model', type: 'text', of: ({ requestedModel }) => requestedModel },
   { name: 'region', type: 'text', of: ({ region }) => region },
   { name: 'streamed', type: 'bool', of: ({ streamed }) => streamed },
+  { name: 'tags', type: 'text', of: ({ tags }) => tags?.join(',') ?? null },
   { name: 'has_receipt', type: 'bool', of: ({ hasReceipt }) => hasReceipt },
   { name: 'replay_of', type: 'text', of: ({ replayOf }) => replayOf },
   { name: 'input_tokens', type: 'int', of: ({ inputTokens }) => inputTokens },
@@ -39,11 +40,15 @@ const WRITTEN: readonly GivenColumn<RequestRow>[] = [
 ];
 
 const names = WRITTEN.map(({ name }) => name).join(', ');
+/** No tag has a comma. */
+const stored = WRITTEN.map(({ name }) =>
+  name === 'tags' ? "string_to_array(tags, ',')" : name,
+).join(', ');
 
 /** A batch whose outcome was not heard of is written again: its rows are there once. */
 const WRITE = statement(
   {},
-  `insert into request (${names}) select ${names} from ${givenRows(WRITTEN, 'given', 1)} on conflict do nothing`,
+  `insert into request (${names}) select ${stored} from ${givenRows(WRITTEN, 'given', 1)} on conflict do nothing`,
   { name: 'write_requests' },
 );
 
@@ -63,6 +68,7 @@ const READ = {
   requested_model: 'text?',
   region: 'text?',
   streamed: 'bool?',
+  tags: '_text?',
   has_receipt: 'bool',
   replay_of: 'text?',
   input_tokens: 'int4?',
@@ -83,6 +89,8 @@ export interface RequestPageRequest extends PageRequest {
   model?: string | undefined;
   region?: string | undefined;
   key?: string | undefined;
+  /** As `key=value`. */
+  tag?: string | undefined;
   /** Those alone that took so many milliseconds or longer. */
   atLeastMs?: number | undefined;
   /** Epoch milliseconds of the request (the time in its id), `from` included, `to` excluded. */
@@ -174,19 +182,20 @@ const WHICH = {
   ok: 'and code is null and status < 400',
 } as const;
 
-/** Answered by an index alone. */
-const list = (which: keyof typeof WHICH, order: 'asc' | 'desc') =>
+/** Answered by an index alone; those with a tag by that of rows that have one. */
+const list = (which: keyof typeof WHICH, order: 'asc' | 'desc', isTagged: boolean) =>
   statement(
     { id: 'text' },
     `select id from request
      where org_id = $1 and id >= $2 and id < $3 ${WHICH[which]} and ${FITS}
+       ${isTagged ? 'and tags is not null and $12 = any (tags)' : ''}
      order by id ${order} limit $11`,
   );
-const both = (which: keyof typeof WHICH) => ({
-  asc: list(which, 'asc'),
-  desc: list(which, 'desc'),
+const each = (which: keyof typeof WHICH) => ({
+  all: { asc: list(which, 'asc', false), desc: list(which, 'desc', false) },
+  tagged: { asc: list(which, 'asc', true), desc: list(which, 'desc', true) },
 });
-const LISTS = { any: both('any'), failed: both('failed'), ok: both('ok') } as const;
+const LISTS = { any: each('any'), failed: each('failed'), ok: each('ok') } as const;
 
 const ROWS = statement(
   READ,
@@ -224,7 +233,7 @@ const smaller = (a: string, b: string): string => (a < b ? a : b);
 
 /** The statement that finds the ids of a page, and its parameters. */
 export function listQuery({ orgId, order, after, limit, ...request }: RequestPageRequest) {
-  const { key, model, region, code, status, atLeastMs } = request;
+  const { key, model, region, code, status, atLeastMs, tag } = request;
   const [first, last] = idsOf(request);
   // Ids have one length: nothing lies between one and itself with a character more.
   const low = after !== undefined && order === 'asc' ? larger(first, `${after}0`) : first;
@@ -233,7 +242,10 @@ export function listQuery({ orgId, order, after, limit, ...request }: RequestPag
   const which = named ?? (code === undefined ? 'any' : 'failed');
   const [from, to] = statusSpan(status);
   const filters = [key, model, region, code, from, to, atLeastMs].map((value) => value ?? null);
-  return { query: LISTS[which][order], values: [orgId, low, high, ...filters, limit + 1] };
+  const shared = [orgId, low, high, ...filters, limit + 1];
+  return tag === undefined
+    ? { query: LISTS[which].all[order], values: shared }
+    : { query: LISTS[which].tagged[order], values: [...shared, tag] };
 }
 
 function statusSpan(status: StatusFilter | undefined): number[] {
@@ -262,6 +274,7 @@ function rowOf(row: Row<typeof ONE>): RequestRow {
     requestedModel: row.requested_model,
     region: row.region,
     streamed: row.streamed,
+    tags: row.tags,
     hasReceipt: row.has_receipt,
     replayOf: row.replay_of,
     inputTokens: row.input_tokens,

@@ -22,7 +22,14 @@ beforeAll(async () => {
   list = `/dashboard/${orgId}/requests`;
   const now = Date.now();
   const of = { orgId, keyId: key.id };
-  answered = requestRow({ ...of, at: now - 3_000, streamed: true, firstMs: 206, totalMs: 1_898 });
+  answered = requestRow({
+    ...of,
+    tags: ['team=search'],
+    at: now - 3_000,
+    streamed: true,
+    firstMs: 206,
+    totalMs: 1_898,
+  });
   refused = refusedRow({ ...of, at: now - 2_000, requests: 381, lastMs: 1_500 });
   failed = refusedRow({
     ...of,
@@ -68,6 +75,8 @@ describe('requests', { tags: ['dashboard.requests'] }, () => {
       ['code=upstream_error', [failed.id]],
       ['slow=5000', [failed.id]],
       [`key=${answered.keyId}&model=llama-3.1-8b&region=eu-west`, [answered.id]],
+      ['tag=team=search', [answered.id]],
+      ['tag=team=other', []],
       ['from=2020-01-01&to=2020-01-02', []],
     ];
     for (const [query, ids] of found)

@@ -354,3 +354,35 @@ describe('closing', () => {
     },
   );
 });
+
+describe('tags', () => {
+  it(
+    'owners and admins declare them, members do not; what cannot be one is said beside what was typed, and nothing changes',
+    { tags: ['dashboard.settings', 'tags.declared'] },
+    async () => {
+      const [, admin] = await signedIn('admin');
+      const [, member] = await signedIn('member');
+      const tags = async () => (await accounts.get(org)).tags;
+      expect((await save('tags', { tags: 'team' }, member)).statusCode).toBe(403);
+      for (const typed of [
+        'team, user',
+        'a=b',
+        '_x',
+        Array(11)
+          .fill(0)
+          .map((_, i) => `k${i}`)
+          .join(),
+      ]) {
+        const refused = await save('tags', { tags: typed });
+        expect(refused.statusCode).toBe(400);
+        expect(refused.payload).toContain(`value="${typed}"`);
+      }
+      expect(await tags()).toEqual([]);
+      expect((await save('tags', { tags: ' team,project  team' }, admin)).statusCode).toBe(303);
+      expect(await tags()).toEqual(['team', 'project']);
+      expect((await newest(1))[0]).toMatch(/^account.tags_set /);
+      expect((await save('tags', { tags: '' })).statusCode).toBe(303);
+      expect(await tags()).toEqual([]);
+    },
+  );
+});

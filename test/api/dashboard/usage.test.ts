@@ -43,7 +43,7 @@ beforeAll(async () => {
   const pools = receiptPools(database);
   await issueReceipts(pools, signer, [
     at(MIDNIGHT - 3 * DAY_MS),
-    at(MIDNIGHT - 3 * DAY_MS + 1),
+    at(MIDNIGHT - 3 * DAY_MS + 1, { tags: ['team=search'] }),
     at(MIDNIGHT - 2 * DAY_MS, { model: UNSIZED }),
     at(MIDNIGHT + 1),
     at(MIDNIGHT - 50 * DAY_MS),
@@ -116,6 +116,32 @@ describe('overview and usage', () => {
         (await visitors.auditor.get(`/dashboard/${orgId}/usage?${query}`)).payload,
       );
       expect(page).toMatch(/Total 4 1 /);
+    },
+  );
+
+  it(
+    'the page and its CSV are by a declared tag too, and of one value of it; two at once are refused',
+    { tags: ['dashboard.usage', 'tags.usage'] },
+    async () => {
+      const address = `/dashboard/${orgId}/usage`;
+      const plain = (await visitors.auditor.get(address)).payload;
+      expect(plain).not.toContain('Only the tag');
+      await registries.accounts.setTags(orgId, ['team', 'run'], OPERATOR);
+      const read = async (query: string) =>
+        (await visitors.auditor.get(`${address}${query}`)).payload;
+      const page = await read('?by=tag:team');
+      expect(page).toContain('<option value="tag:run"');
+      expect(words(page)).toMatch(/Total 4 1 .* not stated 3 1 .* search 1 0 /);
+      expect(words(page)).toContain('“other values”');
+      expect(words(await read('?by=day&tag=team%3Dsearch'))).toMatch(/Total 1 0 /);
+      const lines = (await read('.csv?by=tag:team')).trim().split('\r\n');
+      expect(lines.map((line) => line.split(',').slice(0, 2))).toEqual([
+        ['tag:team', 'requests'],
+        ['', '3'],
+        ['search', '1'],
+      ]);
+      for (const query of ['?by=tag:team&and=tag:run', '?by=tag:team&tag=run=1', '?tag=run'])
+        expect((await visitors.auditor.get(`${address}${query}`)).statusCode).toBe(400);
     },
   );
 

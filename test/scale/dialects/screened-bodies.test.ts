@@ -28,7 +28,7 @@ async function judged(route: Route, request: object) {
         route,
         rawBody: Buffer.from(JSON.stringify({ model: 'm', ...request })),
         headers: {},
-        credential: { orgId: 'org_1', keyId: 'key_1', keepResponses: false },
+        credential: { orgId: 'org_1', keyId: 'key_1', keepResponses: false, tags: [] },
         now: 0,
       },
     );

@@ -40,7 +40,11 @@ const idsOf = async (asked: Partial<RequestPageRequest> = {}): Promise<string[]>
 describe('what became of requests', { tags: ['requests.record'] }, () => {
   it('a row is read as it was written, by its organisation and by operators, and is there once when it is written twice', async () => {
     const replay = requestRow({ orgId, replayOf: newId('req'), firstMs: 3, streamed: true });
-    const rows = [requestRow({ orgId }), replay, refusedRow({ orgId, requests: 12, lastMs: 800 })];
+    const rows = [
+      requestRow({ orgId, tags: ['team=a', 'run=7'] }),
+      replay,
+      refusedRow({ orgId, requests: 12, lastMs: 800 }),
+    ];
     await writeRequests(api, rows);
     await writeRequests(api, rows);
     expect((await idsOf()).toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
@@ -196,10 +200,11 @@ describe('a list among many rows', { tags: ['requests.record'] }, () => {
   beforeAll(async () => {
     // A fiftieth failed; a fifth is of another organisation.
     await database.pool.query(
-      `insert into request (id, org_id, key_id, route, status, code, model, region, has_receipt, total_ms)
+      `insert into request (id, org_id, key_id, route, status, code, model, region, has_receipt, total_ms, tags)
        select request_id_at(now() - i * interval '12 seconds') || lpad(i::text, 16, '0'),
          case when i % 5 = 0 then 'org_other' else $1 end, 'key_' || i % 7, 'POST /v1/chat/completions',
-         case when i % 50 = 0 then 502 else 200 end, case when i % 50 = 1 then 'upstream_error' end, 'llama', 'eu', true, i
+         case when i % 50 = 0 then 502 else 200 end, case when i % 50 = 1 then 'upstream_error' end, 'llama', 'eu', true, i,
+         case when i % 5 = 1 then array['run=' || i, 'team=a'] when i % 5 = 2 then array['team=b'] end
        from generate_series(1, 10000) i`,
       [many],
     );
@@ -214,6 +219,8 @@ describe('a list among many rows', { tags: ['requests.record'] }, () => {
     ['those that failed', { status: 'failed' }],
     ['a code', { code: 'upstream_error' }],
     ['slow ones', { atLeastMs: 5_000 }],
+    ['those with a tag', { tag: 'team=a' }],
+    ['failed ones with a tag', { tag: 'team=a', status: 'failed' }],
   ] as const)('%s are found by an index alone', async (_name, filters) => {
     const asked: RequestPageRequest = { orgId: many, limit: 20, order: 'desc', ...filters };
     if (asked.after !== undefined) {

@@ -19,6 +19,7 @@ const credential = (over: Partial<Credential> = {}): Credential => ({
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  tags: [],
   budgets: [],
   ...over,
 });

@@ -31,6 +31,8 @@ it(
       from: '2026-10-25',
       to: '2026-11-23',
       groupBy: ['day', 'model'],
+      tags: [],
+      tag: '',
       report: { ledgerSize: 1, groups, total: figures },
       problem: undefined,
       keyNames: new Map(),

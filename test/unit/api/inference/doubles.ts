@@ -70,6 +70,7 @@ export const CREDENTIAL: Credential = {
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  tags: [],
   budgets: [],
 };
 

@@ -39,7 +39,7 @@ function chatOf({ path, body }: Recorded): JsonObject {
       route,
       rawBody: Buffer.from(JSON.stringify(body)),
       headers: {},
-      credential: { orgId: 'org_A', keyId: 'key_A', keepResponses: true },
+      credential: { orgId: 'org_A', keyId: 'key_A', keepResponses: true, tags: [] },
       now: 0,
       counts: at === COUNTING,
     },

@@ -20,6 +20,7 @@ const account = {
   allowedRegions: null,
   allowedModels: null,
   keepResponses: false,
+  tags: [],
   budgets: [],
 } as const;
 const published = () => 'published';
