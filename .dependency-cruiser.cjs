@@ -16,6 +16,7 @@ const SUBJECTS = [
   'screening',
   'methodology',
   'budgets',
+  'webhooks',
   'ledger',
   'receipts',
   'requests',

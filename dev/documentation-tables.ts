@@ -11,6 +11,7 @@ import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
 import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
+import { webhookExamples } from './webhook-examples.ts';
 import { alertRows } from './alerts-table.ts';
 import { comparedModels } from './compared-models.ts';
 import { readRules } from './conformance.ts';
@@ -51,6 +52,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   records: () => table(['record', 'member', 'what it says'], recordRows()),
   responses: () =>
     table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
+  webhooks: webhookExamples,
   messages: () => table(['field', 'to servers of chats'], messageRows()),
 };
 
@@ -63,6 +65,7 @@ export const PAGES_WITH_TABLES: readonly string[] = [
   'docs/operations.md',
   'docs/receipts.md',
   'docs/responses.md',
+  'docs/webhooks.md',
 ];
 
 /** A page with its tables written anew. Each stands between `<!-- table: name -->` and `<!-- end of table -->`. */

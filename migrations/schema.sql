@@ -917,6 +917,51 @@ create table usage_tag_hour (
   constraint usage_tag_hour_pkey PRIMARY KEY (org_id, tag, at, value, model, region, key_id, tier, quality)
 ) with (fillfactor=50);
 
+create table webhook_delivery (
+  id text not null,
+  endpoint_id text not null,
+  org_id text not null,
+  type text not null,
+  body text not null,
+  once text,
+  created_at timestamp(3) with time zone not null,
+  attempts integer not null default 0,
+  next_attempt_at timestamp(3) with time zone,
+  delivered_at timestamp(3) with time zone,
+  status smallint,
+  failure text,
+  constraint webhook_delivery_body_check CHECK ((length(body) <= 20000)),
+  constraint webhook_delivery_check CHECK (((delivered_at IS NULL) OR (next_attempt_at IS NULL))),
+  constraint webhook_delivery_endpoint_id_once_key UNIQUE (endpoint_id, once),
+  constraint webhook_delivery_failure_check CHECK ((length(failure) <= 200)),
+  constraint webhook_delivery_id_check CHECK ((id ~~ 'msg\_%'::text)),
+  constraint webhook_delivery_pkey PRIMARY KEY (id)
+);
+
+create table webhook_endpoint (
+  id text not null,
+  org_id text not null,
+  address text not null,
+  description text not null,
+  events text[] not null,
+  secret text not null,
+  secret_before text,
+  secret_before_until timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  failing_since timestamp(3) with time zone,
+  paused_at timestamp(3) with time zone,
+  pause_reason text,
+  constraint webhook_endpoint_address_check CHECK (((length(address) >= 1) AND (length(address) <= 500))),
+  constraint webhook_endpoint_check CHECK ((num_nulls(secret_before, secret_before_until) = ANY (ARRAY[0, 2]))),
+  constraint webhook_endpoint_check1 CHECK ((num_nulls(paused_at, pause_reason) = ANY (ARRAY[0, 2]))),
+  constraint webhook_endpoint_description_check CHECK ((length(description) <= 100)),
+  constraint webhook_endpoint_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 20))),
+  constraint webhook_endpoint_id_check CHECK ((id ~~ 'whe\_%'::text)),
+  constraint webhook_endpoint_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint webhook_endpoint_pause_reason_check CHECK ((pause_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+  constraint webhook_endpoint_pkey PRIMARY KEY (id)
+);
+
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
 CREATE INDEX anchor_head_by_index ON public.anchor_head USING btree (index);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
@@ -965,6 +1010,12 @@ CREATE INDEX stored_answer_expiry ON public.stored_answer USING btree (expires_a
 CREATE INDEX usage_day_by_key ON public.usage_day USING btree (org_id, key_id);
 CREATE INDEX usage_day_by_model ON public.usage_day USING btree (org_id, model);
 CREATE INDEX usage_day_by_region ON public.usage_day USING btree (org_id, region);
+CREATE INDEX webhook_delivery_by_endpoint ON public.webhook_delivery USING btree (endpoint_id, id);
+CREATE INDEX webhook_delivery_by_organisation ON public.webhook_delivery USING btree (org_id);
+CREATE INDEX webhook_delivery_by_time ON public.webhook_delivery USING btree (created_at);
+CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX webhook_delivery_waiting ON public.webhook_delivery USING btree (endpoint_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX webhook_endpoint_by_organisation ON public.webhook_endpoint USING btree (org_id, id);
 
 create view receipt_figure as
  SELECT org_id,
@@ -1336,6 +1387,18 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.forget_webhooks()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  delete from webhook_delivery where org_id = new.id;
+  delete from webhook_endpoint where org_id = new.id;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ledger_checkpoint_check()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1476,6 +1539,7 @@ CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
 CREATE TRIGGER account_forgets AFTER UPDATE OF keep_responses, state ON public.account FOR EACH ROW WHEN (((old.keep_responses AND (NOT new.keep_responses)) OR ((new.state = 'closed'::text) AND (old.state <> 'closed'::text)))) EXECUTE FUNCTION forget_kept_responses();
+CREATE TRIGGER account_forgets_webhooks AFTER UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'closed'::text) AND (old.state <> 'closed'::text))) EXECUTE FUNCTION forget_webhooks();
 CREATE TRIGGER account_names_changed BEFORE UPDATE OF name, billing_name, technical_name ON public.account FOR EACH ROW WHEN ((((new.name IS DISTINCT FROM old.name) OR (new.billing_name IS DISTINCT FROM old.billing_name)) OR (new.technical_name IS DISTINCT FROM old.technical_name))) EXECUTE FUNCTION account_names_changed();
 CREATE TRIGGER anchor_cosignature_no_change BEFORE DELETE OR UPDATE ON public.anchor_cosignature FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_cosignature_no_truncate BEFORE TRUNCATE ON public.anchor_cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
@@ -1753,6 +1817,15 @@ grant select on usage_tag_day to docket_operator;
 grant select on usage_tag_hour to docket_api;
 grant insert, select, update on usage_tag_hour to docket_ledger;
 grant select on usage_tag_hour to docket_operator;
+grant delete, insert, select on webhook_delivery to docket_api;
+grant insert on webhook_delivery to docket_exports;
+grant insert, select on webhook_delivery to docket_housekeeping;
+grant insert on webhook_delivery to docket_ledger;
+grant insert on webhook_delivery to docket_operator;
+grant delete on webhook_delivery to docket_purge;
+grant insert on webhook_delivery to docket_recalculation;
+grant delete, insert, select on webhook_endpoint to docket_api;
+grant select on webhook_endpoint to docket_housekeeping;
 
 grant select (id, name, identifier) on account to docket_exports;
 grant update (name, state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_api;
@@ -1786,6 +1859,23 @@ grant update (submitted_at) on receipt_pending to docket_ledger;
 grant select (id, org_id) on request to docket_housekeeping;
 grant select (claim, request_id, attempt, expires_at) on stored_answer to docket_housekeeping;
 grant select (claim, request_id, attempt) on stored_answer to docket_receipts;
+grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_api;
+grant update (attempts, next_attempt_at, delivered_at) on webhook_delivery to docket_api;
+grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_exports;
+grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_housekeeping;
+grant update (attempts, next_attempt_at, delivered_at, status, failure) on webhook_delivery to docket_housekeeping;
+grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_ledger;
+grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_operator;
+grant select (id, created_at) on webhook_delivery to docket_purge;
+grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_recalculation;
+grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_api;
+grant update (address, description, events, secret, secret_before, secret_before_until, failing_since, paused_at, pause_reason) on webhook_endpoint to docket_api;
+grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_exports;
+grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_housekeeping;
+grant update (failing_since, paused_at, pause_reason) on webhook_endpoint to docket_housekeeping;
+grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_ledger;
+grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_operator;
+grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_recalculation;
 
 grant execute on function drop_request_partitions(kept_days integer) to docket_housekeeping;
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;

@@ -3,6 +3,8 @@ import type { Pool } from 'pg';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
+import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
+import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { createDrafts } from '#shared/accounts/postgres/drafts.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
@@ -63,6 +65,10 @@ export interface DashboardOptions {
   closedReadMs: number;
   /** Origins of issuers that may be within our own network. */
   insideIssuers: readonly string[];
+  /** What secrets of webhooks are sealed with; without it none are offered. */
+  webhooksSecret: string | undefined;
+  /** Origins of receivers of webhooks that may be within our own network. */
+  insideWebhooks: readonly string[];
   /** A model for the examples. */
   exampleModel: () => string | undefined;
   /** The catalogue as it is now. */
@@ -140,6 +146,13 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     accounts: createAccountRegistry(pool, surroundings),
     keys: createKeyRegistry(pool, surroundings),
     budgets: createBudgetRegistry(pool, surroundings),
+    webhooks: createWebhookRegistry(pool, surroundings, {
+      seals:
+        options.webhooksSecret === undefined
+          ? undefined
+          : createSecretSeals(options.webhooksSecret, surroundings),
+      inside: options.insideWebhooks,
+    }),
     /** How the ledger is, and what of it waits for a person. */
     health: async () => ({ backlog: await readBacklog(pool), ...(await readAttention(pool)) }),
     findRequest: (id: string) => findRequest(pool, id),
@@ -180,16 +193,31 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
 
 /** The dashboard of a process that has a secret for it. */
 export function dashboardOf(
-  { publicUrl, supportEmail, closedReadDays, ssoInsideIssuers: insideIssuers, secrets }: Config,
+  {
+    publicUrl,
+    supportEmail,
+    closedReadDays,
+    ssoInsideIssuers: insideIssuers,
+    webhooksInside: insideWebhooks,
+    secrets,
+  }: Config,
   pool: Pool,
   rest: Omit<
     DashboardOptions,
-    'publicUrl' | 'supportEmail' | 'closedReadMs' | 'insideIssuers' | 'secret' | 'surroundings'
+    | 'publicUrl'
+    | 'supportEmail'
+    | 'closedReadMs'
+    | 'insideIssuers'
+    | 'webhooksSecret'
+    | 'insideWebhooks'
+    | 'secret'
+    | 'surroundings'
   >,
 ): DashboardDeps | undefined {
-  const { sessionSecret: secret } = secrets;
+  const { sessionSecret: secret, webhooksSecret } = secrets;
   if (secret === undefined) return undefined;
   const closedReadMs = closedReadDays * DAY_MS;
-  const read = { publicUrl, supportEmail, closedReadMs, insideIssuers, secret };
+  const webhooks = { webhooksSecret, insideWebhooks };
+  const read = { publicUrl, supportEmail, closedReadMs, insideIssuers, secret, ...webhooks };
   return openDashboard(pool, { ...read, ...rest });
 }

@@ -21,6 +21,7 @@ import { receiptByAddress, receiptByAnyId, receiptPageRoutes } from './receipts/
 import { requestPageRoutes } from './requests/routes.ts';
 import { rotationRoutes } from './rotation/routes.ts';
 import { budgetRoutes } from './budgets/routes.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
 import { usagePageRoutes } from './usage/routes.ts';
 import { exportPageRoutes } from './exports/routes.ts';
 import { ledgerPageRoutes } from './ledger/routes.ts';
@@ -109,6 +110,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             ledgerPageRoutes(organisation, deps);
             usagePageRoutes(organisation, deps);
             budgetRoutes(organisation, deps);
+            webhookRoutes(organisation, deps);
             auditRoutes(organisation, deps);
             teamRoutes(organisation, deps);
             settingsRoutes(organisation, deps);

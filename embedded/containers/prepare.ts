@@ -31,6 +31,8 @@ export async function ensureSecrets(directory: string, stores: Stores): Promise<
   const postgres = await ensurePassword(join(directory, 'postgres/password'));
   const redis = await ensurePassword(join(directory, 'redis/password'));
   await ensurePassword(join(directory, 'api/session-secret'));
+  const webhooksSecret = await ensurePassword(join(directory, 'api/webhooks-secret'));
+  await writePrivateFile(join(directory, 'housekeeping/webhooks-secret'), webhooksSecret);
   ensureSigningKeys(join(directory, 'signing-keys'));
   ensureLaneKeys(join(directory, 'lane-keys'));
   const configuration = join(directory, 'redis/redis.conf');

@@ -138,9 +138,20 @@ export class Launcher {
     });
     const sessionSecret =
       config.secrets.sessionSecret ?? (await ensurePassword(join(this.#dataDir, 'session.secret')));
+    const webhooksSecret =
+      config.secrets.webhooksSecret ??
+      (await ensurePassword(join(this.#dataDir, 'webhooks.secret')));
     const mayChange = this.#config.cataloguePath !== undefined;
     const envOf = (name: ProcessName): Environment => ({
-      ...withOwnSecrets(common, name, { catalogue, mayChange, background }),
+      ...withOwnSecrets(
+        { ...common, WEBHOOKS_SECRET: webhooksSecret, WEBHOOKS_SECRET_FILE: undefined },
+        name,
+        {
+          catalogue,
+          mayChange,
+          background,
+        },
+      ),
       // Read here already, where they were in files.
       DATABASE_URL_FILE: undefined,
       REDIS_URL_FILE: undefined,

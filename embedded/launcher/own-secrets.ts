@@ -34,9 +34,15 @@ function credentialsIn({ endpoints }: Catalogue): Credentials {
   };
 }
 
+/** The process that runs a role where some roles share one. */
+function processOf(role: BackgroundRole, background: readonly BackgroundRole[]): ProcessName {
+  return background.includes(role) ? BACKGROUND : role;
+}
+
 /**
  * The environment of one process, without the secrets that it has no use for: credentials of upstreams are for inference
- * workers, those of meters for who reads them, what signs sessions and what asks for moderation for the api.
+ * workers, those of meters for who reads them, what signs sessions and what asks for moderation for the api, what seals
+ * secrets of webhooks for the api and for who delivers to them.
  */
 export function withOwnSecrets(
   env: Environment,
@@ -44,7 +50,7 @@ export function withOwnSecrets(
   { catalogue, mayChange, background }: SecretsOptions,
 ): Environment {
   const { named, ofUpstreams, ofMeters } = credentialsIn(catalogue);
-  const reader: ProcessName = background.includes('recalculation') ? BACKGROUND : 'recalculation';
+  const reader = processOf('recalculation', background);
   const own: Record<string, string | undefined> = { ...env };
   const take = (variable: string, instead?: string): void => {
     const isSet = [own[variable], own[`${variable}_FILE`]].some((text) => text !== undefined);
@@ -63,6 +69,8 @@ export function withOwnSecrets(
     take(SETTINGS.otlpHeaders.name);
   if (name !== 'api')
     for (const one of [SETTINGS.sessionSecret, SETTINGS.moderationApiKey]) take(one.name);
+  if (name !== 'api' && name !== processOf('housekeeping', background))
+    take(SETTINGS.webhooksSecret.name);
   return own;
 }
 

@@ -442,6 +442,17 @@ export const SETTINGS = {
     longSecret(32),
     'Signs the sessions of the dashboard, the same for all api processes; without it there is no dashboard.',
   ),
+  webhooksSecret: secret(
+    'WEBHOOKS_SECRET',
+    longSecret(32),
+    'Seals the signing secrets of webhooks, the same for all api and housekeeping processes; without it there are no webhooks.',
+  ),
+  webhooksInside: setting(
+    'WEBHOOKS_INSIDE',
+    list(origin, 20),
+    '',
+    'Origins of webhook receivers that may lie within your own network, or have no TLS; all others must be on the internet.',
+  ),
   ssoInsideIssuers: setting(
     'SSO_INSIDE_ISSUERS',
     list(origin, 20),

@@ -89,7 +89,10 @@ export const JOBS = {
     concurrency: 1,
     everyMs: HOUR,
   },
-  /** Tells by e-mail which shares of budgets are reached. With the wait of e-mails that is within a minute of the receipts. */
+  /**
+   * Tells by e-mail and webhook which shares of budgets are reached: of organisations whose ledger has grown at each round, of
+   * all every half minute. A webhook is so with its receiver within ten seconds of the receipts.
+   */
   'budget-alerts': {
     role: 'housekeeping',
     payload: Nothing,
@@ -97,8 +100,38 @@ export const JOBS = {
     backoffMs: SECOND,
     timeoutMs: MINUTE,
     concurrency: 1,
-    everyMs: 30 * SECOND,
+    everyMs: 4 * SECOND,
   },
+  /**
+   * Sends what is due to the webhooks of one organisation. That a receiver fails is an outcome, kept in PostgreSQL with the
+   * time of the next attempt. An organisation has one at a time, so that slow receivers of it hold up no other.
+   */
+  'webhook-delivery': {
+    role: 'housekeeping',
+    payload: Type.Object(
+      { orgId: Type.String({ pattern: '^org_' }) },
+      { additionalProperties: false },
+    ),
+    attempts: 1,
+    backoffMs: SECOND,
+    // Five messages to each endpoint, of which each has fifteen seconds.
+    timeoutMs: 2 * MINUTE,
+    // They wait for receivers, and hold a connection to PostgreSQL between two of them alone.
+    concurrency: 32,
+    key: 'orgId',
+  },
+  /** Hands out the organisations with webhooks that are due. */
+  'webhook-sweep': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: MINUTE,
+    concurrency: 1,
+    everyMs: 5 * SECOND,
+  },
+  /** Forgets what was sent to webhooks thirty days ago. */
+  'webhook-purge': PURGE,
   /** Deletes the hashed records of keys that were revoked 90 days ago. */
   'key-purge': PURGE,
   /** Forgets which requests ran on metered endpoints when METERED_DAYS are over. */

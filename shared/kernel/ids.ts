@@ -11,6 +11,8 @@ const ID_PREFIXES = [
   'rev',
   'usr',
   'bgt',
+  'whe',
+  'msg',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 export type Id<P extends IdPrefix> = `${P}_${string}`;

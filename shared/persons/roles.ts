@@ -19,6 +19,7 @@ export type Act =
   | 'manage the team'
   | 'change settings'
   | 'set budgets'
+  | 'set up webhooks'
   | 'set up single sign-on'
   | 'have responses kept'
   | 'ask for closing';
@@ -33,6 +34,7 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'manage the team': ['owner', 'admin'],
   'change settings': ['owner', 'admin'],
   'set budgets': ['owner', 'admin'],
+  'set up webhooks': ['owner', 'admin'],
   // The one who names the issuer can come in by it as any member, owners included.
   'set up single sign-on': ['owner'],
   'have responses kept': ['owner'],

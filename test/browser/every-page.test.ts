@@ -3,6 +3,9 @@ import OpenAI from 'openai';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, inject, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
+import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import {
   openBrowser,
@@ -46,6 +49,7 @@ const PAGES = [
   'requests',
   'usage',
   'budgets',
+  'webhooks',
   'exports',
   'ledger',
   'keys',
@@ -88,7 +92,19 @@ it(
       requestId = rows[0]?.id ?? '';
       return requestId !== '';
     });
+    const webhooks = createWebhookRegistry(database.pool, systemSurroundings, {
+      seals: createSecretSeals('a secret of this test', systemSurroundings),
+      inside: [],
+    });
+    const hook = {
+      address: `https://hooks.example/${'x'.repeat(300)}`,
+      description: 'On call',
+      events: ['budget.reached', 'key.leaked'],
+    };
+    const { endpoint } = await webhooks.make(orgId, hook, OPERATOR);
+    await webhooks.test(orgId, endpoint.id);
     const pages = [
+      `/dashboard/${orgId}/webhooks/${endpoint.id}`,
       `/dashboard/${orgId}/requests/${requestId}`,
       `/dashboard/${orgId}/keys/${key.id}/rotation`,
       '/dashboard/account',

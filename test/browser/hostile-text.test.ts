@@ -112,6 +112,7 @@ let inviting = '';
 let reviewed = '';
 let receipts: string[] = [];
 let requests: string[] = [];
+const webhooks: string[] = [];
 
 /** Everything that a page may show and no visitor typed into it. */
 beforeAll(async () => {
@@ -190,6 +191,25 @@ beforeAll(async () => {
     `update recalculation set state = 'parked', failed_at = now(), stage = $3, code = $4, basis = 'x'
      where receipt_id = $1 and org_id = $2`,
     [receipts[1], orgId, outside('stage'), outside('code')],
+  );
+  const hook = {
+    address: 'https://hooks.example/',
+    description: outside('webhook').slice(0, 100),
+    events: ['key.leaked'],
+  };
+  // One with a message that was given up, and one that is paused: each has a form that the other has not.
+  for (const columns of ['paused_at = null', `paused_at = now(), pause_reason = 'gone'`]) {
+    const { id } = (await dashboard.webhooks.make(orgId, hook, OPERATOR)).endpoint;
+    webhooks.push(id);
+    await dashboard.webhooks.test(orgId, id);
+    await pool.query(`update webhook_endpoint set address = $2, ${columns} where id = $1`, [
+      id,
+      `https://hooks.example/?${outside('address of a webhook')}`,
+    ]);
+  }
+  await pool.query(
+    'update webhook_delivery set next_attempt_at = null, failure = $2 where org_id = $1',
+    [orgId, outside('receiver').slice(0, 200)],
   );
   await dashboard.budgets.make(
     orgId,
@@ -545,6 +565,7 @@ it(
       `${org}/overview?by=model`,
       ...receipts.map((id) => `${org}/receipts/${id}`),
       ...requests.map((id) => `${org}/requests/${id}`),
+      ...webhooks.map((id) => `${org}/webhooks/${id}`),
       `/dashboard/${applying}/onboarding`,
       '/dashboard/account',
       '/dashboard/apply',

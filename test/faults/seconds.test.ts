@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
+import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { createRegistries, declaration, newAccount, OPERATOR } from '#test/support/accounts.ts';
 import { chatBody, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
 import { measured, tookMs } from '#test/support/control.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { newOrganisation } from '#test/support/organisations.ts';
+import { startWebhookReceiver } from '#test/support/webhook-receiver.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
@@ -23,8 +30,16 @@ interface Pace {
   medianMs: number;
 }
 
+const WEBHOOKS_SECRET = 'a secret of webhooks, of this test alone';
+const { receiver, origin } = await startWebhookReceiver();
+
 beforeAll(async () => {
-  system = await startSystem({ replicas: {}, database });
+  system = await startSystem({
+    replicas: {},
+    database,
+    env: { WEBHOOKS_SECRET, WEBHOOKS_INSIDE: origin },
+  });
+  await system.start('housekeeping');
 });
 
 describe('what the product promises in seconds', () => {
@@ -115,6 +130,55 @@ describe('what the product promises in seconds', () => {
   );
 
   it(
+    'a budget at 80 % is with a receiver of the standard’s library, its signature checked, within ten seconds of the receipt’s integration',
+    { tags: ['webhooks.prompt', 'webhooks.signed'] },
+    async () => {
+      const budgets = createBudgetRegistry(database.poolAs('docket_api'), systemSurroundings);
+      const webhooks = createWebhookRegistry(database.poolAs('docket_api'), systemSurroundings, {
+        seals: createSecretSeals(WEBHOOKS_SECRET, systemSurroundings),
+        inside: [origin],
+      });
+      const tell = async (): Promise<number> => {
+        const org = await newOrganisation({ database });
+        const key = await org.newKey();
+        const asked = {
+          address: `${origin}/${org.id}`,
+          description: '',
+          events: ['budget.reached'],
+        };
+        const { secret } = await webhooks.make(org.id, asked, OPERATOR);
+        const budget = {
+          name: 'Research',
+          scope: 'organisation',
+          target: null,
+          measure: 'requests',
+          period: 'month',
+          mode: 'soft',
+          limit: 5,
+          shares: [80],
+        } as const;
+        await budgets.make(org.id, budget, OPERATOR);
+        for (let i = 0; i < 4; i += 1) {
+          expect((await post(system, '/chat/completions', chatBody(), { key })).status).toBe(200);
+        }
+        await until(async () => (await budgets.list(org.id))[0]!.used === 4);
+        const integratedAt = performance.now();
+        const got = () => receiver.received.find(({ path }) => path === `/${org.id}`);
+        await until(() => got() !== undefined);
+        const ms = performance.now() - integratedAt;
+        const { body, headers } = got()!;
+        expect(new Webhook(secret).verify(body, headers)).toMatchObject({
+          type: 'budget.reached',
+          data: { organisation: org.id, share: 80, used: 4 },
+        });
+        return ms;
+      };
+      const ms = await tookMs(10_000, tell);
+      expect(ms).toBeLessThan(10_000);
+    },
+  );
+
+  it(
     'an applicant is screened within a second of being asked for',
     { tags: ['accounts.screened-at-once'] },
     async () => {
@@ -127,7 +191,6 @@ describe('what the product promises in seconds', () => {
         { ...file, entities: file.entities(), fileName: 'sdn.xml' },
         { kind: 'operator', id: 'ada' },
       );
-      await system.start('housekeeping');
       const connection = connectRedis({ url: system.redis.url, name: 'test', use: 'patient' });
       const queues = new JobQueues(connection);
       const screen = async (): Promise<number> => {

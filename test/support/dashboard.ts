@@ -125,6 +125,8 @@ export async function openDashboardEdge(
     supportEmail: 'support@docket.example',
     closedReadMs: 90 * DAY_MS,
     insideIssuers,
+    webhooksSecret: 'a secret of webhooks, of this test alone',
+    insideWebhooks: [],
     exampleModel: () => 'a-model',
     index: () => index,
     operations: {

@@ -1,9 +1,17 @@
+import type { Pool } from 'pg';
 import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { join } from 'node:path';
 import { createFileMailer } from './mail/files.ts';
 import { createSmtpMailer } from './mail/smtp.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
-import { tellReached } from '#shared/budgets/postgres/told.ts';
+import { createBudgetRounds } from '#shared/budgets/postgres/told.ts';
+import { createPublicFetch } from '#shared/kernel/http/public-fetch.ts';
+import { sendMessage } from '#shared/webhooks/http/send.ts';
+import {
+  createWebhookDeliveries,
+  type WebhookDeliveries,
+} from '#shared/webhooks/postgres/deliveries.ts';
+import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
@@ -38,7 +46,9 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       monotonicNow: () => performance.now(),
     }),
     keys: createKeyDeadlines(pool, systemSurroundings),
-    tellReachedBudgets: (limit) => tellReached(pool, systemSurroundings, limit),
+    tellReachedBudgets: createBudgetRounds(pool, systemSurroundings),
+    webhooks: openWebhooks(config, pool),
+    askForDelivery: (orgId) => role.queues.add('webhook-delivery', { orgId }),
     outbox: createMailOutbox(pool, systemSurroundings, config),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
@@ -65,6 +75,19 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       await parts.close();
     },
   };
+}
+
+/** Webhooks where there is what their secrets are sealed with. */
+function openWebhooks(
+  { webhooksInside, secrets: { webhooksSecret } }: Config,
+  pool: Pool,
+): WebhookDeliveries | undefined {
+  if (webhooksSecret === undefined) return undefined;
+  const publicFetch = createPublicFetch(webhooksInside, 'unread');
+  return createWebhookDeliveries(pool, systemSurroundings, {
+    seals: createSecretSeals(webhooksSecret, systemSurroundings),
+    send: (message, stopping) => sendMessage(publicFetch, message, stopping),
+  });
 }
 
 /** A mail server where one is named; files otherwise, so that nothing that was to be said is lost. */

@@ -3,6 +3,7 @@ import type { Vetter } from '#shared/accounts/vetter.ts';
 import type { Vettings } from '#shared/accounts/postgres/vetting.ts';
 import type { KeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import type { MailOutbox } from '#shared/accounts/postgres/mail.ts';
+import type { WebhookDeliveries } from '#shared/webhooks/postgres/deliveries.ts';
 import type { Mailer } from '#shared/accounts/letters.ts';
 
 /** Accounts read at once by a sweep. */
@@ -14,8 +15,12 @@ export interface HousekeepingOptions {
   vettings: Pick<Vettings, 'due'>;
   vetter: Pick<Vetter, 'vet'>;
   keys: Pick<KeyDeadlines, 'expireDue' | 'warnExpiring'>;
-  /** Tells which shares of budgets are reached, at most so many. */
-  tellReachedBudgets: (limit: number) => Promise<void>;
+  /** Tells which shares of budgets are reached, at most so many. Returns whether there is a message for webhooks. */
+  tellReachedBudgets: (limit: number) => Promise<boolean>;
+  /** Absent where webhooks are not offered. */
+  webhooks: Pick<WebhookDeliveries, 'dueOrganisations' | 'deliver'> | undefined;
+  /** Has what is due to the webhooks of an organisation sent. */
+  askForDelivery: (orgId: string) => Promise<void>;
   outbox: Pick<MailOutbox, 'sendDue'>;
   mailer: Mailer;
   /** Deletes at most so many stored answers whose time is over; returns how many. */
@@ -44,7 +49,14 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
       await keys.expireDue(BATCH);
     },
     'key-expiry-warnings': () => keys.warnExpiring(BATCH),
-    'budget-alerts': () => options.tellReachedBudgets(BATCH),
+    'budget-alerts': async () => {
+      // Not left to the sweep: with the wait for that, a receiver would hear of it too late.
+      if (await options.tellReachedBudgets(BATCH)) await handOutWebhooks(options);
+    },
+    'webhook-sweep': () => handOutWebhooks(options),
+    'webhook-delivery': async ({ orgId }, signal) => {
+      await options.webhooks?.deliver(orgId, signal);
+    },
     'stored-answer-expiry': async (_payload, signal) => {
       const dropAll = async (drop: (limit: number) => Promise<number>): Promise<void> => {
         let dropped = BATCH;
@@ -70,6 +82,12 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
       await outbox.sendDue(mailer, BATCH);
     },
   };
+}
+
+/** Asks for a turn of each organisation with messages that are due. */
+async function handOutWebhooks({ webhooks, askForDelivery }: HousekeepingOptions): Promise<void> {
+  const due = (await webhooks?.dueOrganisations(BATCH)) ?? [];
+  for (const orgId of due) await askForDelivery(orgId);
 }
 
 /**

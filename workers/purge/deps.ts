@@ -4,6 +4,8 @@ import { forgetLetters } from '#shared/accounts/postgres/mail.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
+import { forgetDeliveries } from '#shared/webhooks/postgres/deliveries.ts';
+import { DELIVERY_DAYS } from '#shared/webhooks/retries.ts';
 import { forgetMetered } from '#shared/metering/postgres/forget.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
@@ -25,6 +27,10 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
     'letter-purge': async () => {
       const forgotten = await forgetLetters(role.pool, daysAgo(LETTER_DAYS), PURGED_MAX);
       if (forgotten > 0) context.log.info({ event: 'letters_purged', forgotten });
+    },
+    'webhook-purge': async () => {
+      const forgotten = await forgetDeliveries(role.pool, daysAgo(DELIVERY_DAYS), PURGED_MAX);
+      if (forgotten > 0) context.log.info({ event: 'webhooks_purged', forgotten });
     },
     'metered-purge': async () => {
       const until = daysAgo(context.config.meteredDays);

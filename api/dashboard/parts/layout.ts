@@ -205,6 +205,7 @@ function menu(membership: Membership, section: string | undefined): Html {
     ['ledger', 'Ledger'],
     ['usage', 'Usage'],
     ['budgets', 'Budgets'],
+    ...(may(membership, 'set up webhooks') ? [['webhooks', 'Webhooks'] as const] : []),
     ...(may(membership, 'read the audit log') ? [['audit-log', 'Audit log'] as const] : []),
     ['team', 'Team'],
     ['settings', 'Settings'],

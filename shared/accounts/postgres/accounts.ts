@@ -11,6 +11,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { checkTagKeys, tagOf } from '#shared/kernel/tags.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import type {
   Account,
   AccountState,
@@ -41,6 +42,7 @@ import { draftOfClosingAsked, draftOfEndedExpiries } from '../letters.ts';
 import { askContacts, confirmContact, vouchForContacts } from './contacts.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
 import { confirmedAmong, readersAmong } from './readers.ts';
+import { queueWebhooks } from './webhook-outbox.ts';
 
 type AccountRow = Selectable<Database['account']>;
 
@@ -302,6 +304,11 @@ export async function act(
     details: { ...details, from: account.state, to: next.to },
   });
   await queueAccountMail(client, surroundings, changed, next.action);
+  if (next.action === 'account.suspended') {
+    const data = { suspended_at: timeText(row.state_changed_at.getTime()) };
+    const suspended = { orgId: account.id, type: 'organisation.suspended', data } as const;
+    await queueWebhooks(client, surroundings, suspended);
+  }
   await askContacts(client, surroundings, changed);
   return { ...held, account: changed };
 }

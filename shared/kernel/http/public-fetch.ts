@@ -24,10 +24,13 @@ const lookUpOutside: LookupFunction = (hostname, options, callback) => {
 /**
  * Fetches from addresses that others have named: over TLS, from servers of the internet, within bounds of time and size,
  * uncompressed, so that what is bounded is what is read, and without following redirects. Servers at the `inside` origins
- * are the exception that an operator makes.
+ * are the exception that an operator makes. Answers that are not read at all may be compressed.
  * @throws InsideAddress for what leads to our own network; Error for an answer that is compressed
  */
-export function createPublicFetch(inside: readonly string[]): PublicFetch {
+export function createPublicFetch(
+  inside: readonly string[],
+  answers: 'read' | 'unread' = 'read',
+): PublicFetch {
   const bounds = {
     // One request for each connection: they are rare, and nothing is left open.
     pipelining: 0,
@@ -48,7 +51,7 @@ export function createPublicFetch(inside: readonly string[]): PublicFetch {
     const dispatcher = isOurs ? ours : outside;
     const answer = await fetch(address, { ...init, headers, redirect: 'manual', dispatcher });
     const encoding = answer.headers.get('content-encoding') ?? 'identity';
-    if (encoding === 'identity') return answer;
+    if (encoding === 'identity' || answers === 'unread') return answer;
     await answer.body?.cancel();
     throw new Error('its answer is compressed, which was not asked for');
   };

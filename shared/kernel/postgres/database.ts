@@ -715,6 +715,36 @@ interface UsageTagHourTable {
   value: string;
 }
 
+interface WebhookDeliveryTable {
+  id: string;
+  endpoint_id: string;
+  org_id: string;
+  type: string;
+  body: string;
+  once: string | null;
+  created_at: Date;
+  attempts: Defaulted<number>;
+  next_attempt_at: Date | null;
+  delivered_at: Date | null;
+  status: number | null;
+  failure: string | null;
+}
+
+interface WebhookEndpointTable {
+  id: string;
+  org_id: string;
+  address: string;
+  description: string;
+  events: string[];
+  secret: string;
+  secret_before: string | null;
+  secret_before_until: Date | null;
+  created_at: Date;
+  failing_since: Date | null;
+  paused_at: Date | null;
+  pause_reason: 'gone' | 'failing' | null;
+}
+
 interface PersonsCommandLineTable {
   token: string;
   code: string;
@@ -886,6 +916,8 @@ export interface Database {
   usage_tag: UsageTagTable;
   usage_tag_day: UsageTagDayTable;
   usage_tag_hour: UsageTagHourTable;
+  webhook_delivery: WebhookDeliveryTable;
+  webhook_endpoint: WebhookEndpointTable;
   'persons.command_line': PersonsCommandLineTable;
   'persons.invitation': PersonsInvitationTable;
   'persons.issuer_login': PersonsIssuerLoginTable;

@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queueExpiryWarning } from '#shared/accounts/postgres/mail.ts';
+import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import { displayText } from '../describe.ts';
 import { expiryWarnings, purgedUntil } from '../lifecycle.ts';
 import { KEY_COLUMNS, keyOf, record, type KeyEvent, type KeyRow, type Within } from './keys.ts';
@@ -114,7 +116,15 @@ async function warnExpiring(pool: Pool, surroundings: Surroundings, limit: numbe
       .selectFrom('api_key as k')
       .innerJoin('account as a', 'a.id', 'k.org_id')
       .leftJoin('mail_outbox as m', (join) => join.on('m.once', '=', once))
-      .select(['k.org_id', 'k.name', 'k.head', 'k.tail', 'k.expires_at', 'a.technical_email'])
+      .select([
+        'k.id',
+        'k.org_id',
+        'k.name',
+        'k.head',
+        'k.tail',
+        'k.expires_at',
+        'a.technical_email',
+      ])
       .select(once.as('once'))
       .where('k.state', '=', 'active')
       .where('k.expires_at', '>', new Date(from))
@@ -127,7 +137,15 @@ async function warnExpiring(pool: Pool, surroundings: Surroundings, limit: numbe
       const key = { orgId: row.org_id, name: row.name, display: displayText(row) };
       const expiresAt = row.expires_at!.getTime();
       const warning = { key, to: row.technical_email, expiresAt, once: row.once };
-      await queueExpiryWarning(pool, surroundings, warning);
+      await inTransaction(pool, async (client) => {
+        await queueExpiryWarning(client, surroundings, warning);
+        const data = {
+          key: { id: row.id, name: key.name, display: key.display },
+          expires_at: timeText(expiresAt),
+        };
+        const fact = { orgId: key.orgId, type: 'key.expiring', data } as const;
+        await queueWebhooks(client, surroundings, fact, { once: row.once });
+      });
     }
   }
 }

@@ -5,6 +5,7 @@ import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
 import { negotiatedLimitsOf } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { queueKeyMail } from '#shared/accounts/postgres/mail.ts';
+import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
@@ -325,6 +326,10 @@ export async function record(
   const named = { orgId, name, display, leaked, restorableUntil: until };
   const told = reason === undefined ? undefined : why;
   await queueKeyMail(client, surroundings, { key: named, action, actor, reason: told });
+  if (leaked && (action === 'key.leaked' || action === 'key.revoked')) {
+    const leak = { orgId, type: 'key.leaked', data: { key: { id, name, display } } } as const;
+    await queueWebhooks(client, surroundings, leak);
+  }
 }
 
 /** Everything of a key but its hash. */

@@ -1,5 +1,8 @@
+import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
 import { execute, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import type { LedgerKind } from '../entries.ts';
 import {
   append,
@@ -112,18 +115,27 @@ function readFrontier({ size, frontier }: Row<typeof LOCK_HEADS>): Frontier | nu
 }
 
 const HALT = statement(
-  {},
+  { org_id: 'text' },
   `update ledger_head h set halted_at = now(), halt_reason = r.reason
    from unnest($1::text[], $2::text[]) as r (org_id, reason)
-   where h.org_id = r.org_id and h.halted_at is null`,
+   where h.org_id = r.org_id and h.halted_at is null
+   returning h.org_id`,
 );
 
-/** Stops integration and signing of these logs until a person has looked. The first reason is kept. */
+/**
+ * Stops integration and signing of these logs until a person has looked. The first reason is kept, and webhooks of an
+ * organisation are told that its log is halted, without the reason, which is for the service to look into.
+ */
 export async function haltLogs(
   client: Queryable,
   reasons: ReadonlyMap<string, string>,
 ): Promise<void> {
-  if (reasons.size > 0) await execute(client, HALT, [[...reasons.keys()], [...reasons.values()]]);
+  if (reasons.size === 0) return;
+  const halted = await queryRows(client, HALT, [[...reasons.keys()], [...reasons.values()]]);
+  for (const { org_id: orgId } of halted) {
+    const data = { halted_at: timeText(systemSurroundings.now()) };
+    await queueWebhooks(client, systemSurroundings, { orgId, type: 'ledger.halted', data });
+  }
 }
 
 /** What becomes an entry: a promise whose body was found and hashes to what was promised, or an entry of the anchor log. */

@@ -1,6 +1,8 @@
 import { type RawBuilder, sql, type UpdateObject } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
@@ -49,7 +51,9 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
         .returning(EXPORT_COLUMNS)
         .executeTakeFirst();
       if (row === undefined) return false;
-      await appendAudit(client, surroundings, eventOf(exportOf(row), action, BUILDER));
+      const record = exportOf(row);
+      await appendAudit(client, surroundings, eventOf(record, action, BUILDER));
+      if (action === 'export.ready') await tellReady(client, surroundings, record);
       return true;
     });
   const fail = async (
@@ -207,6 +211,18 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
       await db.deleteFrom('export').where('removed_at', '<', ago(EXPORT_SHOWN_S)).execute();
     },
   };
+}
+
+/** Tells the webhooks of its organisation that a pack can be fetched. */
+async function tellReady(
+  client: PoolClient,
+  surroundings: Surroundings,
+  { id, orgId, sizeBytes, sha256, expiresAt }: ExportRecord,
+): Promise<void> {
+  const data = {
+    export: { id, size_bytes: sizeBytes!, sha256: sha256!, expires_at: timeText(expiresAt!) },
+  };
+  await queueWebhooks(client, surroundings, { orgId, type: 'export.ready', data });
 }
 
 const ahead = (seconds: number): RawBuilder<Date> =>

@@ -1,7 +1,11 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
+import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { HOUR_MS } from '#shared/kernel/time.ts';
 import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { RevisionRow } from '../columns.ts';
 import type { ReceiptDocument } from '../document.ts';
@@ -103,25 +107,33 @@ export function createRevisionStore(pool: Pool) {
     },
     /** A degraded receipt with the attempts made so far; null when nothing is owed to it (any more), or not yet. */
     owed: (receiptId: string) => readOwed(db, receiptId),
-    /** Writes down that an attempt failed. */
+    /** Writes down that an attempt failed. Of the last one webhooks are told, once an hour: one cause degrades many receipts. */
     async failed(
       receiptId: string,
       { stage, code, basis, retryInMs }: FailedRecalculation,
     ): Promise<void> {
-      await db
-        .updateTable('recalculation')
-        .set((eb) => ({
-          attempts: eb('attempts', '+', 1),
-          flagged_at: null,
-          failed_at: now,
-          stage,
-          code,
-          basis,
-          state: retryInMs === null ? 'parked' : 'pending',
-          due_at: sql<Date>`now() + make_interval(secs => ${(retryInMs ?? 0) / 1_000})`,
-        }))
-        .where('receipt_id', '=', receiptId)
-        .execute();
+      await inTransaction(pool, async (client) => {
+        const row = await queriesOn(client)
+          .updateTable('recalculation')
+          .set((eb) => ({
+            attempts: eb('attempts', '+', 1),
+            flagged_at: null,
+            failed_at: now,
+            stage,
+            code,
+            basis,
+            state: retryInMs === null ? 'parked' : 'pending',
+            due_at: sql<Date>`now() + make_interval(secs => ${(retryInMs ?? 0) / 1_000})`,
+          }))
+          .where('receipt_id', '=', receiptId)
+          .returning('org_id')
+          .executeTakeFirst();
+        if (row === undefined || retryInMs !== null) return;
+        const data = { receipt_id: receiptId, stage, code };
+        const fact = { orgId: row.org_id, type: 'receipts.degraded', data } as const;
+        const hour = Math.floor(systemSurroundings.now() / HOUR_MS);
+        await queueWebhooks(client, systemSurroundings, fact, { once: `degraded in ${hour}` });
+      });
     },
     /** Makes everything due that failed on another basis, parked or not: it may succeed on this one. @returns how many */
     async renew(basis: string): Promise<number> {

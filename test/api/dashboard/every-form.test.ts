@@ -51,6 +51,13 @@ const idsOf = async (org: string): Promise<Record<string, string>> => ({
   receipts: await receiptOf(org),
   keys: (await registries.keys.issue(org, { name: 'a key' }, OPERATOR)).key.id,
   exports: (await dashboard.exports.exports.create(org, {}, OPERATOR)).id,
+  webhooks: (
+    await dashboard.webhooks.make(
+      org,
+      { address: 'https://hooks.example/x', description: 'a webhook', events: ['key.leaked'] },
+      OPERATOR,
+    )
+  ).endpoint.id,
   budgets: (
     await dashboard.budgets.make(
       org,

@@ -86,6 +86,8 @@ const PAGES = {
     ':org/ledger',
     ':org/usage',
     ':org/budgets',
+    ':org/webhooks',
+    ':org/webhooks/:id',
     ':org/audit-log',
     ':org/team',
     ':org/settings',
@@ -123,6 +125,7 @@ const NO_PAGES = [
   ':org/receipts/:id/proof.txt',
   ':org/receipts/:id/receipt.json',
   ':org/usage.csv',
+  ':org/webhooks/:id/secret',
   'account/passkeys/new',
   'account/passkeys/shown',
   'receipts/:id',
@@ -139,7 +142,9 @@ const FRONT = ['/', '/status', '/verify'] as const;
 /** An organisation in a state, with the ids of its things by the part of an address before them. */
 interface Shown {
   org: string;
-  ids: Readonly<Record<'keys' | 'receipts' | 'requests' | 'exports', readonly string[]>>;
+  ids: Readonly<
+    Record<'keys' | 'receipts' | 'requests' | 'exports' | 'webhooks', readonly string[]>
+  >;
 }
 const STATES = [
   'none',
@@ -165,7 +170,7 @@ const pagesOf = (who: Reader): readonly string[] =>
   PAGES[who === 'member' || who === 'auditor' ? 'owner' : who];
 const visitors = {} as Record<Reader, TestBrowser>;
 let review = '';
-const NOTHING = { keys: [], receipts: [], requests: [], exports: [] } as const;
+const NOTHING = { keys: [], receipts: [], requests: [], exports: [], webhooks: [] } as const;
 
 async function receiptsOf(orgId: string, keyId: string, ...days: readonly number[]) {
   const pools = receiptPools(database);
@@ -200,6 +205,36 @@ async function requestsOf(orgId: string, keyId: string, receipts: readonly strin
   return rows.map(({ id }) => id);
 }
 
+async function webhookOf(org: string): Promise<string> {
+  const asked = { address: 'https://hooks.example/x', description: '', events: ['key.leaked'] };
+  const { endpoint } = await dashboard.webhooks.make(org, asked, OPERATOR);
+  await dashboard.webhooks.test(org, endpoint.id);
+  return endpoint.id;
+}
+
+/** Two webhooks: one that fails and has a secret of before, and one that is paused, with messages of every state. */
+async function webhooksOf(org: string): Promise<string[]> {
+  const ids = [await webhookOf(org), await webhookOf(org)];
+  await dashboard.webhooks.rotate(org, ids[0]!, OPERATOR);
+  await database.pool.query(
+    `update webhook_endpoint set failing_since = now() - interval '4 days' where org_id = $1`,
+    [org],
+  );
+  await database.pool.query(
+    `update webhook_endpoint set paused_at = now(), pause_reason = 'failing' where id = $1`,
+    [ids[1]],
+  );
+  await database.pool.query(
+    `insert into webhook_delivery (id, endpoint_id, org_id, type, body, created_at, attempts, next_attempt_at, delivered_at, status, failure)
+     select 'msg_' || i || e.id, e.id, e.org_id, 'key.leaked', '{}', now() - interval '2 hours', i,
+       case i when 1 then now() + interval '1 hour' end, case i when 2 then now() end,
+       case i when 2 then 204 else 500 end, case i when 2 then null else 'it answered 500' end
+     from webhook_endpoint e, generate_series(1, 60) i where e.org_id = $1`,
+    [org],
+  );
+  return ids;
+}
+
 /** One of everything. */
 async function withOne(plan: Plan = 'audit_plus', keyName = 'only'): Promise<Shown> {
   const { id: org } = await activeAccount(now, plan);
@@ -207,7 +242,8 @@ async function withOne(plan: Plan = 'audit_plus', keyName = 'only'): Promise<Sho
   const receipts = await receiptsOf(org, key.id, 0);
   const pack = await dashboard.exports.exports.create(org, {}, OPERATOR);
   const requests = await requestsOf(org, key.id, receipts);
-  return { org, ids: { keys: [key.id], receipts, requests, exports: [pack.id] } };
+  const webhooks = [await webhookOf(org)];
+  return { org, ids: { keys: [key.id], receipts, requests, exports: [pack.id], webhooks } };
 }
 
 async function setExport(id: string, columns: string): Promise<void> {
@@ -239,6 +275,7 @@ async function withMany(): Promise<Shown> {
     packs.push(id);
   }
   const all = [...ids.receipts, ...receipts];
+  const webhooks = [...ids.webhooks, ...(await webhooksOf(org))];
   return {
     org,
     ids: {
@@ -246,6 +283,7 @@ async function withMany(): Promise<Shown> {
       receipts: [receipts[0]!, all.at(-1)!],
       requests: [requests.at(-1)!, requests[0]!],
       exports: [...ids.exports, ...packs],
+      webhooks,
     },
   };
 }

@@ -44,7 +44,9 @@ const jobs = housekeepingHandlers({
   ensureLedgerPartitions: () => Promise.resolve(),
   vettings: theirs.vettings,
   keys: theirs.deadlines,
-  tellReachedBudgets: () => Promise.resolve(),
+  tellReachedBudgets: () => Promise.resolve(false),
+  webhooks: undefined,
+  askForDelivery: () => Promise.resolve(),
   vetter,
   outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
   mailer: { send: async () => {}, close: async () => {} },
@@ -210,7 +212,9 @@ describe('vetting', () => {
       ensureLedgerPartitions: () => Promise.resolve(),
       vettings: theirs.vettings,
       keys: theirs.deadlines,
-      tellReachedBudgets: () => Promise.resolve(),
+      tellReachedBudgets: () => Promise.resolve(false),
+      webhooks: undefined,
+      askForDelivery: () => Promise.resolve(),
       vetter: {
         vet: async (id, cause) => {
           if (id === bad.id) throw new Error('no');

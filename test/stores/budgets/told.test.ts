@@ -47,7 +47,8 @@ const use = (requests: number, tags?: string[]) =>
       inferenceRecord({ orgId, requestId: newId('req'), ...(tags && { tags }) }),
     ),
   );
-const tell = (limit = 100) => tellReached(housekeeping, systemSurroundings, limit);
+const tell = (limit = 100) =>
+  tellReached(housekeeping, systemSurroundings, { limit, grownWithinS: null });
 const letters = async (): Promise<{ recipient: string; subject: string; body: string }[]> =>
   (
     await database.pool.query<{ recipient: string; subject: string; body: string }>(

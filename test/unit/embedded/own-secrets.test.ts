@@ -19,6 +19,7 @@ const env = {
   METER_TOKEN: 'metered',
   SANDBOX_API_KEY: 'ours',
   SESSION_SECRET: 'signs',
+  WEBHOOKS_SECRET: 'seals',
   MODERATION_API_KEY_FILE: '/run/moderation',
   ...OF_COLLECTOR,
   DATABASE_URL: 'postgres://h',
@@ -57,11 +58,15 @@ describe('the secrets of a process that the launcher starts', () => {
     });
     const sharing = { ...options, background: ['recalculation' as const] };
     expect(withOwnSecrets(env, 'background', sharing)['METER_TOKEN']).toBe('metered');
+    const delivering = { ...options, background: ['housekeeping' as const] };
+    expect(withOwnSecrets(env, 'background', delivering)['WEBHOOKS_SECRET']).toBe('seals');
+    expect(withOwnSecrets(env, 'housekeeping', options)['WEBHOOKS_SECRET']).toBe('seals');
     expect(left(withOwnSecrets(env, 'api', options))).toEqual({
       ...common,
       ...withheld,
       ...OF_COLLECTOR,
       SESSION_SECRET: 'signs',
+      WEBHOOKS_SECRET: 'seals',
       MODERATION_API_KEY_FILE: '/run/moderation',
     });
   });

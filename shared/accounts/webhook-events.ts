@@ -1,0 +1,132 @@
+import { timeText } from '#shared/kernel/time.ts';
+
+interface NamedKey {
+  id: string;
+  name: string;
+  /** Its first and last characters. */
+  display: string;
+}
+
+/** What `data` holds beside the organisation, by the type of the event. Times are RFC 3339 in UTC. */
+interface WebhookData {
+  'budget.reached': {
+    budget: {
+      id: string;
+      name: string;
+      scope: string;
+      /** The id of the key or the model; null for the organisation. */
+      target: string | null;
+      measure: string;
+      unit: string;
+      period: string;
+      limit: number;
+      mode: string;
+    };
+    /** In per cent of the limit. */
+    share: number;
+    used: number;
+    period_start: string;
+    period_end: string;
+  };
+  'key.expiring': { key: NamedKey; expires_at: string };
+  'key.leaked': { key: NamedKey };
+  'receipts.degraded': { receipt_id: string; stage: string; code: string };
+  'ledger.halted': { halted_at: string };
+  'export.ready': {
+    export: { id: string; size_bytes: number; sha256: string; expires_at: string };
+  };
+  'organisation.suspended': { suspended_at: string };
+  'webhook.test': { endpoint_id: string };
+}
+export type WebhookType = keyof WebhookData;
+
+interface EventRow<T extends WebhookType> {
+  /** When it is sent, as a sentence that begins with a noun. */
+  when: string;
+  example: WebhookData[T];
+}
+
+const KEY = {
+  id: 'key_01M7W53ZF4Z6X0T8WB5N2K9MVC',
+  name: 'Batch jobs',
+  display: 'dkt_Ab3x…9fQz',
+};
+
+/** Every event, once: page, documentation and messages are made from this table. */
+export const WEBHOOK_EVENTS: { readonly [T in WebhookType]: EventRow<T> } = {
+  'budget.reached': {
+    when: 'A share of a budget is reached, once in its period; of several that are reached at once the highest.',
+    example: {
+      budget: {
+        id: 'bgt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
+        name: 'Research',
+        scope: 'organisation',
+        target: null,
+        measure: 'tokens',
+        unit: 'tokens',
+        period: 'month',
+        limit: 1_000_000,
+        mode: 'soft',
+      },
+      share: 80,
+      used: 812_304,
+      period_start: '2026-11-01T00:00:00.000Z',
+      period_end: '2026-12-01T00:00:00.000Z',
+    },
+  },
+  'key.expiring': {
+    when: 'An active key will expire, as often as the technical contact is told by e-mail.',
+    example: { key: KEY, expires_at: '2026-12-14T00:00:00.000Z' },
+  },
+  'key.leaked': {
+    when: 'A key was revoked or marked because others have it, or may have.',
+    example: { key: KEY },
+  },
+  'receipts.degraded': {
+    when: 'A degraded receipt was estimated again for half an hour in vain and waits for a person; told at most once an hour, by the first such receipt.',
+    example: {
+      receipt_id: 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
+      stage: 'model',
+      code: 'model_size_unknown',
+    },
+  },
+  'ledger.halted': {
+    when: 'The log of the organisation takes no more receipts until the service has looked at it.',
+    example: { halted_at: '2026-11-30T09:30:00.000Z' },
+  },
+  'export.ready': {
+    when: 'An evidence pack can be downloaded.',
+    example: {
+      export: {
+        id: 'exp_01M7W53ZF4Z6X0T8WB5N2K9MVC',
+        size_bytes: 1_234_567,
+        sha256: 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
+        expires_at: '2026-12-07T09:30:00.000Z',
+      },
+    },
+  },
+  'organisation.suspended': {
+    when: 'The organisation was suspended pending review; requests with its keys are refused.',
+    example: { suspended_at: '2026-11-30T09:30:00.000Z' },
+  },
+  'webhook.test': {
+    when: 'A person has pressed _Send a test_.',
+    example: { endpoint_id: 'whe_01M7W53ZF4Z6X0T8WB5N2K9MVC' },
+  },
+};
+
+/** Those that an endpoint is made for. A test goes to any. */
+export const CHOSEN_TYPES = (Object.keys(WEBHOOK_EVENTS) as WebhookType[]).filter(
+  (type) => type !== 'webhook.test',
+);
+
+export interface WebhookFact<T extends WebhookType = WebhookType> {
+  orgId: string;
+  type: T;
+  data: WebhookData[T];
+}
+
+/** The bytes of a message, as Standard Webhooks has them; `at` is when it happened, in epoch milliseconds. */
+export function webhookBody({ orgId, type, data }: WebhookFact, at: number): string {
+  return JSON.stringify({ type, timestamp: timeText(at), data: { organisation: orgId, ...data } });
+}
