@@ -200,13 +200,13 @@ export const SETTINGS = {
     'SIGNING_KEYS_DIR',
     path,
     (textOf) => `${textOf('DOCKET_DATA_DIR')}/signing-keys`,
-    'Directory of the Ed25519 signing keys (PEM, mode 0600).',
+    'Directory of the Ed25519 signing keys (PEM, mode 0600; root’s own may be 0440).',
   ),
   laneKeysDir: setting(
     'LANE_KEYS_DIR',
     path,
     (textOf) => `${textOf('DOCKET_DATA_DIR')}/lane-keys`,
-    'Directory of the keys that seal prompts and answers between api and workers (32 bytes, mode 0600).',
+    'Directory of the keys that seal prompts and answers between api and workers (32 bytes, mode 0600; root’s own may be 0440).',
   ),
   exportStore: setting(
     'EXPORT_STORE',

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isOpenToOthers } from '#shared/kernel/files/open-to-others.ts';
 import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import {
   LANE_KEY_BYTES,
@@ -130,13 +131,13 @@ function versionOf(dir: string): string {
 }
 
 function readKey(path: string, name: string): LaneKeyFile {
-  const { mode, size } = statSync(path);
-  if ((mode & 0o077) !== 0) {
+  const stat = statSync(path);
+  if (isOpenToOthers(stat)) {
     throw new LaneKeyProblem(
       `${path} can be read by others. Run: chmod 600 ${path} (and rotate it if others were on this machine)`,
     );
   }
-  if (size !== LANE_KEY_BYTES) {
+  if (stat.size !== LANE_KEY_BYTES) {
     throw new LaneKeyProblem(`${path} does not hold ${LANE_KEY_BYTES} bytes.`);
   }
   const bytes = readFileSync(path);

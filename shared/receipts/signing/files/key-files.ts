@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+import { isOpenToOthers } from '#shared/kernel/files/open-to-others.ts';
 import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import { KEY_PURPOSES, type KeyPurpose } from '#shared/ledger/key-events.ts';
 import { jwkThumbprint } from '../identifiers.ts';
@@ -147,7 +148,7 @@ function readKey(path: string, purpose: KeyPurpose, state: KeyState): SigningKey
   if (stat.size > KEY_FILE_BYTES_MAX) throw notAKey(path);
   const pem = readFileSync(path, 'utf8');
   const isPrivate = pem.includes('PRIVATE KEY');
-  if (isPrivate && (stat.mode & 0o077) !== 0) {
+  if (isPrivate && isOpenToOthers(stat)) {
     throw new SigningKeyProblem(
       'readable_by_others',
       `${path} can be read by others. Run: chmod 600 ${path} (and rotate it if others were on this machine)`,
