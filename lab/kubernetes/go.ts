@@ -65,8 +65,9 @@ export class GoCache {
     try {
       return (await run('nice', ['-n', '10', 'go', ...args], options)).stdout;
     } catch (error) {
-      const { stderr = String(error) } = error as { stderr?: string };
-      throw new NotToBeHad(`Go failed: ${stderr.slice(-LOG_CHARS)}`);
+      // With -json it says on standard output what is wrong.
+      const { stdout = '', stderr = String(error) } = error as Record<'stdout' | 'stderr', string>;
+      throw new NotToBeHad(`Go failed: ${`${stdout}${stderr}`.slice(-LOG_CHARS)}`);
     }
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Compile } from 'typebox/schema';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { readArguments } from '#lab/support/arguments.ts';
 import { Cache, inUserCache, NotToBeHad } from '#lab/upstreams/cache.ts';
 import { GoCache } from './go.ts';
@@ -20,11 +20,11 @@ const VERSIONS = ['1.35', '1.36', '1.37'];
 /** Kinds that are no part of Kubernetes, with the module and the file of their definition. */
 const FOREIGN: Readonly<Record<string, readonly [string, string]>> = {
   ScaledObject: [
-    'github.com/kedacore/keda/v2@v2.18.0',
+    'github.com/kedacore/keda/v2@v2.21.0',
     'config/crd/bases/keda.sh_scaledobjects.yaml',
   ],
   PodMonitor: [
-    'github.com/prometheus-operator/prometheus-operator@v0.86.0',
+    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
     'example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml',
   ],
 };
@@ -70,7 +70,7 @@ async function lookAt(programs: Programs): Promise<string[]> {
     }
     for (const [what, given] of Object.entries(REFUSED)) {
       const file = join(scratch, 'refused.yaml');
-      await writeFile(file, stringify(given));
+      await writeFile(file, JSON.stringify(given));
       const refusal = await helmed(programs.helm, 'template', file).then(
         () => undefined,
         ({ stderr }: { stderr: string }) => stderr,
@@ -92,23 +92,27 @@ async function drawn(
   given: object,
 ): Promise<string[]> {
   const file = join(scratch, 'values.yaml');
-  await writeFile(file, stringify(given));
+  await writeFile(file, JSON.stringify(given));
+  let text: string;
   try {
     await helmed(helm, 'lint', file);
+    text = await helmed(helm, 'template', file);
   } catch (error) {
-    return [`${what}: ${String((error as { stdout?: string }).stdout ?? error)}`];
+    const { stdout = '', stderr = String(error) } = error as { stdout?: string; stderr?: string };
+    return [`${what}: ${stdout}${stderr}`];
   }
-  const text = await helmed(helm, 'template', file);
   const documents = parseAllDocuments(text).map((document) => document.toJSON() as Manifest);
   const manifests = documents.filter((document) => document !== null);
   const native = manifests.filter(({ kind }) => !(kind in FOREIGN));
   const output = join(scratch, 'native.yaml');
-  await writeFile(output, native.map((one) => stringify(one)).join('---\n'));
+  // JSON, since programs differ in what they take for a word in YAML: `off` is none to some.
+  await writeFile(output, native.map((one) => JSON.stringify(one)).join('\n---\n'));
   const faults = breachesIn(manifests);
   for (const version of VERSIONS) {
     const args = ['-m', 'kubernetes_validate', '-k', version, '--strict', output];
     await run(python, args).catch(({ stdout, stderr }: { stdout: string; stderr: string }) => {
-      faults.push(`Kubernetes ${version}: ${stdout}${stderr}`);
+      const lines = `${stdout}${stderr}`.split('\n').filter((line) => line.startsWith('ERROR'));
+      faults.push(`Kubernetes ${version}: ${lines.join('; ') || 'it could not be validated'}`);
     });
   }
   for (const manifest of manifests.filter(({ kind }) => kind in FOREIGN)) {
@@ -122,7 +126,8 @@ async function drawn(
 
 async function helmed(helm: string, command: 'lint' | 'template', file: string): Promise<string> {
   const args = command === 'lint' ? ['lint', CHART, '--strict'] : ['template', 'docket', CHART];
-  return (await run(helm, [...args, '--values', file])).stdout;
+  const given = ['--values', file, '--kube-version', `${VERSIONS[0]}.0`];
+  return (await run(helm, [...args, ...given])).stdout;
 }
 
 interface Definition {
