@@ -52,6 +52,12 @@ const NOT_IN_MESSAGES = [
 ];
 /** Texts up to this length are screened in one go (a millisecond, four of the densest); longer ones in turns. */
 const ONE_GO_CHARS = 32 * 1024;
+/**
+ * Characters that are screened of one request, in all ways in which servers put it together: some seconds of a thread. They are
+ * three times the largest body, so that no conversation that a model could hold comes near; one that is made for it, of many
+ * parts, files, refusals and thoughts, would keep a thread from others for half a minute.
+ */
+const SCREENED_CHARS_MAX = 64 * 1024 * 1024;
 /** No writing has more characters per token; ids of long runs of spaces would be a small body with 128 times its text. */
 const CHARS_PER_ID_MAX = 16;
 /** A few ids may stand for long runs all the same. */
@@ -90,6 +96,7 @@ export function readPrompt(
   if (message !== undefined) addTexts(textsOf('messages', message.value), texts);
   let chars = 0;
   for (const text of texts) chars += text.length;
+  if (chars > SCREENED_CHARS_MAX) throw tooMuchToScreen(model, route);
   deps.onAgain?.(Math.max(0, chars - rawBody.length));
   const isLong = chars > ONE_GO_CHARS;
   if (isLong || rawBody.length > model.contextWindow)
@@ -195,6 +202,13 @@ async function checkLength(
   for (const prompt of promptsOf(route, parsed)) {
     if (!(await tokens.promptFits(prompt, model, budget))) throw tooLong(model, route);
   }
+}
+
+function tooMuchToScreen({ id }: ReadingModel, route: Dialect): Fault {
+  return new Fault('prompt_too_long', {
+    param: PROMPT_PARAMS[route],
+    message: `The prompt is longer than is screened of a request for ${id}, in every order in which its parts, files, refusals and thoughts may be put together (context_length_exceeded).`,
+  });
 }
 
 function tooLong({ id, contextWindow }: ReadingModel, route: Dialect): Fault {

@@ -7,6 +7,8 @@ import { ResponseBody } from './responses.ts';
 
 const WORK = 'it multiplies what one request has generated. Send several requests.';
 const UNREAD = 'the policy of this service cannot read it. Send the text itself.';
+const SERVERS =
+  'by it the servers of an upstream tell each other where to read and keep. Leave it out.';
 
 interface Refused {
   name: string;
@@ -22,6 +24,8 @@ const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['num_return_sequences', 'n_cmpl', 'generation_config'].map(reason(WORK)),
   ...['chat_template', 'prompt_embeds', 'prompt_token_ids'].map(reason(UNREAD)),
   ...['input_ids', 'input_embeds', 'token_data'].map(reason(UNREAD)),
+  ...['kv_transfer_params', 'disaggregated_params', 'session_params'].map(reason(SERVERS)),
+  ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'].map(reason(SERVERS)),
 ]);
 
 function reason(why: string) {

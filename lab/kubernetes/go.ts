@@ -66,7 +66,7 @@ export class GoCache {
       return (await run('nice', ['-n', '10', 'go', ...args], options)).stdout;
     } catch (error) {
       // With -json it says on standard output what is wrong.
-      const { stdout = '', stderr = String(error) } = error as Record<'stdout' | 'stderr', string>;
+      const { stdout = '', stderr = String(error) } = error as { stdout?: string; stderr?: string };
       throw new NotToBeHad(`Go failed: ${`${stdout}${stderr}`.slice(-LOG_CHARS)}`);
     }
   }

@@ -33,6 +33,12 @@ const MEMBERS = {
   chat_template: '{{ "ba" ~ "ke" }}',
   prompt_embeds: ['AA=='],
   prompt_token_ids: [1, 2],
+  kv_transfer_params: { remote_host: '169.254.169.254' },
+  disaggregated_params: { ctx_request_id: 1 },
+  session_params: { id: 'of-another' },
+  bootstrap_host: '169.254.169.254',
+  bootstrap_port: 80,
+  bootstrap_room: 7,
 };
 
 /** The ways in which a server may meet a letter, and a gap between words. */
