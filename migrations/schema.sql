@@ -1394,8 +1394,8 @@ CREATE OR REPLACE FUNCTION public.forget_webhooks()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  delete from webhook_delivery where org_id = new.id;
   delete from webhook_endpoint where org_id = new.id;
+  delete from webhook_delivery where org_id = new.id;
   return null;
 end $function$;
 

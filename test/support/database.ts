@@ -65,10 +65,10 @@ async function cloneTemplate(server: string, template: string) {
   return { name, url, open };
 }
 
-/** Whether a statement waits for a row of this database that another holds. */
-export async function waitsForLock(pool: Pool): Promise<boolean> {
+/** Whether so many statements wait for a row of this database that another holds. */
+export async function waitsForLock(pool: Pool, statements = 1): Promise<boolean> {
   const { rowCount } = await pool.query(
     `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
   );
-  return rowCount! > 0;
+  return rowCount! >= statements;
 }

@@ -13,8 +13,9 @@ import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
 import { ATTEMPTS_MAX } from '#shared/webhooks/retries.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { newPerson } from '#test/support/dashboard.ts';
+import { until } from '#test/support/until.ts';
 import { startWebhookReceiver } from '#test/support/webhook-receiver.ts';
 
 const database = await createTestDatabase();
@@ -343,6 +344,21 @@ describe('webhooks of an organisation', { tags: ['webhooks.page'] }, () => {
       [orgId],
     );
     expect(rows).toEqual([]);
+  });
+
+  it('an organisation is closed while an attempt is being noted: neither waits for the other in a circle', async () => {
+    await registry().test(orgId, endpoint);
+    const holder = await database.pool.connect();
+    await holder.query('begin');
+    await holder.query('select from webhook_endpoint where id = $1 for update', [endpoint]);
+    const delivered = deliver();
+    await until(() => waitsForLock(database.pool));
+    const closed = registries.accounts.close(orgId, OPERATOR, 'Asked for.');
+    await until(() => waitsForLock(database.pool, 2));
+    await holder.query('rollback');
+    holder.release();
+    await delivered;
+    expect(await closed).toMatchObject({ state: 'closed' });
   });
 
   it('what was sent is forgotten after its time, by the role that forgets', async () => {
