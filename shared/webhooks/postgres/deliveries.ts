@@ -40,14 +40,19 @@ export function createWebhookDeliveries(
   { seals, send }: { seals: SecretSeals; send: Send },
 ) {
   return {
-    /** Organisations with messages that are due, those that wait longest first. */
+    /**
+     * Organisations with messages that are due, those that wait longest first. A message that was written while its endpoint
+     * was paused or ended waits for no one, and must not be handed out before others for ever.
+     */
     async dueOrganisations(limit: number): Promise<string[]> {
       const rows = await queriesOn(pool)
-        .selectFrom('webhook_delivery')
-        .select('org_id')
-        .where('next_attempt_at', '<=', new Date(surroundings.now()))
-        .groupBy('org_id')
-        .orderBy(({ fn }) => fn.min('next_attempt_at'))
+        .selectFrom('webhook_delivery as d')
+        .innerJoin('webhook_endpoint as e', 'e.id', 'd.endpoint_id')
+        .select('d.org_id')
+        .where('d.next_attempt_at', '<=', new Date(surroundings.now()))
+        .where('e.paused_at', 'is', null)
+        .groupBy('d.org_id')
+        .orderBy(({ fn }) => fn.min('d.next_attempt_at'))
         .limit(limit)
         .execute();
       return rows.map(({ org_id }) => org_id);

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
 import { createPublicFetch } from '#shared/kernel/http/public-fetch.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { sendMessage } from '#shared/webhooks/http/send.ts';
@@ -344,6 +345,27 @@ describe('webhooks of an organisation', { tags: ['webhooks.page'] }, () => {
       [orgId],
     );
     expect(rows).toEqual([]);
+  });
+
+  it('a message that is written while its endpoint is paused or ended is not handed out for ever', async () => {
+    const ended = (await registry().make(orgId, asked(), OPERATOR)).endpoint.id;
+    const fact = { orgId, type: 'webhook.test', data: { endpoint_id: endpoint } } as const;
+    const writer = await api.connect();
+    await writer.query('begin');
+    for (const endpointId of [endpoint, ended])
+      await queueWebhooks(writer, clock, fact, { endpointId });
+    await registry().end(orgId, ended, OPERATOR);
+    await database.pool.query(
+      `update webhook_endpoint set paused_at = now(), pause_reason = 'gone' where id = $1`,
+      [endpoint],
+    );
+    await writer.query('commit');
+    writer.release();
+    expect(await deliveries().dueOrganisations(10)).not.toContain(orgId);
+    await registry().resume(orgId, endpoint, OPERATOR);
+    expect(await deliveries().dueOrganisations(10)).toContain(orgId);
+    await deliver();
+    expect(receiver.take()).toHaveLength(1);
   });
 
   it('an organisation is closed while an attempt is being noted: neither waits for the other in a circle', async () => {
