@@ -62,18 +62,25 @@ export function createWebhookDeliveries(
     async deliver(orgId: string, stopping: AbortSignal): Promise<void> {
       const endpoints = await queriesOn(pool)
         .selectFrom('webhook_endpoint')
-        .selectAll()
+        .select('id')
         .where('org_id', '=', orgId)
         .where('paused_at', 'is', null)
         .execute();
-      await Promise.all(endpoints.map((endpoint) => deliverTo(endpoint, stopping)));
+      await Promise.all(endpoints.map(({ id }) => deliverTo(id, stopping)));
     },
   };
 
-  async function deliverTo(endpoint: EndpointRow, stopping: AbortSignal): Promise<void> {
+  async function deliverTo(endpointId: string, stopping: AbortSignal): Promise<void> {
     for (let sent = 0; sent < PER_TURN_MAX && !stopping.aborted; sent += 1) {
-      const taken = await take(pool, endpoint.id, surroundings.now());
+      const taken = await take(pool, endpointId, surroundings.now());
       if (taken === undefined) return;
+      // Read for each message: what was changed since the turn began is so from the next message on.
+      const endpoint = await queriesOn(pool)
+        .selectFrom('webhook_endpoint')
+        .selectAll()
+        .where('id', '=', endpointId)
+        .executeTakeFirst();
+      if (endpoint === undefined) return;
       const outcome = await attempt(endpoint, taken, stopping);
       // What was broken off because the process stops is no failure of the receiver.
       if (outcome.failure !== null && stopping.aborted) return;

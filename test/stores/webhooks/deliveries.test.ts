@@ -79,7 +79,8 @@ describe('messages that arrive', { tags: ['webhooks.signed', 'webhooks.delivered
     another.release();
     await Promise.all([deliver(), deliver()]);
     await deliver();
-    const received = receiver.take();
+    // Two turns at once send two messages in any order.
+    const received = receiver.take().toSorted((a, b) => (a.body < b.body ? -1 : 1));
     const said = received.map(({ body, headers }) => new Webhook(secret).verify(body, headers));
     expect(said).toMatchObject([
       { type: 'key.leaked', data: { organisation: orgId } },
@@ -142,6 +143,17 @@ describe('messages that arrive', { tags: ['webhooks.signed', 'webhooks.delivered
     expect(second!.headers['webhook-id']).toBe(first!.headers['webhook-id']);
     expect(second!.body).toBe(first!.body);
     expect(await listed()).toMatchObject([{ state: 'delivered', attempts: 2 }]);
+  });
+
+  it('go to the address that is so when they are sent, also where it is changed during a turn', async () => {
+    await registry().test(orgId, endpoint);
+    await registry().test(orgId, endpoint);
+    await deliver(async (message, stopping) => {
+      const outcome = await send(message, stopping);
+      await registry().change(orgId, endpoint, asked('/new'), OPERATOR);
+      return outcome;
+    });
+    expect(receiver.take().map(({ path }) => path)).toEqual(['/x', '/new']);
   });
 
   it('are not counted as failed when they are broken off because the process stops', async () => {
