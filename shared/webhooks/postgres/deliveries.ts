@@ -178,7 +178,8 @@ export function createWebhookDeliveries(
     });
     const letter = draftOfPaused(endpoint, why);
     for (const to of await ownersOf(client, orgId)) {
-      await queueLetter(client, surroundings, { to, ...letter }, { orgId, owed: true });
+      // Within the bounds of e-mails: who has a receiver say 410 and resumes it can have this written as often as they like.
+      await queueLetter(client, surroundings, { to, ...letter }, { orgId });
     }
   }
 

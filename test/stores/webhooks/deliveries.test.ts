@@ -310,6 +310,17 @@ describe('a webhook that is paused', { tags: ['webhooks.paused'] }, () => {
     expect(receiver.take()).toHaveLength(1);
   });
 
+  it('is told to a reader no more often in an hour than others are, though it is resumed and paused again', async () => {
+    receiver.answer = (response) => response.writeHead(410).end();
+    for (let pauses = 0; pauses < 21; pauses += 1) {
+      await registry().resume(orgId, endpoint, OPERATOR);
+      await registry().test(orgId, endpoint);
+      await deliver();
+    }
+    expect((await registry().list(orgId))[0]!.paused).not.toBeNull();
+    expect(await letters()).toHaveLength(20);
+  });
+
   it('is one where a message is given up and nothing has arrived for three days', async () => {
     receiver.answer = (response) => response.writeHead(503).end();
     await leak();
