@@ -114,7 +114,7 @@ export const JOBS = {
     ),
     attempts: 1,
     backoffMs: SECOND,
-    // Five messages to each endpoint, of which each has fifteen seconds.
+    // Five messages to each endpoint, of which each has ten seconds.
     timeoutMs: 2 * MINUTE,
     // They wait for receivers, and hold a connection to PostgreSQL between two of them alone.
     concurrency: 32,

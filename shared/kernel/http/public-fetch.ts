@@ -4,7 +4,7 @@ import { Agent, fetch, Headers } from 'undici';
 import { InsideAddress, isAddress, isPublicAddress, type PublicFetch } from '../public-address.ts';
 
 /** A server that is asked answers within seconds, or is away. */
-const TIMEOUT_MS = 10_000;
+export const PUBLIC_FETCH_MS_MAX = 10_000;
 /** Descriptions of issuers, keys and tokens have some kilobytes. */
 const ANSWER_BYTES_MAX = 1_048_576;
 
@@ -35,11 +35,14 @@ export function createPublicFetch(
     // One request for each connection: they are rare, and nothing is left open.
     pipelining: 0,
     maxResponseSize: ANSWER_BYTES_MAX,
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
+    headersTimeout: PUBLIC_FETCH_MS_MAX,
+    bodyTimeout: PUBLIC_FETCH_MS_MAX,
   };
-  const outside = new Agent({ ...bounds, connect: { timeout: TIMEOUT_MS, lookup: lookUpOutside } });
-  const ours = new Agent({ ...bounds, connect: { timeout: TIMEOUT_MS } });
+  const outside = new Agent({
+    ...bounds,
+    connect: { timeout: PUBLIC_FETCH_MS_MAX, lookup: lookUpOutside },
+  });
+  const ours = new Agent({ ...bounds, connect: { timeout: PUBLIC_FETCH_MS_MAX } });
   return async (address, init = {}) => {
     const { origin, protocol, hostname } = new URL(address);
     const isOurs = inside.includes(origin);

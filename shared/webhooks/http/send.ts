@@ -1,8 +1,7 @@
+import { PUBLIC_FETCH_MS_MAX } from '#shared/kernel/http/public-fetch.ts';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 import { InsideAddress, type PublicFetch } from '#shared/kernel/public-address.ts';
 
-/** By Standard Webhooks a receiver answers before it works: within seconds. */
-const ANSWER_MS_MAX = 15_000;
 const FAILURE_LENGTH_MAX = 200;
 
 /** What came of one attempt; `failure` is null when the message has arrived. */
@@ -12,12 +11,15 @@ export interface Outcome {
   failure: string | null;
 }
 
-/** Sends one message. Of the answer nothing but its status is read. */
+/**
+ * Sends one message. Of the answer nothing but its status is read. It has the time that a fetch has anyway: by Standard Webhooks
+ * a receiver answers before it works.
+ */
 export async function sendMessage(
   publicFetch: PublicFetch,
   { address, headers, body }: { address: string; headers: Record<string, string>; body: string },
   stopping: AbortSignal,
-  answerMsMax = ANSWER_MS_MAX,
+  answerMsMax = PUBLIC_FETCH_MS_MAX,
 ): Promise<Outcome> {
   const tooLate = AbortSignal.timeout(answerMsMax);
   try {
