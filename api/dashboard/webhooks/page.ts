@@ -43,6 +43,8 @@ interface EndpointParts extends Told {
   endpoint: WebhookEndpoint;
   log: Page<WebhookDelivery>;
   after: string | undefined;
+  /** Whether this service sends any. */
+  isOffered: boolean;
   typed?: Typed;
 }
 
@@ -71,7 +73,7 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
               }
             </p>
           </div>`
-        : list(frame, endpoints)
+        : html`${isOffered ? undefined : NOT_SENT} ${list(frame, endpoints)}`
     }
     ${
       !isOffered
@@ -89,6 +91,15 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
             </p>`
     }`;
 }
+
+/** Beside webhooks that were made while this service sent some. */
+const NOT_SENT = note(
+  'warn',
+  html`<p>
+    This service sends no webhooks at present: what stands here is not called. Its operator can set
+    it up for them again.
+  </p>`,
+);
 
 function list(frame: Frame, endpoints: readonly WebhookEndpoint[]): Html {
   return table(
@@ -119,14 +130,14 @@ function state({ paused, failingSince }: WebhookEndpoint): Html {
 
 /** One webhook: how it is, what was sent to it, and what can be done with it. */
 export function endpointPage(frame: Frame, parts: EndpointParts): Html {
-  const { endpoint } = parts;
+  const { endpoint, isOffered } = parts;
   const { failingSince, secretBeforeUntil, paused } = endpoint;
   return html`<div class="head">
       <p class="crumb"><a href="${base(frame)}">Webhooks</a></p>
       <h1>${nameOf(endpoint)}</h1>
       ${state(endpoint)}
     </div>
-    ${told(parts)} ${pausedNote(frame, endpoint)}
+    ${told(parts)} ${isOffered ? undefined : NOT_SENT} ${pausedNote(frame, endpoint)}
     ${factsSection('Webhook', [
       ['Address', html`<code>${endpoint.address}</code>`],
       ['Events', endpoint.events.join(', ')],

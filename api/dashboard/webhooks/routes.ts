@@ -220,10 +220,11 @@ async function showOne(
   const endpoint = await find(deps, request);
   const after = askedAfter(request, 'msg');
   const log = await deps.webhooks.deliveries(endpoint.orgId, endpoint.id, after);
+  const { isOffered } = deps.webhooks;
   return sendFramed(deps, [request, reply], {
     title: 'Webhook',
     section: 'webhooks',
     status,
-    body: (frame) => endpointPage(frame, { endpoint, log, after, ...said }),
+    body: (frame) => endpointPage(frame, { endpoint, log, after, isOffered, ...said }),
   });
 }

@@ -71,15 +71,17 @@ export function createWebhookRegistry(
     act: { orgId: string; actor: Actor; action: AuditAction; subject: string },
     details: AuditDetails = {},
   ): Promise<unknown> => appendAudit(client, surroundings, { ...act, details });
+  const demandSeals = (): SecretSeals => {
+    if (seals !== undefined) return seals;
+    throw new Fault('invalid_webhook', {
+      message: 'This service sends no webhooks: it has no WEBHOOKS_SECRET.',
+    });
+  };
   /** A secret of an endpoint, and the same as it is kept. */
   const newSecret = (id: string): { secret: string; sealed: string } => {
-    if (seals === undefined) {
-      throw new Fault('invalid_webhook', {
-        message: 'This service sends no webhooks: it has no WEBHOOKS_SECRET.',
-      });
-    }
+    const { seal } = demandSeals();
     const secret = signingSecret(surroundings.randomBytes(SECRET_BYTES));
-    return { secret, sealed: seals.seal(id, secret) };
+    return { secret, sealed: seal(id, secret) };
   };
   return {
     /** Whether this service has what secrets are sealed with. */
@@ -204,6 +206,7 @@ export function createWebhookRegistry(
     /** Sends a test. Throws `webhook_not_found` and, where it is paused, `invalid_webhook`. */
     test: (orgId: string, id: string): Promise<void> =>
       inTransaction(pool, async (client) => {
+        demandSeals();
         demandTold(await find(client, orgId, id));
         const fact = { orgId, type: 'webhook.test', data: { endpoint_id: id } } as const;
         await queueWebhooks(client, surroundings, fact, { endpointId: id });
@@ -234,6 +237,7 @@ export function createWebhookRegistry(
      */
     sendAgain: (orgId: string, id: string, deliveryId: string): Promise<void> =>
       inTransaction(pool, async (client) => {
+        demandSeals();
         demandTold(await find(client, orgId, id));
         const changed = await queriesOn(client)
           .updateTable('webhook_delivery')

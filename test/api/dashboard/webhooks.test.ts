@@ -105,6 +105,18 @@ describe('the page of webhooks', { tags: ['webhooks.page'] }, () => {
     }
   });
 
+  it('where the service sends none any more, its pages say so beside webhooks that were made before', async () => {
+    await owner.send(page, page, HOOK);
+    const [endpoint] = await dashboard.webhooks.list(org);
+    const said = 'This service sends no webhooks at present';
+    for (const isOffered of [true, false]) {
+      dashboard.webhooks.isOffered = isOffered;
+      for (const address of [page, `${page}/${endpoint!.id}`])
+        expect((await owner.get(address)).payload.includes(said)).toBe(!isOffered);
+    }
+    dashboard.webhooks.isOffered = true;
+  });
+
   it('messages that are sent by hand are bounded', async () => {
     const asked = { address: ADDRESS, description: '', events: ['key.leaked'] };
     const { endpoint } = await dashboard.webhooks.make(org, asked, OPERATOR);

@@ -370,6 +370,20 @@ describe('webhooks of an organisation', { tags: ['webhooks.page'] }, () => {
     expect(rows).toEqual([]);
   });
 
+  it('are sent nothing by hand by a service that sends none any more, which says so', async () => {
+    await registry().test(orgId, endpoint);
+    await deliver();
+    const { id: message } = (await listed())[0]!;
+    const none = createWebhookRegistry(api, clock, { seals: undefined, inside: [] });
+    for (const act of [
+      () => none.test(orgId, endpoint),
+      () => none.sendAgain(orgId, endpoint, message),
+    ]) {
+      await expect(act()).rejects.toThrow('This service sends no webhooks');
+    }
+    expect(await listed()).toMatchObject([{ state: 'delivered' }]);
+  });
+
   it('a message that is written while its endpoint is paused or ended is not handed out for ever', async () => {
     const ended = (await registry().make(orgId, asked(), OPERATOR)).endpoint.id;
     const fact = { orgId, type: 'webhook.test', data: { endpoint_id: endpoint } } as const;
