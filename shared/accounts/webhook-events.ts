@@ -14,7 +14,7 @@ interface WebhookData {
       id: string;
       name: string;
       scope: string;
-      /** The id of the key or the model; null for the organisation. */
+      /** The id of the key or the model, or a tag as `key=value`; null for the organisation. */
       target: string | null;
       measure: string;
       unit: string;
@@ -83,7 +83,7 @@ export const WEBHOOK_EVENTS: { readonly [T in WebhookType]: EventRow<T> } = {
     example: { key: KEY },
   },
   'receipts.degraded': {
-    when: 'A degraded receipt was estimated again for half an hour in vain and waits for a person; told at most once an hour, by the first such receipt.',
+    when: 'A degraded receipt was estimated again for half an hour in vain and waits for a person; told once in an hour of the clock, by the first such receipt.',
     example: {
       receipt_id: 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
       stage: 'model',
