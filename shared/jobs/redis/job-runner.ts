@@ -59,7 +59,8 @@ export function runJobs<N extends JobName>(options: JobRunnerOptions<N>) {
     observer.done(name, (job.finishedOn ?? 0) - (job.processedOn ?? 0));
   });
   worker.on('failed', (job, error) => {
-    observer.failed(name, error, job === undefined || job.attemptsMade >= row.attempts);
+    const isLast = job === undefined || job.attemptsMade >= row.attempts;
+    observer.failed(name, error, isLast || error instanceof UnrecoverableError);
   });
   worker.on('error', (error) => observer.queueFailed(name, error));
   return {

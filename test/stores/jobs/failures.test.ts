@@ -47,6 +47,34 @@ it(
   },
 );
 
+it(
+  'a job that no build could read for a day has failed for good, also where others are tried again',
+  { tags: ['survives.newer-messages'] },
+  async () => {
+    const reading = connectRedis({ url, name: 'worker', use: 'blocking' });
+    const writing = new Queue('recalculation', { connection, prefix: JOB_PREFIX });
+    const timestamp = Date.now() - 25 * 3_600_000;
+    await writing.add('recalculation', { of: 'a newer build' }, { attempts: 5, timestamp });
+    const finals: boolean[] = [];
+    const runner = runJobs({
+      name: 'recalculation',
+      handler: () => Promise.resolve(),
+      connection: reading,
+      observer: {
+        done() {},
+        failed: (_name, _error, final) => void finals.push(final),
+        queueFailed() {},
+      },
+    });
+    await until(() => finals.length > 0);
+    expect(finals).toEqual([true]);
+    await runner.stop();
+    await writing.obliterate({ force: true });
+    await writing.close();
+    reading.disconnect();
+  },
+);
+
 describe('jobs, as operators see them', () => {
   it(
     'every kind is counted, and what has failed for good says why',
