@@ -142,15 +142,28 @@ export async function readPeers(
 export class Peers {
   readonly #client: RedisClient;
   readonly #processId: string;
+  #isTold = false;
 
   constructor(client: RedisClient, processId: string) {
     this.#client = client;
     this.#processId = processId;
   }
 
-  /** Says what this process is, and hears what the others are. */
+  /**
+   * Says what this process is, and hears what the others are. The first time it hears before it says: one that will not start
+   * must not be seen by those that run, which would not be ready until they look again.
+   */
   async compare(me: Peer): Promise<Differences> {
+    if (!this.#isTold) {
+      const found = await this.#hear(me);
+      if (found.problem !== undefined) return found;
+    }
     await this.#client.hset(PEERS_KEY, this.#processId, JSON.stringify(me));
+    this.#isTold = true;
+    return this.#hear(me);
+  }
+
+  async #hear(me: Peer): Promise<Differences> {
     const { living, dead } = await readPeers(this.#client);
     living.delete(this.#processId);
     const gone = dead.filter((id) => id !== this.#processId);

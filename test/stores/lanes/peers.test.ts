@@ -141,6 +141,20 @@ describe('processes that use the same lanes', () => {
   );
 
   it(
+    'one that may not start is not seen by those that run, which stay ready',
+    { tags: ['survives.other-shards'] },
+    async () => {
+      const client = connectTo((await startTestRedis()).url);
+      const [running, newcomer] = [new Peers(client, 'api-1'), new Peers(client, 'api-2')];
+      for (const id of ['api-1', 'api-2']) await client.set(aliveKey(id), '1');
+      await running.compare({ ...ME, startedAt: 1 });
+      const refused = await newcomer.compare({ ...ME, writes: 2, reads: [2] });
+      expect(refused.problem).toContain('which docket/1 cannot read');
+      expect(await running.compare({ ...ME, startedAt: 1 })).toEqual(NONE);
+    },
+  );
+
+  it(
     'docket doctor names the builds and the catalogues of those that live, and warns where they differ',
     { tags: ['operators.build'] },
     async () => {
