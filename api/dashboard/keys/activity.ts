@@ -13,10 +13,10 @@ import { type FiguresOfDays, figuresTable, requestsChart } from '../usage/overvi
 /** What was done with a key, and to it. */
 export interface KeyActivity {
   keyId: string;
-  /** Its requests of each day; undefined where the keys of the organisation are too many for that. */
-  byDay: FiguresOfDays | undefined;
-  /** Of the same days together; undefined where there was no request. */
-  total: UsageFigures | undefined;
+  /** Its requests of each day. */
+  byDay: FiguresOfDays;
+  /** Of the same days together. */
+  total: UsageFigures;
   /** The newest first. */
   requests: readonly RequestRow[];
   /** The newest first; undefined for members who may not read the audit log. */
@@ -36,12 +36,12 @@ function useSection(base: string, { keyId, byDay, total }: KeyActivity): Html {
   return html`<section class="stack tight">
     <h2>Use in the last 30 days</h2>
     ${
-      total === undefined
+      total.requests === 0
         ? html`<p class="soft">
             No request with this key has a receipt of these days. Those of other keys are under
             <a href="${base}/usage?by=key">Usage</a>.
           </p>`
-        : html`${byDay === undefined ? undefined : html`<div class="charts">${requestsChart(byDay)}</div>`}
+        : html`<div class="charts">${requestsChart(byDay)}</div>
             ${figuresTable('Use of this key', ['Period'], [{ names: ['30 days'], figures: total }])}
             <p class="row">
               <a href="${base}/receipts?key=${keyId}">Its receipts</a>

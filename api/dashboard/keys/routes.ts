@@ -119,9 +119,7 @@ async function activityOf(
 ): Promise<KeyActivity> {
   const to = Math.floor(deps.now() / DAY_MS) * DAY_MS + DAY_MS;
   const range = { from: to - ACTIVITY_DAYS * DAY_MS, to };
-  const byKey = await deps.usage.usage({ orgId, range, groupBy: ['key'] });
-  const { groups } = await deps.usage.usage({ orgId, range, groupBy: ['day', 'key'] });
-  const days = groups?.filter(({ names }) => names[1] === id);
+  const { groups, total } = await deps.usage.usage({ orgId, range, groupBy: ['day'], keyId: id });
   const requests = await deps.requests.list({
     orgId,
     limit: REQUESTS_SHOWN,
@@ -133,8 +131,8 @@ async function activityOf(
     : undefined;
   return {
     keyId: id,
-    byDay: days && { ...range, byDay: { groups: days } },
-    total: byKey.groups?.find(({ names }) => names[0] === id),
+    byDay: { ...range, byDay: { groups } },
+    total,
     requests: requests.items,
     acts,
     names: await deps.persons.names((acts ?? []).map(({ actorId }) => actorId)),

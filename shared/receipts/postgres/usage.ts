@@ -43,6 +43,8 @@ export interface UsageRequest {
   groupBy: readonly UsageGrouping[];
   /** Of requests with this tag alone. Where they are grouped by a tag too, it must be the same one. */
   tag?: { key: string; value: string } | undefined;
+  /** Of requests with this key alone, by its id. */
+  keyId?: string;
 }
 
 export type UsageReader = ReturnType<typeof createUsageReader>;
@@ -62,7 +64,7 @@ export function createUsageReader(pool: Pool, periods: Reads = primaryAlone(pool
       (await queryRow(pool, HAS_TAG, [orgId, key])) !== undefined,
 
     /** Groups with at least one request, in the order of their names. */
-    async usage({ orgId, range, groupBy, tag }: UsageRequest): Promise<UsageReport> {
+    async usage({ orgId, range, groupBy, tag, keyId }: UsageRequest): Promise<UsageReport> {
       const hourly = groupBy.includes('hour');
       const values = 'from' in range ? timesOf(range, hourly, Date.now()) : indexesOf(range);
       const partsOf = (source: Source): Parts =>
@@ -71,11 +73,14 @@ export function createUsageReader(pool: Pool, periods: Reads = primaryAlone(pool
       const tags = key === undefined ? [] : [key, tag?.value ?? null];
       const parts =
         key === undefined ? partsOf(ALL) : partsOfTag(partsOf, values.length, tag?.value);
-      const query = statement(COLUMNS, sumOf(parts, groupBy));
+      const keys = keyId === undefined ? [] : [keyId];
+      const given = [orgId, ...values, ...tags, ...keys];
+      const meant = keyId === undefined ? '' : `where f.key_id = $${given.length}`;
+      const query = statement(COLUMNS, sumOf(parts, groupBy, meant));
       const rows = await ('from' in range ? periods : ranges).run((db) =>
         inTransaction(db, async (client) => {
           await planByIndex(client);
-          return queryRows(client, query, [orgId, ...values, ...tags]);
+          return queryRows(client, query, given);
         }),
       );
       // The total is a row of its own, which is always there and comes first.
@@ -204,7 +209,11 @@ interface Parts {
   queries: string[];
 }
 
-function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): string {
+function sumOf(
+  { tables, queries }: Parts,
+  groupBy: readonly UsageGrouping[],
+  meant: string,
+): string {
   const names = groupBy.map(nameOf);
   const columns = Array.from({ length: USAGE_GROUPINGS_MAX }, (_, i) => {
     const name = names[i];
@@ -219,7 +228,7 @@ function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): s
     with head as materialized (select size, usage_size from ledger_head where org_id = $1), ${tables.join(', ')}
     select ${columns.join(', ')}, ${sums.join(', ')}, array[${qualities.join(', ')}] as qualities,
       coalesce((select size from head), 0) as ledger_size
-    from (${queries.join(' union all ')}) f
+    from (${queries.join(' union all ')}) f ${meant}
     group by grouping sets ((${names.join(', ')}), ())
     having grouping(${names[0]}) = 1 or sum(${USAGE_COUNTS.map((name) => `f.${name}`).join(' + ')}) <> 0
     order by grouping(${names[0]}) desc, ${order}

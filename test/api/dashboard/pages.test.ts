@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { USAGE_FIGURES } from '#shared/ledger/usage-columns.ts';
 import type { Person } from '#shared/persons/roles.ts';
+import { USAGE_ROWS_MAX } from '#shared/receipts/usage.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
@@ -138,6 +140,25 @@ describe('keys', () => {
       expect(forbidden.statusCode).toBe(403);
       const empty = await visitors.owner.send(address, `${address}/rename`, { name: ' ' });
       expect([empty.statusCode, /name of 1 to/.test(empty.payload)]).toEqual([400, true]);
+    },
+  );
+
+  it(
+    'a key’s page has its own use, however many other keys were used',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const id = await newKey(otherOrgId);
+      const figures = USAGE_FIGURES.map((name) => `, ${name}`).join('');
+      const values = USAGE_FIGURES.map((name) => (name === 'covered' ? ', 7' : ', 0')).join('');
+      await database.pool.query(
+        `insert into usage_day (org_id, at, model, region, key_id, tier, quality, first_index, last_index ${figures})
+         select $1, date_trunc('day', now(), 'UTC'), 'm', 'r', key, '', '', 0, 0 ${values}
+         from (select $2 union all select 'key_' || n from generate_series(1, $3::int) n) k (key)`,
+        [otherOrgId, id, USAGE_ROWS_MAX + 1],
+      );
+      const page = (await visitors.stranger.get(`/dashboard/${otherOrgId}/keys/${id}`)).payload;
+      expect(page).not.toContain('No request with this key');
+      expect(page).toMatch(/: 7 requests/);
     },
   );
 

@@ -352,6 +352,15 @@ describe('sums of the ledger', () => {
     expect(comparable(total)).toEqual(referenceOf(ofA, range));
   }
 
+  /** Of one key it is what usage by keys says of it. */
+  async function expectOfKey(range: UsageRange): Promise<void> {
+    const byKey = await reader.usage({ orgId, range, groupBy: ['key'] });
+    const ofKey = await reader.usage({ orgId, range, groupBy: ['day'], keyId: 'key_b' });
+    const found = byKey.groups!.filter(({ names }) => names[0] === 'key_b');
+    expect(comparable(ofKey.total)).toEqual(addedUp(found));
+    expect(addedUp(ofKey.groups!)).toEqual(comparable(ofKey.total));
+  }
+
   it('groups add up to the total, and the total to the receipts, to the digit, over random receipts, revisions and cut-offs', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -407,6 +416,7 @@ describe('sums of the ledger', () => {
               expect(comparable(total)).toEqual(referenceOf(inferences, range));
               expect(addedUp(groups!)).toEqual(comparable(total));
               await expectByTag(range, inferences);
+              await expectOfKey(range);
             }
           }
         },
