@@ -17,7 +17,7 @@ export interface KeyActivity {
   byDay: FiguresOfDays;
   /** Of the same days together. */
   total: UsageFigures;
-  /** The newest first. */
+  /** The newest of those about its last use, the newest first. */
   requests: readonly RequestRow[];
   /** The newest first; undefined for members who may not read the audit log. */
   acts: readonly AuditEntry[] | undefined;
@@ -57,32 +57,33 @@ function requestsSection(frame: Frame, base: string, { keyId, requests }: KeyAct
     ${
       requests.length === 0
         ? html`<p class="soft">
-            None that is kept. Requests that are refused for the key itself have no row.
+            None is kept of the day before its last use. Requests that are refused for the key
+            itself have no row.
           </p>`
         : html`${table(
-              'Last requests',
-              ['Asked', 'Request', 'Outcome', 'Model or route', 'Region', 'Receipt'],
-              requests.map((row) => {
-                const receipt = receiptOf(row);
-                const asked = row.model ?? row.requestedModel ?? row.route ?? '';
-                return html`<tr>
-                  <td>${shortMoment(timeOfId(row.id), frame.now)}</td>
-                  <th scope="row"><a href="${base}/requests/${row.id}">${shortId(row.id)}</a></th>
-                  <td>${outcome(row)}</td>
-                  <td class="clip short" title="${asked}">${asked}</td>
-                  <td class="nowrap">${row.region ?? ''}</td>
-                  <td>
-                    ${receipt === null ? undefined : html`<a href="${base}/receipts/${receipt}">receipt</a>`}
-                  </td>
-                </tr>`;
-              }),
-              'stacked',
-            )}
-            <p class="row">
-              <a href="${base}/requests?key=${keyId}">All its requests</a>
-              <a href="${base}/requests?key=${keyId}&amp;status=failed">Failed ones</a>
-            </p>`
+            'Last requests',
+            ['Asked', 'Request', 'Outcome', 'Model or route', 'Region', 'Receipt'],
+            requests.map((row) => {
+              const receipt = receiptOf(row);
+              const asked = row.model ?? row.requestedModel ?? row.route ?? '';
+              return html`<tr>
+                <td>${shortMoment(timeOfId(row.id), frame.now)}</td>
+                <th scope="row"><a href="${base}/requests/${row.id}">${shortId(row.id)}</a></th>
+                <td>${outcome(row)}</td>
+                <td class="clip short" title="${asked}">${asked}</td>
+                <td class="nowrap">${row.region ?? ''}</td>
+                <td>
+                  ${receipt === null ? undefined : html`<a href="${base}/receipts/${receipt}">receipt</a>`}
+                </td>
+              </tr>`;
+            }),
+            'stacked',
+          )}`
     }
+    <p class="row">
+      <a href="${base}/requests?key=${keyId}">All its requests</a>
+      <a href="${base}/requests?key=${keyId}&amp;status=failed">Failed ones</a>
+    </p>
   </section>`;
 }
 

@@ -110,21 +110,29 @@ async function showKey(
 /** Days of use that a key's page shows, today included. */
 const ACTIVITY_DAYS = 30;
 const REQUESTS_SHOWN = 10;
+/**
+ * Its requests are looked for this long before its last use, and after, since that is noted late: all those of the organisation
+ * in between are gone through, which over all that are kept took seconds, on the page by which a key is revoked.
+ */
+const LOOKED_AROUND_MS = DAY_MS;
 
 /** One after the other: a page has one of the few connections that all pages have together. */
 async function activityOf(
   deps: DashboardDeps,
-  { orgId, id }: KeyRecord,
+  { orgId, id, lastUsedAt }: KeyRecord,
   readsAudit: boolean,
 ): Promise<KeyActivity> {
   const to = Math.floor(deps.now() / DAY_MS) * DAY_MS + DAY_MS;
   const range = { from: to - ACTIVITY_DAYS * DAY_MS, to };
   const { groups, total } = await deps.usage.usage({ orgId, range, groupBy: ['day'], keyId: id });
+  const used = lastUsedAt ?? deps.now();
   const requests = await deps.requests.list({
     orgId,
     limit: REQUESTS_SHOWN,
     order: 'desc',
     key: id,
+    from: used - LOOKED_AROUND_MS,
+    to: used + LOOKED_AROUND_MS,
   });
   const acts = readsAudit
     ? (await deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc', subject: id })).items

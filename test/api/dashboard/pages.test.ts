@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { USAGE_FIGURES } from '#shared/ledger/usage-columns.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { USAGE_ROWS_MAX } from '#shared/receipts/usage.ts';
@@ -159,6 +160,26 @@ describe('keys', () => {
       const page = (await visitors.stranger.get(`/dashboard/${otherOrgId}/keys/${id}`)).payload;
       expect(page).not.toContain('No request with this key');
       expect(page).toMatch(/: 7 requests/);
+    },
+  );
+
+  it(
+    'a key’s page has its requests of the day before its last use, and looks through no others',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const keyId = await newKey();
+      const used = Date.now() - 5 * DAY_MS;
+      const asked = [DAY_MS / 2, 2 * DAY_MS, -2 * DAY_MS].map((before) =>
+        requestRow({ orgId, keyId, at: used - before }),
+      );
+      await writeRequests(database.pool, asked);
+      await database.pool.query('update api_key set last_used_at = $2 where id = $1', [
+        keyId,
+        new Date(used),
+      ]);
+      const { payload } = await visitors.member.get(`/dashboard/${orgId}/keys/${keyId}`);
+      expect(asked.map((row) => payload.includes(row.id))).toEqual([true, false, false]);
+      expect(payload).toContain(`/requests?key=${keyId}"`);
     },
   );
 
