@@ -1,6 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { UsageFigures } from '#shared/receipts/usage.ts';
 import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
@@ -20,7 +21,7 @@ export interface KeyActivity {
   /** The newest of those about its last use, the newest first. */
   requests: readonly RequestRow[];
   /** The newest first; undefined for members who may not read the audit log. */
-  acts: readonly AuditEntry[] | undefined;
+  acts: Page<AuditEntry> | undefined;
   /** Names of persons by id. */
   names: ReadonlyMap<string, string>;
 }
@@ -91,14 +92,14 @@ function historySection(
   frame: Frame,
   base: string,
   { keyId, names }: KeyActivity,
-  acts: readonly AuditEntry[],
+  acts: Page<AuditEntry>,
 ): Html {
   return html`<section class="stack tight">
     <h2>History</h2>
     ${table(
       'History',
       ['When', 'Who', 'Action', 'Reason'],
-      acts.map((entry) => {
+      acts.items.map((entry) => {
         const who = names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`;
         const why = reasonWords(entry);
         return html`<tr>
@@ -113,7 +114,7 @@ function historySection(
     <p>
       <a href="${base}/audit-log?subject=${keyId}"
         >In the audit
-        log${acts.length < HISTORY_LENGTH ? '' : `, which has more than these ${count(HISTORY_LENGTH)}`}</a
+        log${acts.hasMore ? `, which has more than these ${count(HISTORY_LENGTH)}` : ''}</a
       >
     </p>
   </section>`;

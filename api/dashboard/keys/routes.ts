@@ -135,7 +135,7 @@ async function activityOf(
     to: used + LOOKED_AROUND_MS,
   });
   const acts = readsAudit
-    ? (await deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc', subject: id })).items
+    ? await deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc', subject: id })
     : undefined;
   return {
     keyId: id,
@@ -143,7 +143,7 @@ async function activityOf(
     total,
     requests: requests.items,
     acts,
-    names: await deps.persons.names((acts ?? []).map(({ actorId }) => actorId)),
+    names: await deps.persons.names((acts?.items ?? []).map(({ actorId }) => actorId)),
   };
 }
 

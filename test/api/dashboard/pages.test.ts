@@ -1,3 +1,4 @@
+import { HISTORY_LENGTH } from '#api/dashboard/keys/activity.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { USAGE_FIGURES } from '#shared/ledger/usage-columns.ts';
@@ -180,6 +181,22 @@ describe('keys', () => {
       const { payload } = await visitors.member.get(`/dashboard/${orgId}/keys/${keyId}`);
       expect(asked.map((row) => payload.includes(row.id))).toEqual([true, false, false]);
       expect(payload).toContain(`/requests?key=${keyId}"`);
+    },
+  );
+
+  it(
+    'a key’s page says that its audit log has more acts only where it has',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const id = await newKey();
+      const saysMore = async (): Promise<boolean> =>
+        (await visitors.owner.get(`/dashboard/${orgId}/keys/${id}`)).payload.includes('has more');
+      // To issue it was the first.
+      for (let acts = 1; acts < HISTORY_LENGTH; acts += 1)
+        await registries.keys.rename(orgId, id, `Name ${acts}`, OPERATOR);
+      expect(await saysMore()).toBe(false);
+      await registries.keys.rename(orgId, id, 'Another', OPERATOR);
+      expect(await saysMore()).toBe(true);
     },
   );
 
