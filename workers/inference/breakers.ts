@@ -14,7 +14,10 @@ import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
 
 /** An organisation that called an endpoint within this time would notice if it failed for all. */
 const ACTIVE_MS = 60_000;
-/** More need not be remembered to tell the trouble of a few callers from that of all. */
+/**
+ * More need not be remembered to tell the trouble of a few callers from that of all: that of more than half of these is that
+ * of all, and an endpoint that is broken is found out as soon among very many callers.
+ */
 const REMEMBERED_MAX = 32;
 /** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);

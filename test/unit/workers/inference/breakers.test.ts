@@ -188,6 +188,15 @@ describe('the breakers of a worker', () => {
     expect(isOpen(breakers)).toBe(true);
   });
 
+  it('among very many organisations those that called last decide: seventeen that fail open it, sixteen do not', () => {
+    const breakers = new Breakers(() => {});
+    for (let n = 0; n < 1_000; n += 1) breakers.succeeded('e', 'eu', by(`org ${n}`, 0), 0);
+    for (let n = 0; n < 16; n += 1) breakers.failed('e', 'eu', DOWN, by(`failing ${n}`, n), 1);
+    expect(isOpen(breakers)).toBe(false);
+    breakers.failed('e', 'eu', DOWN, by('failing 16', 16), 1);
+    expect(isOpen(breakers)).toBe(true);
+  });
+
   it('organisations that called more than a minute ago stand against no failure', () => {
     const breakers = new Breakers(() => {});
     for (const orgId of ['b', 'c', 'd']) breakers.succeeded('e', 'eu', by(orgId, 0), 0);
