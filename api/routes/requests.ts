@@ -54,7 +54,7 @@ const RequestRecord = Type.Object(
     stream: Nullable(Type.Boolean({ description: 'Null where no model was asked for' })),
     tags: Type.Array(Type.String(), {
       description:
-        'Each as `key=value`: members of its `metadata` that the organisation has declared. Empty where it was refused before its body was read',
+        'Each as `key=value`: members of its `metadata` that the organisation has declared. Empty where it was refused before its body was read, and where the row stands for several that had not all the same',
     }),
     input_tokens: Nullable(Count),
     output_tokens: Nullable(Count),
