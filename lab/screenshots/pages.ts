@@ -94,6 +94,7 @@ const PAGES = [
   ['receipts-not-found', 'owner', '/dashboard/{orgId}/receipts?find=rcpt_nothing'],
   ['usage', 'owner', '/dashboard/{orgId}/usage'],
   ['budgets', 'owner', '/dashboard/{orgId}/budgets'],
+  ['webhooks', 'owner', '/dashboard/{orgId}/webhooks'],
   ['exports', 'owner', '/dashboard/{orgId}/exports'],
   ['export', 'owner', '/dashboard/{orgId}/exports/{exportId}'],
   ['export-failed', 'owner', '/dashboard/{orgId}/exports/{failedExportId}'],

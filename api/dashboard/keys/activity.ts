@@ -58,8 +58,8 @@ function requestsSection(frame: Frame, base: string, { keyId, requests }: KeyAct
     ${
       requests.length === 0
         ? html`<p class="soft">
-            None is kept of the day before its last use. Requests that are refused for the key
-            itself have no row.
+            No request is kept of the day before its last use. What is refused because of the key
+            itself has no row.
           </p>`
         : html`${table(
             'Last requests',

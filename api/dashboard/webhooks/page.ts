@@ -68,7 +68,7 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
             <p class="prose">
               ${
                 isOffered
-                  ? 'Webhooks stand here with how they are. Make the first one below.'
+                  ? 'Webhooks are listed here, with whether their messages arrive. Make the first one below.'
                   : 'This service sends no webhooks. Its operator can set it up for them.'
               }
             </p>
@@ -82,7 +82,8 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
           ? html`<section class="stack tight" id="new">
               <h2>Make a webhook</h2>
               <p class="prose">
-                Its signing secret is shown once, when it is made. You show that it is you for that.
+                Its signing secret is shown once, when it is made. You are asked to confirm that it
+                is you.
               </p>
               ${form(frame, { action: '', button: 'Make webhook' }, terms('new', parts.typed))}
             </section>`
@@ -295,21 +296,25 @@ function form(
 function terms(id: string, is: Typed | undefined): Html {
   const chosen = new Set<string>(is?.events ?? CHOSEN_TYPES);
   return html`${field({ name: 'address', id: `address-${id}`, label: 'Address', value: is?.address ?? '', required: true, max: String(ADDRESS_LENGTH_MAX), help: 'Begins with https:// and is that of a server of the internet. Redirects are not followed.' })}
-    ${field({ name: 'description', id: `description-${id}`, label: 'Description', value: is?.description ?? '', max: String(DESCRIPTION_LENGTH_MAX), help: 'What people call it.' })}
+    ${field({ name: 'description', id: `description-${id}`, label: 'Description', value: is?.description ?? '', max: String(DESCRIPTION_LENGTH_MAX), help: 'What it is for, as your team calls it.' })}
     <fieldset>
       <legend>Events</legend>
-      ${CHOSEN_TYPES.map(
-        (type) =>
-          html`<label>
-            <input
-              type="checkbox"
-              name="event"
-              value="${type}"
-              ${chosen.has(type) ? html`checked` : undefined}
-            />
-            <span><code>${type}</code> <span class="help">${WEBHOOK_EVENTS[type].when}</span></span>
-          </label>`,
-      )}
+      <div class="choices">
+        ${CHOSEN_TYPES.map(
+          (type) =>
+            html`<label>
+              <input
+                type="checkbox"
+                name="event"
+                value="${type}"
+                ${chosen.has(type) ? html`checked` : undefined}
+              />
+              <span
+                ><code>${type}</code> <span class="help">${WEBHOOK_EVENTS[type].when}</span></span
+              >
+            </label>`,
+        )}
+      </div>
     </fieldset>`;
 }
 
