@@ -55,6 +55,9 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
               ${token(frame)}<button class="plain" type="submit">Sign out</button>
             </form>
           </span>
+          <span class="row elsewhere">
+            <a href="/docs">Docs</a> <a href="/verify">Verify</a> <a href="/status">Status</a>
+          </span>
         </div>
       </aside>
       <main id="content">${standing(frame)} ${body}</main>
