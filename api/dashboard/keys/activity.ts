@@ -2,7 +2,6 @@ import { html, type Html } from '#api/html.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import type { Page } from '#shared/kernel/page.ts';
-import { count } from '#shared/methodology/readable.ts';
 import type { UsageFigures } from '#shared/receipts/usage.ts';
 import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
 import { reasonWords } from '../audit/page.ts';
@@ -113,8 +112,7 @@ function historySection(
     )}
     <p>
       <a href="${base}/audit-log?subject=${keyId}"
-        >In the audit
-        log${acts.hasMore ? `, which has more than these ${count(HISTORY_LENGTH)}` : ''}</a
+        >${acts.hasMore ? 'All its acts, of which these are the newest' : 'Its acts with their details'}</a
       >
     </p>
   </section>`;
