@@ -112,8 +112,8 @@ export function createRevisionStore(pool: Pool) {
       receiptId: string,
       { stage, code, basis, retryInMs }: FailedRecalculation,
     ): Promise<void> {
-      await inTransaction(pool, async (client) => {
-        const row = await queriesOn(client)
+      const write = (on: Queries) =>
+        on
           .updateTable('recalculation')
           .set((eb) => ({
             attempts: eb('attempts', '+', 1),
@@ -128,7 +128,13 @@ export function createRevisionStore(pool: Pool) {
           .where('receipt_id', '=', receiptId)
           .returning('org_id')
           .executeTakeFirst();
-        if (row === undefined || retryInMs !== null) return;
+      if (retryInMs !== null) {
+        await write(db);
+        return;
+      }
+      await inTransaction(pool, async (client) => {
+        const row = await write(queriesOn(client));
+        if (row === undefined) return;
         const data = { receipt_id: receiptId, stage, code };
         const fact = { orgId: row.org_id, type: 'receipts.degraded', data } as const;
         const hour = Math.floor(systemSurroundings.now() / HOUR_MS);
