@@ -71,7 +71,9 @@ describe('a request whose upstream was called and failed', () => {
       expect(response.status).toBe(502);
       const { receipt } = await receiptOf(response);
       const { credentialSubject: subject } = receipt;
-      expect(subject).toMatchObject({ outcome: 'failed', failure: 'upstream_error', attempts: 2 });
+      expect(subject).toMatchObject({ outcome: 'failed', failure: 'upstream_error' });
+      // A call that found its connection closed by an idle server is one more.
+      expect([2, 3]).toContain(subject['attempts']);
       for (const absent of ['usageSource', 'inputTokens', 'outputTokens', 'responseDigest'])
         expect(subject).not.toHaveProperty(absent);
       expect(receipt).not.toHaveProperty('measurement');

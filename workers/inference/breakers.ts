@@ -179,8 +179,9 @@ function isEvidence(circuit: Circuit, { requestId, orgId }: Caller, now: number)
   if (failedOrgs.size < REMEMBERED_MAX) failedOrgs.add(orgId);
   const wouldOpen = breaker.state !== 'closed' || breaker.failures + 1 >= FAILURES_MAX;
   if (!wouldOpen) return true;
-  const others = [...active].filter(([id, at]) => !failedOrgs.has(id) && now - at < ACTIVE_MS);
-  return failedOrgs.size > others.length;
+  const lately = [...active].filter(([, at]) => now - at < ACTIVE_MS);
+  const failing = lately.filter(([id]) => failedOrgs.has(id));
+  return failing.length > lately.length / 2;
 }
 
 /** Keeps the organisations that called last, in that order. */

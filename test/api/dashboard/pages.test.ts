@@ -190,7 +190,9 @@ describe('keys', () => {
     async () => {
       const id = await newKey();
       const saysMore = async (): Promise<boolean> =>
-        (await visitors.owner.get(`/dashboard/${orgId}/keys/${id}`)).payload.includes('has more');
+        (await visitors.owner.get(`/dashboard/${orgId}/keys/${id}`)).payload.includes(
+          'these are the newest',
+        );
       // To issue it was the first.
       for (let acts = 1; acts < HISTORY_LENGTH; acts += 1)
         await registries.keys.rename(orgId, id, `Name ${acts}`, OPERATOR);

@@ -197,6 +197,14 @@ describe('the breakers of a worker', () => {
     expect(isOpen(breakers)).toBe(true);
   });
 
+  it('organisations that failed more than a minute ago open no circuit for those that call', () => {
+    const breakers = new Breakers(() => {});
+    for (const orgId of ['a', 'b', 'c', 'd']) breakers.failed('e', 'eu', DOWN, by(orgId, 0), 0);
+    for (const orgId of ['f', 'g']) breakers.began('e', 'eu', by(orgId, 0), 60_000);
+    breakers.failed('e', 'eu', DOWN, by('a', 1), 60_000);
+    expect(isOpen(breakers)).toBe(false);
+  });
+
   it('organisations that called more than a minute ago stand against no failure', () => {
     const breakers = new Breakers(() => {});
     for (const orgId of ['b', 'c', 'd']) breakers.succeeded('e', 'eu', by(orgId, 0), 0);
