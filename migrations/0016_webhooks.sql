@@ -54,8 +54,10 @@ create index webhook_delivery_by_time on webhook_delivery (created_at);
 create function forget_webhooks() returns trigger language plpgsql security definer
   set search_path = public, pg_temp as $$
 begin
-  delete from webhook_delivery where org_id = new.id;
+  -- The endpoints first, as each act on one and each note of an attempt does: in the other order an organisation that closes
+  -- while a message of it is noted waits for that in a circle, and is not closed.
   delete from webhook_endpoint where org_id = new.id;
+  delete from webhook_delivery where org_id = new.id;
   return null;
 end $$;
 create index webhook_delivery_by_organisation on webhook_delivery (org_id);

@@ -1394,6 +1394,8 @@ CREATE OR REPLACE FUNCTION public.forget_webhooks()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
+  -- The endpoints first, as each act on one and each note of an attempt does: in the other order an organisation that closes
+  -- while a message of it is noted waits for that in a circle, and is not closed.
   delete from webhook_endpoint where org_id = new.id;
   delete from webhook_delivery where org_id = new.id;
   return null;
