@@ -13,6 +13,7 @@ import { type FiguresOfDays, figuresTable, requestsChart } from '../usage/overvi
 /** What was done with a key, and to it. */
 export interface KeyActivity {
   keyId: string;
+  isUsed: boolean;
   /** Its requests of each day. */
   byDay: FiguresOfDays;
   /** Of the same days together. */
@@ -51,14 +52,18 @@ function useSection(base: string, { keyId, byDay, total }: KeyActivity): Html {
   </section>`;
 }
 
-function requestsSection(frame: Frame, base: string, { keyId, requests }: KeyActivity): Html {
+function requestsSection(
+  frame: Frame,
+  base: string,
+  { keyId, isUsed, requests }: KeyActivity,
+): Html {
   return html`<section class="stack tight">
     <h2>Last requests</h2>
     ${
       requests.length === 0
         ? html`<p class="soft">
-            No request is kept of the day before its last use. What is refused because of the key
-            itself has no row.
+            ${isUsed ? 'No request is kept of the day before its last use.' : 'No use of it is noted.'}
+            What is refused because of the key itself has no row.
           </p>`
         : html`${table(
             'Last requests',

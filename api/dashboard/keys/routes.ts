@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cookieLine, readCookie } from '../session/cookies.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
@@ -8,6 +7,7 @@ import type { KeyRecord } from '#shared/keys/record.ts';
 import type { KeyRequest } from '#shared/keys/rules.ts';
 import { may } from '#shared/persons/roles.ts';
 import { confirmedForm } from '../session/confirmation.ts';
+import { shownOnce } from '../session/shown-once.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
@@ -139,6 +139,7 @@ async function activityOf(
     : undefined;
   return {
     keyId: id,
+    isUsed: lastUsedAt !== null,
     byDay: { ...range, byDay: { groups } },
     total,
     requests: requests.items,
@@ -232,34 +233,20 @@ function endOfDay(text: string): number | null {
   return (askedForDay(text) ?? Number.NaN) + DAY_MS;
 }
 
-/** Long enough for a slow page, and gone before another person has the browser. */
-const FLASH_S = 300;
-const FLASH_COOKIE = 'docket_issued';
-const FLASH = new RegExp(`^${FLASH_COOKIE}=([\\w-]+)$`);
+const ISSUED = shownOnce('docket_issued');
 
 /** The address of the page that shows a new key once. */
 const issuedAddress = (orgId: string, id: string): string =>
   `/dashboard/${orgId}/keys/${id}/issued`;
 
-/** The flash is for this session's page of this key, and for no other. */
-const flashSubject = (request: FastifyRequest, id: string): string =>
-  `${request.visit.session.id} ${id}`;
-
-function setFlash(deps: DashboardDeps, reply: FastifyReply, path: string, value: string): void {
-  const lasting = { sameSite: 'Strict', maxAgeS: FLASH_S } as const;
-  const cookie = { name: FLASH_COOKIE, value, path, ...lasting };
-  void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
-}
-
 /** Sends on to the page of a new key, so that a reload of it issues no other. The key itself goes along, sealed. */
 function showIssued(
   deps: DashboardDeps,
-  [request, reply]: PageExchange,
+  exchange: PageExchange,
   { key, plaintext }: { key: KeyRecord; plaintext: string },
 ): FastifyReply {
-  const address = issuedAddress(key.orgId, key.id);
-  setFlash(deps, reply, address, deps.flash.seal(flashSubject(request, key.id), plaintext));
-  return seeOther(reply, address);
+  const shown = { address: issuedAddress(key.orgId, key.id), id: key.id };
+  return ISSUED.send(deps, exchange, shown, plaintext);
 }
 
 /** The page that shows a new key. The second time it has nothing to show, and leads to the key. */
@@ -267,11 +254,10 @@ function issuedRoute(app: FastifyInstance, deps: DashboardDeps): void {
   app.get<OfKey>('/keys/:id/issued', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
     const key = await deps.keys.get(orgId, request.params.id);
-    const sealed = readCookie(request.headers.cookie, FLASH);
-    const plaintext = sealed && deps.flash.open(flashSubject(request, key.id), sealed);
-    const address = issuedAddress(orgId, key.id);
-    if (!plaintext) return seeOther(reply, `/dashboard/${orgId}/keys/${key.id}?done=issued`);
-    setFlash(deps, reply, address, '');
+    const shown = { address: issuedAddress(orgId, key.id), id: key.id };
+    const plaintext = ISSUED.take(deps, [request, reply], shown);
+    if (plaintext === null)
+      return seeOther(reply, `/dashboard/${orgId}/keys/${key.id}?done=issued`);
     const predecessor = await predecessorOf(deps, key);
     const parts = {
       key,

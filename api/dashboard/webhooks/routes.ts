@@ -15,7 +15,7 @@ import {
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
 import { confirmedForm } from '../session/confirmation.ts';
-import { cookieLine, readCookie } from '../session/cookies.ts';
+import { shownOnce } from '../session/shown-once.ts';
 import {
   endpointPage,
   secretPage,
@@ -145,23 +145,10 @@ function refusalOf(error: unknown): { message: string; status: number } {
   throw error;
 }
 
-/** Long enough for a slow page, and gone before another person has the browser. */
-const FLASH_S = 300;
-const FLASH_COOKIE = 'docket_webhook';
-const FLASH = new RegExp(`^${FLASH_COOKIE}=([\\w-]+)$`);
+const SECRET = shownOnce('docket_webhook');
 
 const secretAddress = (orgId: string, id: string): string =>
   `/dashboard/${orgId}/webhooks/${id}/secret`;
-
-/** The flash is for this session's page of this endpoint, and for no other. */
-const flashSubject = (request: FastifyRequest, id: string): string =>
-  `${request.visit.session.id} ${id}`;
-
-function setFlash(deps: DashboardDeps, reply: FastifyReply, path: string, value: string): void {
-  const lasting = { sameSite: 'Strict', maxAgeS: FLASH_S } as const;
-  const cookie = { name: FLASH_COOKIE, value, path, ...lasting };
-  void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
-}
 
 /** Sends on to the page of a new secret, so that a reload of it makes no other. The secret goes along, sealed. */
 function showSecret(
@@ -170,9 +157,8 @@ function showSecret(
   id: string,
   secret: string,
 ): FastifyReply {
-  const address = secretAddress(request.membership.orgId, id);
-  setFlash(deps, reply, address, deps.flash.seal(flashSubject(request, id), secret));
-  return seeOther(reply, address);
+  const shown = { address: secretAddress(request.membership.orgId, id), id };
+  return SECRET.send(deps, [request, reply], shown, secret);
 }
 
 /** The page that shows a secret. The second time it has nothing to show, and leads to the endpoint. */
@@ -180,11 +166,10 @@ function secretRoute(app: FastifyInstance, deps: DashboardDeps): void {
   app.get<OfWebhook>('/webhooks/:id/secret', SESSION, async (request, reply) => {
     demandRight(request.membership, 'set up webhooks');
     const endpoint = await find(deps, request);
-    const sealed = readCookie(request.headers.cookie, FLASH);
-    const secret = sealed && deps.flash.open(flashSubject(request, endpoint.id), sealed);
     const { orgId, id } = endpoint;
-    if (!secret) return seeOther(reply, `/dashboard/${orgId}/webhooks/${id}`);
-    setFlash(deps, reply, secretAddress(orgId, id), '');
+    const shown = { address: secretAddress(orgId, id), id };
+    const secret = SECRET.take(deps, [request, reply], shown);
+    if (secret === null) return seeOther(reply, `/dashboard/${orgId}/webhooks/${id}`);
     return sendFramed(deps, [request, reply], {
       title: 'Webhook',
       section: 'webhooks',
