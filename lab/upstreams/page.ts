@@ -3,9 +3,11 @@ import type { ServerReport } from './through-docket.ts';
 
 const INTRODUCTION = `# Real model servers
 
-What these servers do behind Docket, as \`npm run upstreams -- --write\` found it: it starts each of them with a tiny model of random weights, writes a catalogue, runs the product as \`npm start\` does, asks through it what clients ask, leaves, kills the server and starts it again, and compares every answer with its receipt and, where the server logs them, every count of tokens with its log. This page is written by that run; \`npm test\` holds the recorded answers of each server.
+This page says which model servers work behind Docket, with their lines of the [catalogue](catalogue.md) and what to know about each. \`npm run upstreams -- --write\` writes this page. It starts each server with a tiny model of random weights, and the product as \`npm start\` does. Through that it asks what clients ask, leaves, kills the server and starts it again. It compares every answer with its receipt and, if the server logs token counts, with its log. \`npm test\` holds the recorded answers of each server.
 
-**works**: as asked. **refused**: the server does not do it, and the caller is told so, or the receipt. **broken**: something was said that is not so.
+- **works**: as asked.
+- **refused**: the server does not do it, and the caller or the receipt is told so.
+- **broken**: something was said that is not so.
 `;
 
 /**

@@ -54,9 +54,9 @@ export const SERVERS: readonly ServerKind[] = [
     name: 'llama-cpp',
     title: "llama.cpp's server",
     notes: [
-      'It answers under any name of a model: a wrong one is not refused. The probe says which it lists.',
-      'An image for a text model is its fault by status (500), and the caller’s by its words: the caller is told `unsupported_modality`, and the endpoint is not cut off for it.',
-      'The window belongs to a slot: `--ctx-size` is divided by `--parallel`. Declare that share as `context_window`.',
+      'It answers to any model name, so a wrong one is not refused. The probe says which it lists.',
+      'It answers 500 to an image for a text model. The caller gets `unsupported_modality`, because the words say so, and the endpoint is not cut off for it.',
+      'It divides `--ctx-size` by `--parallel`. Declare the quotient as `context_window`.',
     ],
     packages: ['xllamacpp==2026.10.11549'],
     start: ({ models, port }) => ({
@@ -76,9 +76,9 @@ export const SERVERS: readonly ServerKind[] = [
     name: 'llama-cpp-python',
     title: 'llama-cpp-python',
     notes: [
-      'It answers 400 to a request whose `x-request-id` is no UUID, and gets one: the same 128 bits as in `req_…`.',
-      'One request at a time: by default (`interrupt_requests`) the next one ends the stream before it, with `[DONE]` and without a finish reason. Such a stream is `truncated`, its caller gets an error frame, and its endpoint a failure. Set `--interrupt_requests false` to let requests wait instead.',
-      'Its streams report no usage: it is counted by the gateway, and the receipt says so.',
+      'It answers 400 to a request whose `x-request-id` is no UUID. Docket sends it one: the same 128 bits as in `req_…`.',
+      'It runs one request at a time. By default (`interrupt_requests`) the next one ends the stream before it, with `[DONE]` and without a finish reason. Such a stream is `truncated`, its caller gets an error frame, and its endpoint a failure. Set `--interrupt_requests false` to let requests wait instead.',
+      'Its streams report no usage. The gateway counts, and the receipt says so.',
     ],
     packages: ['llama-cpp-python[server]==0.3.36'],
     compiled: true,
@@ -112,8 +112,8 @@ export const SERVERS: readonly ServerKind[] = [
     name: 'transformers',
     title: 'transformers serve',
     notes: [
-      'Its name of a model is a path or a name of its hub, which it downloads when it is asked for.',
-      'It answers 500 to `GET /models` without its hub. Nothing is concluded from that: a circuit is closed by a request that is answered.',
+      'A model is named by a path, or by a name of its hub, which it downloads when it is asked for.',
+      'It answers 500 to `GET /models` without its hub. Docket concludes nothing from that: an answered request closes a circuit.',
     ],
     packages: ['transformers[serving]==5.23.0', 'torch==2.15.0'],
     start: ({ port }) => ({
@@ -132,8 +132,8 @@ export const SERVERS: readonly ServerKind[] = [
     name: 'litellm',
     title: 'LiteLLM proxy',
     notes: [
-      'It translates the errors of the server behind it; their words decide.',
-      'It refuses a wrong name of a model with 400: that is taken for a mistake of the catalogue, not of the caller.',
+      'It translates the errors of the server behind it. Docket goes by their words.',
+      'It refuses a wrong model name with 400. Docket takes that for a mistake of the catalogue, not of the caller.',
     ],
     packages: ['litellm[proxy]==1.105.0'],
     start: ({ port, scratch, behindUrl }) => ({
