@@ -13,9 +13,17 @@ const MARKS = { works: '✓', fails: '✗', 'not offered': '–' };
 
 const INTRODUCTION = `# Client libraries
 
-What stock client libraries do with Docket, and opencode, an agent that is made with one, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/product/openai.test.ts), [the AI SDK](../test/product/ai-sdk.test.ts), [Anthropic's](../test/product/anthropic.test.ts), [LangChain](../test/product/langchain.test.ts)). Claude Code asks through it by its base URL: [messages.md](messages.md#claude-code).
+This page says which client libraries work with Docket, and how each reads the receipt. opencode, an agent that is made with one, is among them. \`npm run clients -- --write\` writes this page: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version in the table, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes.
 
-✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it. *counts*: the tokens that it says of an answer and of a stream are those of the receipt. *over the window*: a prompt that the model cannot take raises what the client has for it: \`ContextOverflowError\` of LangChain, \`ContextWindowExceededError\` of LiteLLM, \`BadRequestError\` with the code \`prompt_too_long\` of openai; opencode shortens the conversation and goes on. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. Of openapi-generator's libraries for Java it is the default, \`okhttp-gson\`: what 7.25.0 makes with \`--library native\` does not compile, since it writes \`List<…>.class\` where a union has a list. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know. Agents and other programs are on [another page](clients.md). Of a program that shows no receipt, \`npx docket last\` lists the newest of its key, with time, model and tokens (\`OPENAI_BASE_URL\` and \`OPENAI_API_KEY\`, or \`--url\` and \`--key-file\`), and the dashboard has them under *Receipts*.
+\`npm test\` runs the libraries in JavaScript ([openai](../test/product/openai.test.ts), [the AI SDK](../test/product/ai-sdk.test.ts), [Anthropic's](../test/product/anthropic.test.ts), [LangChain](../test/product/langchain.test.ts)). [Claude Code](messages.md#claude-code) needs a base URL; agents and other programs are on [another page](clients.md).
+
+Each section reads the receipt, of a whole and of a streamed answer where both can be had. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know. If a program shows no receipt, \`npx docket last\` lists the newest of its key, with time, model and tokens (\`OPENAI_BASE_URL\` and \`OPENAI_API_KEY\`, or \`--url\` and \`--key-file\`), and the dashboard has them under *Receipts*.
+
+✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it.
+
+- *counts*: the tokens that it says of an answer and of a stream are those of the receipt.
+- *over the window*: a prompt that the model cannot take raises \`ContextOverflowError\` of LangChain, \`ContextWindowExceededError\` of LiteLLM, \`BadRequestError\` with the code \`prompt_too_long\` of openai. opencode shortens the conversation and goes on.
+- *keys*: lists the keys of the organisation after one of them was revoked. Asked of clients that a generator made of \`/openapi.json\`. Of openapi-generator's libraries for Java this is the default, \`okhttp-gson\`: what 7.25.0 makes with \`--library native\` does not compile, since it writes \`List<…>.class\` where a union has a list.
 `;
 
 /** The page of all reports. */
@@ -37,7 +45,7 @@ function sectionOf({ client, found }: ClientReport): string {
     .map(({ check, words = '' }) => `- ${check}: ${words.replaceAll(/\s+/g, ' ')}\n`);
   return `## ${client.name}
 
-${client.language}${client.generator !== undefined ? ', a generator of clients' : ''}. The receipt, whole and streamed where both can be had:
+${client.language}${client.generator !== undefined ? ', a generator of clients' : ''}:
 
 \`\`\`${FENCES[client.language]}
 ${snippetOf(client)}
