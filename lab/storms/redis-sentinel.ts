@@ -93,7 +93,7 @@ export class RedisSentinel {
 
   /**
    * Has another take the place of the server that takes writes, which keeps its connections and becomes a replica. As
-   * docs/operations.md says, it takes no writes from before: Sentinel lets it for seconds after another does, and those are lost.
+   * docs/stores.md says, it takes no writes from before: Sentinel lets it for seconds after another does, and those are lost.
    */
   async demoteMaster(): Promise<{ port: number }> {
     const port = await this.#master();

@@ -10,7 +10,7 @@ const ALIVE_MS = 5_000;
 /**
  * On a cluster a sign of life is lost with the master that held it, while the masters that others are asked on go on;
  * behind Sentinel processes find another server one after the other. It lasts longer than a promotion does: three times the
- * longest `cluster-node-timeout` that docs/operations.md names.
+ * longest `cluster-node-timeout` that docs/stores.md names.
  */
 const ALIVE_THROUGH_FAILOVER_MS = 15_000;
 /** Between heartbeats: those of `everySecond`. */
