@@ -110,7 +110,7 @@ export function askedForDay(text: string): number | undefined {
 }
 
 function unreadable(why: string): PageError {
-  return new PageError(400, 'That could not be read', why);
+  return new PageError(400, 'This could not be read', why);
 }
 
 /**
@@ -124,9 +124,10 @@ export function takeForms(app: FastifyInstance): void {
     { parseAs: 'string' },
     (_request, body, done) => {
       // No store holds a NUL, and no person types one.
-      if (/%00|\0/.test(body as string)) return done(unreadable('The form holds a NUL character.'));
+      if (/%00|\0/.test(body as string))
+        return done(unreadable('The form contains a NUL character.'));
       if ((body as string).split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
-        return done(unreadable('The form has more fields than any of ours.'));
+        return done(unreadable('The form has more fields than it should.'));
       done(null, new Form(new URLSearchParams(body as string)));
     },
   );

@@ -134,7 +134,7 @@ function lostBy(thrown: Error): PageError | undefined {
   return new PageError(
     403,
     'Your role has changed',
-    'Nothing was done, since you have another role in this organisation now. Open the page again to see what it allows.',
+    'Nothing was done, because your role in this organisation has changed. Open the page again to see what you can do now.',
   );
 }
 
@@ -211,15 +211,15 @@ function shown(error: Error & { statusCode?: number }): {
     if (error.code === 'store_unavailable') {
       return {
         status,
-        title: 'This cannot be shown now',
+        title: 'This page is not available right now',
         message:
-          'The service cannot reach its data for the moment. Nothing was changed, or all of it was: look before you try again.',
+          'The service cannot reach its data at the moment. Either everything was changed or nothing was: check before you try again.',
       };
     }
     if (status === 503) {
       return {
         status,
-        title: 'Too much is asked for at once',
+        title: 'Too many requests at once',
         message: 'Nothing was changed. Wait a little and try again.',
       };
     }
@@ -227,20 +227,20 @@ function shown(error: Error & { statusCode?: number }): {
   }
   const { statusCode: status = 500 } = error;
   if (status >= 400 && status < 500) {
-    return { status, title: 'That could not be read', message: 'Go back and send the form again.' };
+    return { status, title: 'This could not be read', message: 'Go back and send the form again.' };
   }
   return {
     status: 500,
     title: 'Something failed here',
-    message: 'Nothing was changed, or all of it was: look before you try again.',
+    message: 'Either everything was changed or nothing was: check before you try again.',
   };
 }
 
 function foreignForm(): PageError {
   return new PageError(
     403,
-    'The form did not come from here',
-    'It was sent by another page, or is too old. Open the page again and send it from there.',
+    'This form did not come from this site',
+    'It was sent from another page, or it is too old. Open the page again and send it from there.',
   );
 }
 
@@ -374,7 +374,7 @@ export function demandOwnSession(app: FastifyInstance): void {
     throw new PageError(
       403,
       'Sign in with your password for this',
-      'Single sign-on opens the pages of its own organisation, and no more.',
+      'Single sign-on opens the pages of its own organisation only.',
     );
   });
 }
@@ -457,7 +457,7 @@ export function demandRight(membership: Membership, act: Act): void {
     throw new PageError(
       403,
       `The organisation is ${orgState.replace('_', ' ')}`,
-      `Nothing was done: nobody can ${act} meanwhile.`,
+      `Nothing was done: until that changes, no one can ${act}.`,
     );
   }
   throw new PageError(

@@ -16,6 +16,6 @@ export function notFound(): PageError {
   return new PageError(
     404,
     'There is no such page',
-    'It may have been moved, or be of another organisation.',
+    'It may have moved, or it may belong to another organisation.',
   );
 }

@@ -40,13 +40,13 @@ async function reportIncident(page: Page): Promise<void> {
   await region.locator('summary').click();
   await region.getByLabel('State').selectOption('degraded');
   await region
-    .getByLabel('What everyone is told')
+    .getByLabel('Public note')
     .fill(
       'A power cut at one of two sites since 13:40 UTC. Requests go elsewhere, unless they are pinned. We expect it to end by 17:00 UTC.',
     );
   await region.getByLabel('Reason for the audit log').fill('Power cut at the site in Luleå');
   await region.getByRole('button', { name: /^Set / }).click();
-  await page.getByText('The region is set.').waitFor();
+  await page.getByText('Region set.').waitFor();
 }
 
 async function readOfIncident(page: Page): Promise<void> {

@@ -73,7 +73,7 @@ async function nameIssuer(bench: Bench, page: Page, secret: string): Promise<voi
   await page.getByLabel('Client id').fill(CLIENT.id);
   await page.getByLabel('Client secret').fill(secret);
   await page.getByRole('button', { name: 'Save the issuer' }).click();
-  await page.getByText('The issuer is kept').waitFor();
+  await page.getByText('Issuer saved').waitFor();
 }
 
 async function setUp(bench: Bench): Promise<void> {
@@ -81,7 +81,7 @@ async function setUp(bench: Bench): Promise<void> {
   await nameIssuer(bench, owner, `${CLIENT.secret}, or not`);
   await owner.getByLabel('Domain of e-mail addresses').fill(DOMAIN);
   await owner.getByRole('button', { name: 'Add domain' }).click();
-  await owner.getByText('The domain is noted').waitFor();
+  await owner.getByText('Domain added').waitFor();
   const operator = await openAs(bench, 'operator');
   await operator.goto(`/dashboard/service/accounts/${bench.info.org_id}`);
   await operator.getByRole('button', { name: `Confirm ${DOMAIN}` }).click();
@@ -91,7 +91,7 @@ async function setUp(bench: Bench): Promise<void> {
 async function wrongSecret(bench: Bench): Promise<void> {
   const page = await open(bench);
   await signInThere(bench, page, USERS.ada);
-  await page.getByText('client id or secret that the organisation has entered is wrong').waitFor();
+  await page.getByText('client id or secret that the organisation entered is wrong').waitFor();
   await nameIssuer(bench, await openAs(bench, 'owner'), CLIENT.secret);
 }
 
@@ -135,7 +135,7 @@ async function confirmAct(bench: Bench): Promise<void> {
   const row = owner.getByRole('row').filter({ hasText: USERS.ada.email });
   await row.getByRole('combobox').selectOption('admin');
   await row.getByRole('button', { name: 'Change' }).click();
-  await owner.getByText('The role is changed').waitFor();
+  await owner.getByText('Role changed').waitFor();
   // Without the sign-in of a moment ago, which counts where Keycloak has asked for the password.
   const pool = createPool({ url: bench.info.database_url, max: 1, applicationName: 'sso' });
   await pool.query('update persons.session set confirmed_at = null where sso_org_id = $1', [org]);

@@ -56,7 +56,7 @@ export function waitAfterFailure(attempts: number): number | null {
 const SIGNATURE = 'You get this e-mail because you are a contact or an owner of this organisation.';
 /** Of a change of contacts, which those from before are told as well. */
 const SIGNATURE_OF_BOTH =
-  'You get this e-mail because you are a contact or an owner of this organisation, or were its contact until now.';
+  'You get this e-mail because you are a contact or an owner of this organisation, or were a contact until now.';
 
 /** Specification: how soon a key is revoked that is reported as leaked. */
 export const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
@@ -77,8 +77,8 @@ export function draftOfContactAsked({ name }: Pick<Account, 'name'>): Draft {
     // Nothing in it is of those who named the address: it may be a stranger's.
     subject: 'May Docket write to this address?',
     body: [
-      `${named(name)} has an account with Docket and names this address for e-mails about it: about its account, or about its API keys.`,
-      'If you do not know them, do nothing: no other e-mail comes. To get those e-mails, confirm the address here:',
+      `${named(name)} has an account with Docket and gave this address for e-mails about its account or its API keys.`,
+      'If you do not know them, ignore this e-mail: there will be no other. To get those e-mails, confirm the address here:',
     ].join('\n\n'),
   };
 }
@@ -89,17 +89,17 @@ export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string
   switch (action) {
     case 'account.created':
       return draft(`${name}: an account was opened with Docket`, [
-        `${name} has an account with Docket, and you are named as one of its contacts: e-mails about it come to you. You need not do anything.`,
-        'Its owners make the use-of-service declaration; then the application is screened, and the contract signed.',
+        `${name} has opened an account with Docket and named you as one of its contacts, so you will get e-mails about it. You need not do anything.`,
+        'Its owners make the use-of-service declaration; then the application is screened and the contract signed.',
       ]);
     case 'account.referred':
       return draft(`${name}: your application is being reviewed`, [
-        'The automated screening of your application has raised a question that a person will answer.',
-        'This typically takes the same day, sometimes longer. You need not do anything.',
+        'The automated screening of your application raised a question, and a person is reviewing it.',
+        'This is typically done the same day, sometimes later. You need not do anything.',
       ]);
     case 'account.approved':
       return draft(`${name}: your application is approved`, [
-        'The screening of your application is complete. The next step is the signing of the contract.',
+        'The screening of your application is complete. The next step is to sign the contract.',
       ]);
     case 'account.rejected':
       return draft(`${name}: your application is not approved`, [
@@ -121,18 +121,18 @@ export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string
     case 'account.closed':
       return draft(`${name}: your account is closed`, [
         'Your account is closed and its keys are revoked. Receipts that were issued to you stay verifiable.',
-        'Whether, and until when, its owners can still read receipts, packs and the audit log stands in the dashboard.',
+        'The dashboard says whether, and until when, its owners can still read receipts, packs and the audit log.',
       ]);
     case 'account.renamed':
       return draft(`${name}: the name of your organisation was changed`, [
-        `In Docket your organisation is called ${name} now, also in the reports of evidence packs. The name is being screened.`,
+        `Your organisation is now called ${name} in Docket, including in the reports of evidence packs. The name is being screened.`,
         UNEXPECTED,
       ]);
     case 'account.contacts_set':
       return draft(
         `${name}: the contacts of your organisation were changed`,
         [
-          'Its settings show to whom e-mails about the account and about keys go, once they have confirmed their addresses.',
+          'Its settings show who gets e-mails about the account and about keys, once they have confirmed their addresses.',
           UNEXPECTED,
         ],
         SIGNATURE_OF_BOTH,
@@ -143,7 +143,7 @@ export function draftOfAccountAct(account: Pick<Account, 'name'>, action: string
 }
 
 const UNEXPECTED =
-  'The audit log of your organisation says who did it. If you did not expect this, write to us at once.';
+  'Your organisation’s audit log says who did it. If you did not expect this, write to us at once.';
 
 const KEY_ACTS: Readonly<Record<string, string>> = {
   'key.issued': 'was issued',
@@ -186,8 +186,8 @@ export function draftOfKeyAct(
   if (tellsOfLeak(key, action)) {
     return draft(`API key ${named(key.name)} leaked`, [
       `${shown} ${event}: others have it, or may have. Requests with it are refused.`,
-      `Where it was found: ${reason === undefined ? 'that was not said' : quoted(reason)}.`,
-      'What to do: issue another key and deploy it, take this one away from where it was found, and look through the receipts of this key for requests that were not yours.',
+      `Where it was found: ${reason === undefined ? 'not stated' : quoted(reason)}.`,
+      'What to do: issue another key and deploy it, remove this one from where it was found, and check this key’s receipts for requests that were not yours.',
       restorable(key, 'Only support can restore it, while the organisation is active'),
       by,
     ]);
@@ -218,7 +218,7 @@ function restorable({ restorableUntil }: KeyOfLetter, who: string): string {
 export function draftOfExpiry(key: NamedKey, expiresAt: number): Draft {
   return draft(`API key ${named(key.name)} expires soon`, [
     `The API key ${named(key.name)} (${key.display}) expires on ${dateTime(expiresAt)}.`,
-    'Rotate it before then: issue a successor, deploy it, see traffic on it, revoke the old one.',
+    'Rotate it before then: issue a successor, deploy it, check that traffic uses it, and revoke the old one.',
   ]);
 }
 
@@ -243,9 +243,9 @@ export function draftOfEndedExpiries(organisation: string, keys: readonly NamedK
     .map(({ name, display }) => `- ${named(name)} (${display})`);
   const more = keys.length - listed.length;
   return draft(`${named(organisation)}: API keys no longer expire`, [
-    'Keys of the plan Audit do not expire. The expiry of these keys has ended with the change of plan; they work until they are revoked:',
+    'Keys on the Audit plan do not expire. With the change of plan, these keys no longer expire; they work until they are revoked:',
     [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
-    'Have those revoked that you do not need.',
+    'Revoke those that you do not need.',
   ]);
 }
 

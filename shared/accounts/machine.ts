@@ -167,7 +167,7 @@ export function transition(
     });
   }
   if (rule.reasoned && (reason === undefined || reason.trim() === '')) {
-    throw new Fault('invalid_reason', { message: 'A reason must be given.' });
+    throw new Fault('invalid_reason', { message: 'Enter a reason.' });
   }
   const obstacle = rule.gate?.(facts) ?? null;
   if (obstacle !== null) throw new Fault('invalid_account_state', { message: obstacle });

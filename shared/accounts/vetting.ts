@@ -164,7 +164,7 @@ export function checkDecision(actor: Pick<Actor, 'kind'>, note: string): void {
     });
   }
   if (note.trim() === '') {
-    throw new Fault('invalid_reason', { message: 'A reason must be given.' });
+    throw new Fault('invalid_reason', { message: 'Enter a reason.' });
   }
 }
 

@@ -13,11 +13,11 @@ export function resetLetter(person: Addressee & { hasLogin: boolean }, link: str
   const { hasLogin } = person;
   return letter(person, 'Choose a password for Docket', [
     'Hello,',
-    `With this link you choose ${hasLogin ? 'a new' : 'your'} password for the dashboard. It works once, for an hour:`,
+    `Use this link to choose ${hasLogin ? 'a new' : 'your'} password for the dashboard. It works once, within an hour:`,
     link,
     hasLogin
-      ? 'When you have chosen it, every session that was open is signed out. If you did not ask for this, do nothing: your password stays as it is.'
-      : 'It also confirms that this address is yours. If you did not ask for this, do nothing.',
+      ? 'Choosing it signs out every open session. If you did not ask for this, ignore this e-mail: your password stays as it is.'
+      : 'It also confirms that this address is yours. If you did not ask for this, ignore this e-mail.',
   ]);
 }
 
@@ -25,9 +25,9 @@ export function resetLetter(person: Addressee & { hasLogin: boolean }, link: str
 export function invitedLetter(email: string, link: string): Letter {
   return letter({ email }, 'Sign up to Docket to answer your invitation', [
     'Hello,',
-    'Someone asked for a password with this e-mail address. You have an invitation, and no account yet: sign up with this address, and the invitation is there.',
+    'A password was requested for this e-mail address. You have been invited but have no account yet: sign up with this address to find the invitation.',
     link,
-    'If you did not ask for this, do nothing.',
+    'If you did not ask for this, ignore this e-mail.',
   ]);
 }
 
@@ -35,9 +35,9 @@ export function invitedLetter(email: string, link: string): Letter {
 export function confirmationLetter(person: Addressee, link: string): Letter {
   return letter(person, 'Confirm your e-mail address for Docket', [
     'Hello,',
-    'With this link you confirm that this address is yours. It works for an hour:',
+    'Use this link to confirm that this address is yours. It works for an hour:',
     link,
-    'If you did not ask for this, do nothing.',
+    'If you did not ask for this, ignore this e-mail.',
   ]);
 }
 
@@ -56,8 +56,8 @@ export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
     person,
     `Your second factor for Docket is ${isOn ? 'on' : 'off'}`,
     isOn
-      ? 'From now on, signing in to the dashboard asks for a code of your app beside the password.'
-      : 'Signing in to the dashboard asks for your password alone again, and your recovery codes are deleted.',
+      ? 'From now on, signing in to the dashboard asks for a code from your app as well as your password.'
+      : 'Signing in to the dashboard asks for your password only again, and your recovery codes are deleted.',
   );
 }
 
@@ -66,7 +66,7 @@ export function factorsResetLetter(person: Addressee): Letter {
   return changedLetter(
     person,
     'Your second factor for Docket is off',
-    'Signing in to the dashboard asks for your password alone again. Your app, your recovery codes and your passkeys are removed, and every session has ended.',
+    'Signing in to the dashboard asks for your password only again. Your app, recovery codes and passkeys have been removed, and every session has ended.',
   );
 }
 
@@ -75,7 +75,7 @@ export function passwordLetter(person: Addressee): Letter {
   return changedLetter(
     person,
     'Your password for Docket was changed',
-    'The password from before no longer opens the dashboard, and every other session has ended.',
+    'Your old password no longer works, and every other session has ended.',
   );
 }
 
@@ -85,8 +85,8 @@ export function passkeyLetter(person: Addressee, name: string, isAdded: boolean)
     person,
     `A passkey was ${isAdded ? 'added to' : 'removed from'} your Docket account`,
     isAdded
-      ? `The passkey ${named(name)} opens the dashboard from now on, without a password and a code.`
-      : `The passkey ${named(name)} no longer opens the dashboard.`,
+      ? `The passkey ${named(name)} now signs you in to the dashboard without a password or code.`
+      : `The passkey ${named(name)} no longer signs you in.`,
   );
 }
 
@@ -95,7 +95,7 @@ function changedLetter(person: Addressee, subject: string, what: string): Letter
   return letter(person, subject, [
     'Hello,',
     what,
-    'If it was not you, choose a new password at once, which signs every open session out, and remove on the page of your account what you do not know.',
+    'If this was not you, choose a new password at once, which signs out every open session, and remove anything that you do not recognise on your account page.',
   ]);
 }
 
@@ -106,9 +106,9 @@ export function teamInvitationLetter(
 ): Letter {
   return letter({ email }, 'You are invited to a team on Docket', [
     'Hello,',
-    `${named(inviter)} invites you to the team of ${named(orgName)}. To accept or decline, sign in with this e-mail address, or sign up with it if you have not yet:`,
+    `${named(inviter)} invites you to the team of ${named(orgName)}. To accept or decline, sign in with this e-mail address, or sign up with it if you have no account yet:`,
     link,
-    'The invitation is open for fourteen days. If you do not know them, do nothing.',
+    'The invitation is open for fourteen days. If you do not know them, ignore this e-mail.',
   ]);
 }
 

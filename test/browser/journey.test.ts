@@ -65,7 +65,7 @@ async function apply(
   await page.goto('/dashboard');
   await page.getByLabel('Legal name').fill(LEGAL_NAME);
   await page.getByLabel('Audit Plus').check();
-  await page.getByRole('button', { name: 'Save and go on to owners' }).click();
+  await page.getByRole('button', { name: 'Save and continue to owners' }).click();
   await page.getByLabel('Country of establishment').fill('Germany (DE)');
   await page.getByLabel('Industry').selectOption('retail');
   // A weak alias of the list: a question for one person, and no more.
@@ -74,7 +74,7 @@ async function apply(
   await page.locator('#country-0').fill('de');
   const application = new URL(page.url()).pathname;
   await look(['/dashboard/apply', application]);
-  await page.getByRole('button', { name: 'Save and go on to the statements' }).click();
+  await page.getByRole('button', { name: 'Save and continue to the statements' }).click();
   for (const { text, expected } of STATEMENTS[DECLARATION_VERSION]!) {
     const statement = page.getByRole('group', { name: text });
     await statement.getByLabel(expected ? 'Yes' : 'No').check();
@@ -98,7 +98,7 @@ async function approve(organisation: string): Promise<void> {
   await page.getByText('Approve…').click();
   await page.getByLabel('Reason').first().fill('A bakery has many engineers among its names.');
   await page.getByRole('button', { name: 'Approve this screening' }).click();
-  await page.getByText('The review is approved.').waitFor();
+  await page.getByText('Review approved.').waitFor();
 }
 
 /** Records a contract and activates the account, when its signatory is screened. */
@@ -204,7 +204,7 @@ async function rotate(
   await page.locator(`a[href$="${keyId}?do=revoke"]`).click();
   await page.getByRole('button', { name: 'Revoke key' }).click();
   await until(async () => (await statusWith(root, secret)) === 401);
-  await page.getByText('The key is revoked').waitFor();
+  await page.getByText('Key revoked').waitFor();
   expect(await statusWith(root, successor)).toBe(200);
 }
 
@@ -250,10 +250,10 @@ it(
       until(async () => (await registries.accounts.get(applicant)).state === state);
     await accountIs('in_review');
     await page.getByRole('link', { name: 'Look again' }).click();
-    await page.getByText('A person looks at your application').waitFor();
+    await page.getByText('A person is reviewing your application').waitFor();
     await approve(LEGAL_NAME);
     await page.goto(application);
-    await page.getByText('the contract comes next').waitFor();
+    await page.getByText('the contract is next').waitFor();
     found.push(...(await problemsOf(looking, [`${application}?approved`])));
     await makeActive(applicant);
 

@@ -129,7 +129,7 @@ it(
     await page.keyboard.type('The listed person was born in 1951.');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await page.getByText('Your approval is noted').waitFor();
+    await page.getByText('Approval recorded').waitFor();
     found.push(
       ...(await problemsOf(page, [
         '/dashboard/service/reviews',
@@ -143,7 +143,7 @@ it(
     await other.getByText('Approve…').click();
     await other.locator('#approved-note').fill('I have compared the passports.');
     await other.getByRole('button', { name: 'Approve this screening' }).click();
-    await other.getByText('The review is approved.').waitFor();
+    await other.getByText('Review approved.').waitFor();
     found.push(...(await problemsOf(page, [`/dashboard/service/reviews/${id}?done=approved`])));
     expect(found).toEqual([]);
   },
@@ -180,10 +180,10 @@ it(
     await page.getByRole('link', { name: 'Regions' }).click();
     await page.locator('summary', { hasText: 'eu' }).click();
     await page.getByLabel('State').first().selectOption('degraded');
-    await page.getByLabel('What everyone is told').first().fill(LONG.repeat(4));
+    await page.getByLabel('Public note').first().fill(LONG.repeat(4));
     await page.getByLabel('Reason for the audit log').first().fill('A power cut');
     await page.getByRole('button', { name: /^Set / }).first().click();
-    await page.getByText('The region is set.').waitFor();
+    await page.getByText('Region set.').waitFor();
     await database.pool.query(
       `insert into ledger_body (entry_id, org_id, kind, issued_at, leaf_hash, body, refusal_rule, model)
        values ($1, $2, 'refused', now(), sha256('x'), 'x'::bytea, 'dual-use-cyber-intrusion-17', $3)`,

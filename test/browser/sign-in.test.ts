@@ -133,10 +133,10 @@ it(
     await page.waitForURL('**/overview');
     await page.goto('/dashboard/account');
     await page.getByRole('button', { name: 'Remove Laptop <b>' }).click();
-    await page.getByText('opens nothing any more').waitFor();
+    await page.getByText('no longer signs you in').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signInByPasskey(page);
-    await page.getByText('The passkey was not taken').waitFor();
+    await page.getByText('The passkey was not accepted').waitFor();
     expect(await actionsOf(owner.id)).toEqual(['passkey.added', 'passkey.removed']);
     const { rows } = await database.pool.query(
       'select subject from mail_outbox where recipient = $1',
@@ -173,7 +173,7 @@ it(
     await page.getByRole('button', { name: 'Send the invitation' }).click();
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByText('The invitation is on its way').waitFor();
+    await page.getByText('Invitation sent').waitFor();
     // Another person's, in a session of one who has a passkey too, confirms nothing.
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signInWith(page, other);
@@ -190,7 +190,7 @@ it(
     await page.getByLabel('E-mail').fill('nobody@person.example');
     await page.getByRole('button', { name: 'Send the invitation' }).click();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByText('The passkey is not yours here').waitFor();
+    await page.getByText('This passkey does not belong to your account').waitFor();
     // Nor does one person remove another's.
     const { rows } = await database.pool.query<{ id: string }>(
       'select id from persons.passkey where person_id = $1',
@@ -245,10 +245,10 @@ it(
     await page.getByLabel('Issuer').fill(issuer.issuer);
     await page.getByLabel('Client secret').fill(issuer.client.secret);
     await page.getByRole('button', { name: 'Save the issuer' }).click();
-    await page.getByText('The issuer is kept').waitFor();
+    await page.getByText('Issuer saved').waitFor();
     await page.getByLabel('Domain of e-mail addresses').fill('walked.example');
     await page.getByRole('button', { name: 'Add domain' }).click();
-    await page.getByText('The domain is noted').waitFor();
+    await page.getByText('Domain added').waitFor();
     await walk(page, `${settings}?done=claimed`);
     await addPasskey(page, 'Laptop');
     await ageSessions();
@@ -258,7 +258,7 @@ it(
     await page.getByRole('button', { name: 'Use a passkey' }).waitFor();
     await look(page, 'confirmed by password or passkey');
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByText('The domain is noted').waitFor();
+    await page.getByText('Domain added').waitFor();
     await dashboard.singleSignOn.confirmDomain({ orgId, actor: OPERATOR }, 'walked.example');
 
     // A member comes in by it.
@@ -302,7 +302,7 @@ it(
     // It has worked, so it can be required.
     await walk(page, settings);
     await page.getByRole('button', { name: 'Require single sign-on' }).click();
-    await page.getByText('by single sign-on alone').first().waitFor();
+    await page.getByText('must use single sign-on').first().waitFor();
     await look(page, 'required');
     expect(found).toEqual([]);
     expect(errors).toEqual([]);

@@ -50,8 +50,8 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
     <section class="stack">
       <h2>Sessions</h2>
       <p class="soft prose">
-        Where you are signed in. A session ends by itself after twelve hours. End what you do not
-        know, and choose a new password.
+        Where you are signed in. A session ends after twelve hours. If you do not recognise one, end
+        it and choose a new password.
       </p>
       ${table(
         'Sessions',
@@ -92,7 +92,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
 
 const OPENED_BY_ISSUER = note(
   'plain',
-  'You are signed in by single sign-on, which opens this one organisation. For your password, your second factor and other organisations sign in with your password.',
+  'You are signed in by single sign-on, which opens this organisation only. To change your password or second factor, or to open another organisation, sign in with your password.',
 );
 
 /** What the person signs in with. */
@@ -102,7 +102,7 @@ function credentials(frame: Frame, parts: AccountParts): Html {
       <form class="form" method="post" action="/dashboard/account/password">
         ${token(frame)}
         ${field({ name: 'current', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true })}
-        ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: parts.passwordLengthMin, help: `At least ${parts.passwordLengthMin} characters. All other sessions end with the change.` })}
+        ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: parts.passwordLengthMin, help: `At least ${parts.passwordLengthMin} characters. Changing it ends all your other sessions.` })}
         <div><button type="submit">Change password</button></div>
       </form>
     </section>
@@ -117,8 +117,8 @@ function passkeySection(frame: Frame, { passkeys }: AccountParts): Html {
   return html`<section class="stack">
     <h2>Passkeys</h2>
     <p class="soft prose">
-      A passkey is kept by your phone, your computer or a security key, which makes sure that it is
-      you. It opens the dashboard without a password and a code, and confirms acts in their place.
+      A passkey lives on your phone, your computer or a security key, which checks that it is you.
+      It signs you in without a password or code, and confirms sensitive changes in their place.
     </p>
     ${
       passkeys.length === 0
@@ -147,7 +147,7 @@ function passkeySection(frame: Frame, { passkeys }: AccountParts): Html {
     }
     <form class="form" method="post" action="/dashboard/account/passkeys" data-passkey-place>
       ${token(frame)}<input type="hidden" name="passkey" value="" />
-      ${field({ id: 'passkey-name', name: 'name', label: 'Name of the device', required: true, max: '100', help: 'So that you know it again in this list.' })}
+      ${field({ id: 'passkey-name', name: 'name', label: 'Name of the device', required: true, max: '100', help: 'So that you recognise it in this list.' })}
       <div>
         ${passkeyButton({ label: 'Add a passkey', address: '/dashboard/account/passkeys/new', field: 'passkey', makes: true })}
       </div>
@@ -174,8 +174,8 @@ const CODE_FIELD = {
 
 function beginForm(frame: Frame): Html {
   return html`<p class="soft prose">
-      With a second factor, a password alone lets nobody in: signing in also asks for a code that an
-      authenticator app on your phone shows.
+      With a second factor, your password alone is not enough to sign in: you also enter a code from
+      an authenticator app on your phone.
     </p>
     <form class="form" method="post" action="/dashboard/account/second-factor/begin">
       ${token(frame)} ${field(PASSWORD_FIELD)}
@@ -184,7 +184,7 @@ function beginForm(frame: Frame): Html {
 }
 
 function endForm(frame: Frame): Html {
-  return html`<p class="prose">${badge('good', 'On')} Signing in asks for a code of your app.</p>
+  return html`<p class="prose">${badge('good', 'On')} Signing in asks for a code from your app.</p>
     <form class="form" method="post" action="/dashboard/account/second-factor/end">
       ${token(frame)} ${field(PASSWORD_FIELD)} ${field(CODE_FIELD)}
       <div><button class="danger" type="submit">Turn it off</button></div>

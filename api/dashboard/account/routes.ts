@@ -17,12 +17,12 @@ import { passkeyRoutes } from '../session/passkey-routes.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
-  ended: 'The session has ended.',
+  ended: 'Session ended.',
   others: 'All other sessions have ended.',
-  on: 'From now on, signing in asks for a code of your app.',
-  passkey: 'The passkey is added. It opens the dashboard from now on.',
-  'no-passkey': 'The passkey is removed, and opens nothing any more.',
-  off: 'Signing in asks for the password alone. Recovery codes are deleted.',
+  on: 'From now on, signing in asks for a code from your app.',
+  passkey: 'Passkey added. You can now sign in with it.',
+  'no-passkey': 'Passkey removed. It no longer signs you in.',
+  off: 'Signing in now asks for your password only. Your recovery codes are deleted.',
   password: 'Your password was changed, and all other sessions have ended.',
 };
 
@@ -143,7 +143,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     const signIn = await deps.signIn();
     const begun = await signIn.beginSecondFactor(form.exact('current'), visitorOf(request));
     if (begun === null) {
-      const problem = 'The password is wrong, or there is a second factor already.';
+      const problem = 'The password is wrong, or you already have a second factor.';
       return show(request, reply, { problem }, 400);
     }
     return draw(request, reply, {
@@ -165,7 +165,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     const signIn = await deps.signIn();
     const on = await signIn.confirmSecondFactor(form.text('code'), visitorOf(request));
     if (on === null) {
-      const problem = html`The code is wrong. Enter the one that the app shows now, or
+      const problem = html`The code is wrong. Enter the code that your app shows now, or
         <a href="/dashboard/account">begin again</a> with another key.`;
       return draw(request, reply, { ...shown, problem }, 400);
     }

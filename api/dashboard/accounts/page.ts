@@ -69,7 +69,7 @@ export function accountsPage(frame: Frame, { page, state, search, after }: Accou
     ${
       page.items.length === 0
         ? html`<div class="empty">
-            <h2>${isAll ? 'No account yet' : 'No account is like that'}</h2>
+            <h2>${isAll ? 'No account yet' : 'No account matches'}</h2>
             <p class="prose">
               Organisations apply at <code>/dashboard/sign-up</code>, or are opened with
               <code>docket accounts create</code>.
@@ -204,7 +204,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       name,
       label: 'Reason',
       max: '500',
-      help: 'The customer reads it in its audit log.',
+      help: 'The customer can read this in its audit log.',
     });
   const hasEnded = state === 'closed' || state === 'rejected';
   const limits = limitsOf(account);
@@ -220,14 +220,14 @@ function acts(frame: Frame, parts: AccountParts): Html {
       state === 'suspended',
       'reinstate',
       'Reinstate',
-      'Its keys work again at once, if its screening is current and no review speaks against it. The contacts get an e-mail.',
+      'Its keys work again at once, provided that its screening is current and no review stands against it. The contacts get an e-mail.',
       why('reinstate-reason'),
     ],
     [
       state === 'approved',
       'sign',
       'Record the contract',
-      'Of the signed document only the SHA-256 is kept. The signatory is then screened in the background.',
+      'Only the SHA-256 of the signed document is kept. The signatory is then screened in the background.',
       html`<fieldset>
           <legend>Kind</legend>
           <div class="choices">
@@ -255,14 +255,14 @@ function acts(frame: Frame, parts: AccountParts): Html {
       state === 'contracted',
       'activate',
       'Activate',
-      'Keys can be issued from now on. The contacts get an e-mail. Refused until everyone named is screened against the current lists, normally half a minute after the contract was recorded.',
+      'Keys can then be issued, and the contacts get an e-mail. This is refused until everyone named has been screened against the current lists, normally half a minute after the contract was recorded.',
       undefined,
     ],
     [
       !hasEnded,
       'plan',
       'Change the plan',
-      'Takes effect at once. On the plan Audit the expiries of keys end.',
+      'Takes effect at once. On the Audit plan, keys no longer expire.',
       html`<div class="field">
         <label for="plan">Plan</label>
         <select id="plan" name="plan">
@@ -274,7 +274,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       !hasEnded && account.plan === 'enterprise',
       'limits',
       'Negotiated limits',
-      'Take effect within seconds. Leave all four empty for the numbers of the plan.',
+      'They take effect within seconds. Leave all four empty to use the plan’s limits.',
       html`${field({ name: 'rps', label: LIMIT_LABELS.requestsPerSecond, type: 'number', value: String(limits.requestsPerSecond) })}
       ${field({ name: 'burst', label: LIMIT_LABELS.burst, type: 'number', value: String(limits.burst) })}
       ${field({ name: 'day', label: LIMIT_LABELS.requestsPerDay, type: 'number', value: String(limits.requestsPerDay) })}
@@ -290,7 +290,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
   ];
   const possible = offered.filter(([isOffered]) => isOffered);
   if (possible.length === 0)
-    return html`<p class="soft">The account has ended; nothing is left to do.</p>`;
+    return html`<p class="soft">The account is closed; there is nothing left to do.</p>`;
   return html`${possible.map(
     ([, name, label, effect, fields]) =>
       html`<details class="act" ${parts.open === name ? html`open` : undefined}>
@@ -394,7 +394,7 @@ function domainsSection(frame: Frame, { account, domains, mayNot }: AccountParts
   return html`<section class="stack tight">
     <h2>Domains of single sign-on</h2>
     <p class="soft prose">
-      Confirm a domain when you have found out that all of its addresses are the organisation’s:
+      Confirm a domain only once you know that every address in it belongs to the organisation;
       never one where anyone can get an address.
     </p>
     ${table(

@@ -67,7 +67,7 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
   domain: [
     ({ singleSignOn }, orgId, actor, form) =>
       singleSignOn.confirmDomain({ orgId, actor }, form.text('domain')),
-    'The domain is confirmed: who has an address of it and is let in by the organisation’s issuer becomes a member.',
+    'Domain confirmed. Anyone with an address in it whom the organisation’s issuer signs in becomes a member.',
   ],
   plan: [
     ({ accounts }, id, actor, form) => {
@@ -75,7 +75,7 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
       if (plan === undefined) throw invalidParam('plan', 'There is no such plan.');
       return accounts.setPlan(id, plan, actor);
     },
-    'The plan is changed.',
+    'Plan changed.',
   ],
   limits: [
     ({ accounts }, id, actor, form) => {
@@ -87,7 +87,7 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
       const limits = { requestsPerSecond, burst, requestsPerDay, concurrentStreams };
       return accounts.setLimits(id, limits, actor);
     },
-    'The limits are set.',
+    'Limits set.',
   ],
 };
 

@@ -44,7 +44,7 @@ export class AuditFiles {
     const { orgId } = asked;
     if (response.destroyed || this.#open.take(orgId) !== undefined) {
       throw new Fault('requests_per_second_exceeded', {
-        message: 'Too many files of the audit log are being fetched. Wait until one is there.',
+        message: 'Too many audit-log files are being downloaded. Wait until one has finished.',
         retryAfterMs: RETRY_MS,
       });
     }

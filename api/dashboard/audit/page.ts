@@ -76,7 +76,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
             <h2>Nothing here</h2>
             <p class="prose">
               Acts on keys, members and the account stand here, with who did them and when.
-              ${asked.size === 0 ? 'None was done yet.' : 'None is as was asked for.'}
+              ${asked.size === 0 ? 'Nothing has happened yet.' : 'Nothing matches these filters.'}
             </p>
           </div>`
         : table(
@@ -157,7 +157,7 @@ function whatOf(frame: Frame, { subject, details }: AuditEntry): Html {
 function signedHead(frame: Frame, address: string, { head, anchored }: AuditParts): Html {
   if (head === undefined) {
     return html`<p class="soft">
-      The head of this log is signed within half a minute of the first act.
+      The head of this log is signed within half a minute of the first entry.
     </p>`;
   }
   return html`<details class="act">
@@ -167,9 +167,9 @@ function signedHead(frame: Frame, address: string, { head, anchored }: AuditPart
     </summary>
     <div class="stack tight">
       <p class="prose">
-        Each act holds the hash of the one before it. Keep a signed head, and none of the acts
-        before it can be changed, removed or slipped in without your seeing it;
-        <code>docket audit verify-file</code> compares a log that you fetched.
+        Each entry contains the hash of the one before it. Keep a signed head, and no entry before
+        it can be changed, removed or inserted without your noticing;
+        <code>docket audit verify-file</code> checks a log that you downloaded.
       </p>
       <dl class="facts">
         <dt>Log</dt>

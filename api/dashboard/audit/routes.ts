@@ -110,14 +110,14 @@ function askedFilters(request: FastifyRequest): AuditFilters {
 function askedDay(request: FastifyRequest, name: 'from' | 'to'): string {
   const day = askedFor(request, name);
   if (day === '' || askedForDay(day) !== undefined) return day;
-  throw invalidParam(name, 'Name days like 2026-11-22, or none.');
+  throw invalidParam(name, 'Write days like 2026-11-22, or leave them empty.');
 }
 
 /** The same as the log is asked, newest first. @throws Fault `invalid_to` */
 function wantedOf(orgId: string, { action, actor, subject, ...days }: AuditFilters) {
   const [from, last] = [askedForDay(days.from), askedForDay(days.to)];
   if (from !== undefined && last !== undefined && last < from) {
-    throw invalidParam('to', 'The last day lies before the first.');
+    throw invalidParam('to', 'The last day is before the first.');
   }
   return {
     orgId,
@@ -147,10 +147,10 @@ async function demandKnown(
     members.every(({ id }) => id !== actor) &&
     !(await isThere({ actor }))
   ) {
-    throw invalidParam('actor', 'No person or key of this id has acted here.');
+    throw invalidParam('actor', 'No person or key with this id has acted here.');
   }
   if (subject !== undefined && !(await isThere({ subject }))) {
-    throw invalidParam('subject', 'Nothing of this id was acted upon here.');
+    throw invalidParam('subject', 'Nothing with this id has been changed here.');
   }
 }
 
@@ -158,5 +158,5 @@ async function demandKnown(
 function askedAction(request: FastifyRequest): AuditAction | '' {
   const action = askedFor(request, 'action');
   if (action === '' || isAuditAction(action)) return action;
-  throw invalidParam('action', 'There is no such action. Choose one on the page of the audit log.');
+  throw invalidParam('action', 'There is no such action. Choose one on the audit-log page.');
 }

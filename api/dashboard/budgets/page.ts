@@ -52,9 +52,8 @@ export function budgetsPage(frame: Frame, parts: BudgetsParts): Html {
   return html`<div class="head"><h1>Budgets</h1></div>
     ${told(parts)}
     <p class="prose">
-      A budget says what the organisation, a key, a model or requests with a tag are to use at most
-      in a day or a month (UTC). What is used is read from receipts: a request counts a moment after
-      its answer.
+      A budget sets the most that the organisation, a key, a model or requests with a tag should use
+      in a day or a month (UTC). Use is counted from receipts, a moment after each answer.
     </p>
     ${
       budgets.length === 0
@@ -124,7 +123,7 @@ function toldWords({ now }: Pick<Frame, 'now'>, { told: each }: UsedBudget): Htm
     ${each.map(
       ({ share, at, letters }, i) =>
         html`${i === 0 ? '' : '; '}${share} % ${moment(at, now)}
-        (${letters === 0 ? 'no e-mail: there is no reader' : counted(letters, 'e-mail')})`,
+        (${letters === 0 ? 'no e-mail: no one is there to receive it' : counted(letters, 'e-mail')})`,
     )}
   </p>`;
 }
@@ -156,7 +155,7 @@ function terms({ typed }: Pick<BudgetsParts, 'typed'>, is: Budget | undefined): 
   ${field({ name: 'amount', id: `amount-${id}`, label: 'Limit', value: was?.('amount') ?? String(is?.limit ?? ''), required: true, max: '20', help: limitHelp })}
   ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
   ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
-  ${field({ name: 'shares', id: `shares-${id}`, label: 'Tell at, in per cent of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'At most five whole numbers with commas between. Owners and the technical contact get an e-mail, once in a period for each.' })}`;
+  ${field({ name: 'shares', id: `shares-${id}`, label: 'Alert at, % of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'Up to five whole numbers, separated by commas. Owners and the technical contact get one e-mail for each in every period.' })}`;
 }
 
 /** Whether it refuses. What is estimated after a request has run cannot. */
@@ -191,8 +190,8 @@ function ending(frame: Frame, { id }: UsedBudget): Html {
   return html`<details class="act">
     <summary>End…</summary>
     <p class="prose">
-      The budget is gone at once, and nothing is refused or told by it any more. What it was stands
-      in the audit log.
+      The budget ends at once: it refuses nothing and sends no more alerts. The audit log keeps what
+      it was.
     </p>
     ${form(frame, { action: `${id}/end`, button: 'End budget', tone: 'danger' }, undefined)}
   </details>`;
@@ -250,7 +249,7 @@ function making(frame: Frame, parts: BudgetsParts): Html {
                 label: 'Value of the tag',
                 value: was?.('value') ?? '',
                 max: '64',
-                help: 'For a tag alone. Callers set tags: one who leaves this one out is not held by its budget. It counts what was counted by this value: of one that came late in a day of very many values, from the next day on.',
+                help: 'Only for a tag. Callers set tags, so a caller who leaves the tag out is not held by its budget. On a day with very many values, a new value is counted from the next day on.',
               })
         }
         <div class="field">
@@ -278,7 +277,7 @@ function making(frame: Frame, parts: BudgetsParts): Html {
 
 /** What the page after an act says. */
 export const BUDGET_DONE = {
-  made: 'The budget is made.',
-  changed: 'The budget is saved.',
-  ended: 'The budget is ended.',
+  made: 'Budget added.',
+  changed: 'Budget saved.',
+  ended: 'Budget ended.',
 } as const;

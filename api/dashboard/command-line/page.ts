@@ -21,8 +21,8 @@ export function commandLinePage(frame: Frame, parts: CommandLineParts): Html {
     <section class="stack tight">
       <h2>Allow a command line</h2>
       <p class="prose">
-        <code>docket login</code> prints a code. What it does after that is written down as yours,
-        for twelve hours.
+        <code>docket login</code> prints a code. For twelve hours, whatever it does is recorded
+        under your name.
       </p>
       <form class="row end" method="post" action="${ADDRESS}">
         ${token(frame)}
@@ -52,7 +52,10 @@ function asked(frame: Frame, waiting: CommandLine | null | undefined): Html | un
   if (waiting === null) {
     return note(
       'plain',
-      html`<p>No command line waits under this code: it is over, was allowed, or never was.</p>`,
+      html`<p>
+        No command line is waiting with this code: it has expired, was already allowed, or never
+        existed.
+      </p>`,
     );
   }
   return html`<form class="form" method="post" action="${ADDRESS}/allow">

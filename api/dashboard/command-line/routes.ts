@@ -9,8 +9,8 @@ import { type CommandLineParts, commandLinePage } from './page.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
-  allowed: 'The command line acts in your name from now on.',
-  ended: 'The command line acts in your name no more.',
+  allowed: 'The command line now acts in your name.',
+  ended: 'The command line no longer acts in your name.',
 };
 
 /** Longer than a code as anyone types it. */
@@ -32,7 +32,7 @@ export function commandLineRoutes(app: FastifyInstance, deps: DashboardDeps): vo
     const allowed =
       code === null ? null : await deps.commandLines.allow(code, staffActorOf(request), session.id);
     if (allowed !== null) return seeOther(reply, '/dashboard/service/command-line?done=allowed');
-    const problem = 'Nothing was done: no command line waits under this code any more.';
+    const problem = 'Nothing was done: no command line is waiting with this code any more.';
     return show(deps, [request, reply], { code: '', problem }, 404);
   });
   app.post('/command-line/end', SESSION, async (request, reply) => {

@@ -82,8 +82,8 @@ function form(frame: Frame, { from, to, problem }: ExportsParts): Html {
       <button class="primary" type="submit">Make pack</button>
     </form>
     <p class="help">
-      Days on which receipts entered the ledger. Leave both empty for everything. A pack leads to
-      the newest signed checkpoint; receipts that come later are not in it.
+      The days on which receipts entered the ledger. Leave both empty for everything. A pack ends at
+      the newest signed checkpoint; later receipts are not in it.
     </p>
   </section>`;
 }
@@ -256,11 +256,11 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
 
 /** What ends a pack: the words of its button, and what comes of it. */
 const ENDS = {
-  queued: ['Cancel', 'What was made so far is thrown away.'],
-  running: ['Cancel', 'What was made so far is thrown away.'],
-  ready: ['Delete pack', 'The pack is deleted at once. The same period can be packed again.'],
-  failed: ['Remove from the list', 'The audit log keeps that it was asked for.'],
-  expired: ['Remove from the list', 'The audit log keeps that it was asked for.'],
+  queued: ['Cancel', 'What has been made so far is discarded.'],
+  running: ['Cancel', 'What has been made so far is discarded.'],
+  ready: ['Delete pack', 'The pack is deleted at once. You can make one of the same period again.'],
+  failed: ['Remove from the list', 'The audit log keeps a record of the request.'],
+  expired: ['Remove from the list', 'The audit log keeps a record of the request.'],
 } as const;
 
 /** What the maker of packs does with this one. */

@@ -20,7 +20,7 @@ import { notFound, PageError } from '../page-error.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 25;
 
-const DONE = { deleted: 'The pack is deleted.' } as const;
+const DONE = { deleted: 'Pack deleted.' } as const;
 
 type OfExport = { Params: { org: string; id: string } };
 
@@ -39,9 +39,9 @@ export function exportPageRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     const [first, last] = [askedForDay(from), askedForDay(to)];
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       list(deps, [request, reply], { from, to, problem }, status);
-    if (!(await isOnPlan(deps, orgId))) return again('Your plan has no exports.', 403);
+    if (!(await isOnPlan(deps, orgId))) return again('Your plan does not include exports.', 403);
     if ((from !== '' && first === undefined) || (to !== '' && last === undefined)) {
-      return again('Name days like 2026-11-22, or none.', 400);
+      return again('Write days like 2026-11-22, or leave them empty.', 400);
     }
     const period = {
       ...(first === undefined ? {} : { from: first }),
@@ -67,7 +67,11 @@ export function exportPageRoutes(app: FastifyInstance, deps: DashboardDeps): voi
   app.get<OfExport>('/exports/:id/pack.zip', SESSION, async (request, reply) => {
     const record = await find(deps, request);
     if (record.status !== 'ready') {
-      throw new PageError(409, 'The pack is not there', 'It is not finished, or was deleted.');
+      throw new PageError(
+        409,
+        'This pack is not available',
+        'It is not finished, or has been deleted.',
+      );
     }
     const onDownload = () => exports.downloaded(record, actorOf(request));
     return sendPack(request, reply, record, { store, onDownload });

@@ -128,8 +128,8 @@ function processes(frame: Frame, { peers }: HealthParts): Html {
   return html`<section class="stack tight">
     <h2>Processes</h2>
     <p class="help">
-      Those that take requests, run them and issue receipts. Ledger, exports and jobs run in others,
-      which are not listed.
+      The processes that take requests, run them and issue receipts. Those for the ledger, exports
+      and jobs are not listed.
     </p>
     ${peers === null ? note('warn', html`<p>Redis does not say which processes run.</p>`) : running(frame, peers)}
   </section>`;
@@ -138,7 +138,7 @@ function processes(frame: Frame, { peers }: HealthParts): Html {
 function running(frame: Frame, peers: ReadonlyMap<string, Peer>): Html {
   const builds = new Set([...peers.values()].map(({ build }) => build)).size;
   const catalogues = new Set([...peers.values()].map(({ catalogue }) => catalogue)).size;
-  if (peers.size === 0) return html`<p class="soft">None takes requests or works on them.</p>`;
+  if (peers.size === 0) return html`<p class="soft">No process is taking or running requests.</p>`;
   return html`${
     builds < 2
       ? undefined
@@ -158,7 +158,7 @@ function running(frame: Frame, peers: ReadonlyMap<string, Peer>): Html {
         )
   }
   ${table(
-    'Processes that take requests and work on them',
+    'Processes that take and run requests',
     ['Process', 'Since', 'Build', 'Catalogue'],
     [...peers]
       .toSorted(([one], [other]) => one.localeCompare(other))
@@ -291,7 +291,7 @@ function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
           )
     }
     <p class="soft">
-      Accounts that wait to be compared with the current lists:
+      Accounts waiting to be compared with the current lists:
       ${count(due)}${due === dueMax ? ' or more' : ''}.
     </p>
   </section>`;

@@ -15,16 +15,17 @@ const LISTS_SHOWN = 20;
 const DUE_MAX = 1_000;
 
 const OUTCOMES: Readonly<Record<FlagOutcome, string>> = {
-  flagged: 'It is tried again now.',
-  pending: 'Someone has asked for it already; it is tried again soon.',
-  not_degraded: 'The receipt is not degraded any more: there is nothing to try.',
+  flagged: 'Trying again now.',
+  pending: 'It has already been asked for, and will be tried again soon.',
+  not_degraded: 'The receipt is no longer degraded: there is nothing to try again.',
   unknown: 'There is no such receipt.',
 };
 const DONE = {
   ...OUTCOMES,
-  letter: 'The e-mail is sent within seconds, or tried for another day.',
+  letter: 'The e-mail will be sent within seconds, or tried again for another day.',
 };
-const NO_LETTER = 'No such e-mail was given up: it is being tried, was sent, or is forgotten.';
+const NO_LETTER =
+  'No such e-mail was given up: it is still being tried, was sent, or is no longer on record.';
 /** E-mails are counted. */
 const LETTER_ID = /^[1-9]\d{0,17}$/;
 

@@ -62,7 +62,7 @@ function requestsSection(
     ${
       requests.length === 0
         ? html`<p class="soft">
-            ${isUsed ? 'No request is kept of the day before its last use.' : 'No use of it is noted.'}
+            ${isUsed ? 'No requests are on record for the day before its last use.' : 'It has not been used.'}
             What is refused because of the key itself has no row.
           </p>`
         : html`${table(
@@ -117,7 +117,7 @@ function historySection(
     )}
     <p>
       <a href="${base}/audit-log?subject=${keyId}"
-        >${acts.hasMore ? 'All its acts, of which these are the newest' : 'Its acts with their details'}</a
+        >${acts.hasMore ? 'All of its history; these are the newest entries' : 'Its history in detail'}</a
       >
     </p>
   </section>`;

@@ -32,8 +32,8 @@ const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'inference:read': 'List the models that your account can use.',
   'inference:write': 'Send prompts to models. Every answer uses your limits and your budget.',
   'service:read': 'Read receipts, the ledger, and usage with its footprint.',
-  'service:lineage': 'Read where each number of a receipt comes from.',
-  'service:export': 'Make evidence packs and download them.',
+  'service:lineage': 'Read where each number on a receipt comes from.',
+  'service:export': 'Make and download evidence packs.',
   'admin:keys':
     'Issue and revoke other keys, and read the audit log. For automation that you trust.',
 };
@@ -70,7 +70,7 @@ export function keysPage(
               issues
                 ? html`<a class="button primary" href="${base(frame)}/new">Create the first key</a>`
                 : html`<p class="soft">
-                    An owner or admin of your organisation can create one, while it is active.
+                    An owner or admin can create one while the organisation is active.
                   </p>`
             }
           </div>`
@@ -198,7 +198,7 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
     ${problem === undefined ? undefined : problemNote(problem)}
     <form class="form wide" method="post" action="${base(frame)}">
       ${token(frame)}
-      ${field({ name: 'name', label: 'Name', value: parts.name ?? '', required: true, max: '100', error: errorOf('name'), help: 'Where it is used: "nightly batch", "production EU". You find it by this name later.' })}
+      ${field({ name: 'name', label: 'Name', value: parts.name ?? '', required: true, max: '100', error: errorOf('name'), help: 'Where it is used, such as "nightly batch" or "production EU". You will find it by this name.' })}
       <fieldset id="scope">
         <legend>What it may do</legend>
         ${
@@ -219,7 +219,7 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
               />
               <span
                 ><code>${scope}</code>
-                ${isOffered ? undefined : badge('plain', 'from the plan Audit Plus on')}
+                ${isOffered ? undefined : badge('plain', 'on the Audit Plus plan and above')}
                 <span class="help">${SCOPE_WORDS[scope]}</span></span
               >
             </label>`;
@@ -234,17 +234,17 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
               type: 'date',
               value: parts.expires ?? '',
               error: errorOf('expires'),
-              help: 'At the end of that day, UTC. Without a date it works until it is revoked.',
+              help: 'At the end of that day (UTC). Without a date, it works until it is revoked.',
             })
           : html`<p class="help">Keys of the plan Audit do not expire.</p>`
       }
       <details class="act" ${parts.rate || parts.burst || errorOf('rate') ? html`open` : undefined}>
         <summary>A limit of its own</summary>
         ${field({ name: 'rate', label: 'Requests per second (optional)', type: 'number', min: '1', value: parts.rate ?? '', error: errorOf('rate'), help: `At most what the organisation has: ${paceWords(parts.limits)}. Without one the key may use all of it.` })}
-        ${field({ name: 'burst', label: 'Requests at once (optional)', type: 'number', min: '1', value: parts.burst ?? '', help: 'Four seconds of its rate, unless you say otherwise.' })}
+        ${field({ name: 'burst', label: 'Requests at once (optional)', type: 'number', min: '1', value: parts.burst ?? '', help: 'Four seconds’ worth of its rate unless you enter a number.' })}
       </details>
       <p class="help">
-        The key is shown once, on the next page. Only its hash is kept. It works at once.
+        The key is shown once, on the next page, and works at once. Only its hash is kept.
       </p>
       <div class="row">
         <button class="primary" type="submit">Create key</button>
@@ -394,7 +394,7 @@ function renaming(frame: Frame, { key, open, problem }: KeyParts): Html {
     <summary>Rename…</summary>
     <form class="form" method="post" action="${base(frame)}/${key.id}/rename">
       ${token(frame)}
-      ${field({ name: 'name', label: 'Name', value: key.name, required: true, max: '100', error: isOpen ? problem : undefined, help: 'Pages and lists call it so from then on; the key itself stays as it is.' })}
+      ${field({ name: 'name', label: 'Name', value: key.name, required: true, max: '100', error: isOpen ? problem : undefined, help: 'Pages and lists show the new name; the key itself does not change.' })}
       <div><button type="submit">Rename key</button></div>
     </form>
   </details>`;
@@ -460,7 +460,7 @@ function restoring(frame: Frame, { key }: KeyParts): Html {
   return html`<section class="stack tight">
     <h2>Restore</h2>
     ${wayBack(frame, key)}
-    <p class="help">Its record is deleted 90 days after it was revoked.</p>
+    <p class="help">Its record is deleted 90 days after the revocation.</p>
   </section>`;
 }
 
@@ -471,7 +471,7 @@ function wayBack(frame: Frame, key: KeyRecord): Html {
   const left = html`until ${moment(until, frame.now)}`;
   if (key.leaked) {
     return html`<p class="prose">
-      It leaked: others have it, or may have. Only support can restore it, ${left}.
+      This key leaked: others have it, or may have it. Only support can restore it, ${left}.
       ${issues ? 'Create another key instead.' : undefined}
     </p>`;
   }
@@ -481,7 +481,7 @@ function wayBack(frame: Frame, key: KeyRecord): Html {
     </p>`;
   }
   return html`<p class="prose">
-      The key works again at once, for everyone who has it. This can be done ${left}.
+      The key works again at once for everyone who has it. You can restore it ${left}.
     </p>
     <form method="post" action="${base(frame)}/${key.id}/restore">
       ${token(frame)}<button type="submit">Restore key</button>
@@ -491,8 +491,8 @@ function wayBack(frame: Frame, key: KeyRecord): Html {
 /** Why a key that is refused is not restored. */
 export function noWayBack({ expiresAt }: KeyRecord, now: number): string {
   return expiresAt !== null && expiresAt <= now
-    ? 'The key has expired, and an expired key is not restored.'
-    : 'The 90 days in which it could be restored are over.';
+    ? 'The key has expired, and expired keys cannot be restored.'
+    : 'It can no longer be restored: 90 days have passed.';
 }
 
 function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | undefined {
@@ -507,9 +507,9 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
       <form class="form" method="post" action="${base(frame)}/${key.id}/revoke">
         ${token(frame)}
         <p class="prose">
-          Requests with this key are refused everywhere within a second. It can be restored for 90
-          days at most, while the organisation is active; one that leaked, or may have, by support
-          alone.
+          Requests with this key are refused everywhere within a second. It can be restored for up
+          to 90 days while the organisation is active; if it leaked, or may have leaked, only by
+          support.
         </p>
         <fieldset>
           <legend>Why</legend>
@@ -527,7 +527,7 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
             )}
           </div>
         </fieldset>
-        ${field({ name: 'note', label: 'For the audit log; of one that leaked, where it was found (optional)', max: String(NOTE_LENGTH_MAX) })}
+        ${field({ name: 'note', label: 'Note for the audit log; for a leaked key, where it was found (optional)', max: String(NOTE_LENGTH_MAX) })}
         <div class="row">
           <button class="danger" type="submit">Revoke key</button>
           <button class="danger" type="submit" name="leaked" value="yes">Revoke: it leaked</button>
@@ -551,7 +551,7 @@ export function leaking(
       ${token(frame)}
       <p class="prose">
         The key is refused already.
-        ${restorableUntil(key, frame.now) === null ? noWayBack(key, frame.now) : 'Marked as leaked, it can be restored by support alone.'}
+        ${restorableUntil(key, frame.now) === null ? noWayBack(key, frame.now) : 'Once it is marked as leaked, only support can restore it.'}
       </p>
       ${where}
       <div>
@@ -563,6 +563,6 @@ export function leaking(
 
 /** Values are how the reason begins in the audit log. */
 export const REASONS: readonly (readonly [string, string])[] = [
-  ['not used any more', 'It is not used any more'],
+  ['not used any more', 'It is no longer used'],
   ['rotated', 'It was rotated'],
 ];

@@ -36,12 +36,12 @@ const PAGE_LENGTH = 50;
 
 const DONE: Readonly<Record<string, string>> = {
   issued:
-    'The key was shown once, and is not kept. If it was not stored, rotate it or create another.',
-  revoked: 'The key is revoked: requests with it are refused everywhere within a second.',
+    'The key was shown once and is not kept. If you did not store it, rotate it or create another.',
+  revoked: 'Key revoked: requests with it are refused everywhere within a second.',
   leaked:
-    'The key is marked as leaked, and refused everywhere within a second. Only support can restore it.',
-  restored: 'The key is restored and works again.',
-  renamed: 'The key has its new name.',
+    'Key marked as leaked. It is refused everywhere within a second, and only support can restore it.',
+  restored: 'Key restored. It works again.',
+  renamed: 'Key renamed.',
 };
 
 /** A request below an organisation's address, and below a key's. */

@@ -37,9 +37,9 @@ export function ledgerPage(frame: Frame, parts: LedgerParts): Html {
       }
     </div>
     <p class="prose">
-      Every receipt of your organisation is an entry here, in order. The signed head fixes all of
-      them at once: keep one, and nothing before it can be changed, removed or slipped in without
-      your seeing it.
+      Every receipt of your organisation is an entry here, in order. The signed head commits to all
+      of them at once: keep one, and nothing before it can be changed, removed or inserted without
+      your noticing.
     </p>
     ${losses.map((loss) => note('bad', `Declared by the service: ${lossWords(loss)}.`))}
     ${
@@ -57,8 +57,8 @@ export function ledgerPage(frame: Frame, parts: LedgerParts): Html {
 function firstHead({ membership }: Frame): Html | string {
   const { orgId, orgState } = membership!;
   if (orgState === 'closed')
-    return 'The organisation is closed, and no head of its ledger was signed.';
-  const first = 'The first is signed within seconds of your first receipt.';
+    return 'The organisation is closed, and its ledger never had a signed head.';
+  const first = 'The first head is signed within seconds of your first receipt.';
   if (orgState !== 'active') return first;
   return html`${first} Ask something with one of <a href="/dashboard/${orgId}/keys">your keys</a>.`;
 }
@@ -94,7 +94,7 @@ function filled(
       </details>
     </section>
     <section class="stack tight">
-      <h2>Prove that an older head is a prefix</h2>
+      <h2>Prove that an older head is part of this one</h2>
       <form class="row end" method="get" action="${address}">
         ${field({ name: 'from', label: 'Entries of the head that you kept', value: proof?.from ?? '' })}
         <button type="submit">Show proof</button>
@@ -105,17 +105,17 @@ function filled(
 
 function proofOf({ from, hashes }: NonNullable<LedgerParts['proof']>, size: number): Html {
   if (hashes === undefined) {
-    return note('bad', `A whole number from 0 to ${count(size)} is needed; “${from}” is none.`);
+    return note('bad', `“${from}” is not a whole number from 0 to ${count(size)}.`);
   }
   if (hashes.length === 0) {
     return note(
       'good',
-      `From ${from} to ${count(size)} nothing has to be sent: the heads are compared as they are.`,
+      `From ${from} to ${count(size)} entries no hashes are needed: compare the two heads directly.`,
     );
   }
   return html`<p class="soft">
-      RFC 6962, from ${from} to ${count(size)} entries: with these hashes both roots are computed,
-      yours and this one.
+      RFC 6962, from ${from} to ${count(size)} entries: these hashes give both roots, yours and this
+      one.
     </p>
     <pre id="consistency" tabindex="0">${hashes.join('\n')}</pre>
     <div><button type="button" hidden data-copy="consistency">Copy</button></div>`;

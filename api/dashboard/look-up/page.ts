@@ -49,9 +49,9 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
     <section class="stack tight">
       <h2>A key has leaked</h2>
       <p class="prose">
-        Paste the key, or its SHA-256 in hexadecimal. If it is one of ours it is revoked at once,
+        Paste the key, or its SHA-256 in hexadecimal. If it is one of ours, it is revoked at once
         and refused everywhere within a second; its organisation gets an e-mail and cannot restore
-        it by itself. The key is not kept, logged or shown again.
+        it without support. The key is not kept, logged or shown again.
       </p>
       <form class="form" method="post" action="${ADDRESS}/leaked" autocomplete="off">
         ${token(frame)}
@@ -72,9 +72,8 @@ function answer(
           'plain',
           html`<p>
             No receipt has this id: the request was refused, failed before an upstream was called,
-            is not over, or never was. Requests that an account may not make leave no receipt; what
-            became of them is shown by
-            <code>docket requests show</code>.
+            is still running, or never existed. Requests that an account is not allowed to make
+            leave no receipt; <code>docket requests show</code> says what became of them.
           </p>`,
         )
       : requestFacts(frame, request);
@@ -84,9 +83,9 @@ function answer(
     return note(
       'plain',
       html`<p>
-        No key begins with <code>${asked}</code>. Give at least its first five characters, as in
-        dkt_A; only the first eight are kept. A key whose record was deleted, 90 days after its
-        revocation, is not found. Organisations are found under
+        No key begins with <code>${asked}</code>. Enter at least its first five characters, as in
+        dkt_A; only the first eight are kept. A key cannot be found once its record is deleted, 90
+        days after its revocation. To find an organisation, go to
         <a href="/dashboard/service/accounts">Accounts</a>.
       </p>`,
     );
@@ -130,7 +129,7 @@ function requestFacts(frame: Frame, facts: RequestFacts): Html {
       )}
     </dl>
     <p class="help">
-      What was asked and answered cannot be looked up: where responses are kept, they are sealed for
-      the organisation that made them.
+      Prompts and answers cannot be looked up: where responses are kept, they are sealed for the
+      organisation that made them.
     </p>`;
 }

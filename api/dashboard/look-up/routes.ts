@@ -17,7 +17,7 @@ const ASKED_LENGTH_MAX = 512;
 /** Where another page leads that was sent a whole key. */
 export const WHOLE_KEY_ADDRESS = '/dashboard/service/look-up?refused=key';
 const WHOLE_KEY =
-  'That is a whole key, and nothing was looked for: a key is found by its first eight characters. One that has reached you has leaked: the form below revokes it.';
+  'That is a whole key, so nothing was looked up: enter its first eight characters instead. A key that has reached you has leaked; the form below revokes it.';
 
 /** What support is asked about a request or a key, and the revocation of a key that has leaked. */
 export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -53,13 +53,13 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const hash = hashOfReport(form.exact('leaked'));
     if (hash === null) {
       const problem =
-        'That is neither a key nor a SHA-256. Nothing was done; a key has 42 characters and begins with dkt_.';
+        'That is neither a key nor a SHA-256, so nothing was done. A key has 42 characters and begins with dkt_.';
       return show(request, reply, { asked: '', problem }, 400);
     }
     const key = await deps.keys.findByHash(hash);
     if (key === null) {
       const problem =
-        'No key of ours has this SHA-256: it was made up, or its record is deleted. Nothing was done.';
+        'None of our keys has this SHA-256: it was made up, or its record has been deleted. Nothing was done.';
       return show(request, reply, { asked: '', problem }, 404);
     }
     const reason = form.note('note') || undefined;

@@ -68,14 +68,14 @@ export function applyPage(frame: Frame, { typed, problem }: ApplyParts): Html {
   return html`<div class="head"><h1>Apply for an organisation</h1></div>
     ${progress(STEPS, 0)} ${problemNote(problem)}
     <p class="prose">
-      Docket is used by organisations. You name yours, its owners and directors, and what the
-      service is used for; the names are compared with sanctions lists, and then a contract is
-      signed. You can stop after each step and go on later. Most applicants are screened within a
+      Accounts belong to organisations. Tell us about yours, its owners and directors, and what you
+      will use the service for; the names are compared with sanctions lists, and then a contract is
+      signed. You can stop after each step and continue later. Most applicants are screened within a
       minute.
     </p>
     <form class="form wide" method="post" action="/dashboard/apply">
       ${token(frame)}
-      ${field({ name: 'name', label: 'Legal name of the organisation', value: valueOf('name'), required: true, max: '200', autocomplete: 'organization', error: errorOf('name'), help: 'As it is registered: this name is screened, and stands in the contract.' })}
+      ${field({ name: 'name', label: 'Legal name of the organisation', value: valueOf('name'), required: true, max: '200', autocomplete: 'organization', error: errorOf('name'), help: 'As it is registered: this name is screened and appears in the contract.' })}
       <fieldset>
         <legend>Plan</legend>
         <div class="choices">
@@ -96,9 +96,9 @@ export function applyPage(frame: Frame, { typed, problem }: ApplyParts): Html {
         <p class="help">Support can change it later.</p>
       </fieldset>
       ${contact('billing', 'Billing contact', 'Gets e-mails about the account.')}
-      ${contact('technical', 'Technical contact', 'Gets e-mails about keys, and about the account.')}
+      ${contact('technical', 'Technical contact', 'Gets e-mails about keys and about the account.')}
       <div class="row">
-        <button class="primary" type="submit">Save and go on to owners</button>
+        <button class="primary" type="submit">Save and continue to owners</button>
       </div>
     </form>`;
 }
@@ -154,7 +154,7 @@ export function onboardingPage(frame: Frame, parts: OnboardingParts): Html {
             : statementsForm(frame, parts, draft!)
           : waiting(
               'The declaration is being filled in',
-              'An owner or admin of your organisation does this.',
+              'An owner or admin of your organisation is filling it in.',
             )
         : whatNext(frame, parts)
     }`;
@@ -215,14 +215,13 @@ function ownersForm(frame: Frame, { draft, rows, problem }: OnboardingParts): Ht
         aria-describedby="trading_names-help"
       >
 ${(draft?.tradingNames ?? []).join('\n')}</textarea>
-      <p class="help" id="trading_names-help">One in each line: every name that it is known by.</p>
+      <p class="help" id="trading_names-help">One per line: every name that it is known by.</p>
     </div>
     <fieldset class="stack tight" id="parties">
       <legend>Owners and directors</legend>
       <p class="help">
-        Everyone who owns a quarter or more of it or sits on its board, as in their passports; an
-        owner may be a firm. They are compared with sanctions lists. Rows that are empty are left
-        out.
+        Everyone who owns a quarter or more of it or sits on its board, named as in their passports;
+        an owner may be a company. They are compared with sanctions lists. Empty rows are ignored.
       </p>
       ${errorOf('parties') === undefined ? undefined : html`<p class="error">${errorOf('parties')}</p>`}
       ${Array.from({ length: rowCount }, (_, index) => {
@@ -246,7 +245,7 @@ ${(draft?.tradingNames ?? []).join('\n')}</textarea>
       <div><button type="submit" name="more" value="${rowCount + 3}">Add three rows</button></div>
     </fieldset>
     <div class="row">
-      <button class="primary" type="submit">Save and go on to the statements</button>
+      <button class="primary" type="submit">Save and continue to the statements</button>
     </div>
   </form>`;
 }
@@ -285,7 +284,7 @@ function statementsForm(
       <section class="stack" id="statements">
         <h2>Use-of-service declaration, version ${DECLARATION_VERSION}</h2>
         <p class="prose help">
-          Answer as it is. A yes is looked at by a person, and ends no application by itself.
+          Answer truthfully. A person looks at every yes; a yes alone does not end an application.
         </p>
         ${(STATEMENTS[DECLARATION_VERSION] ?? []).map(
           ({ id, text }) =>
@@ -308,8 +307,8 @@ function statementsForm(
             </fieldset>`,
         )}
       </section>
-      ${field({ name: 'declared_by', label: 'Declared by', value: declaredBy ?? frame.person.name, required: true, max: '200', error: problem?.field === 'declared_by' ? problem.message : undefined, help: 'Your full name: you declare this for the organisation.' })}
-      ${note('plain', 'With this you declare. The application is then screened, and the answers cannot be changed here any more; support can correct them while a person looks at it.')}
+      ${field({ name: 'declared_by', label: 'Declared by', value: declaredBy ?? frame.person.name, required: true, max: '200', error: problem?.field === 'declared_by' ? problem.message : undefined, help: 'Your full name. You make this declaration for the organisation.' })}
+      ${note('plain', 'This makes the declaration. The application is then screened, and you can no longer change the answers here; support can correct them while a person is reviewing it.')}
       <div class="row">
         <button class="primary" type="submit">Declare and apply</button>
       </div>
@@ -333,25 +332,25 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
     case 'screened':
       return waiting(
         'Your application is being screened',
-        'The names in it are compared with the sanctions lists, by a program. This normally takes less than half a minute. You get an e-mail with the outcome.',
+        'Its names are compared with the sanctions lists automatically. This normally takes less than half a minute. You will get an e-mail with the outcome.',
         again,
       );
     case 'in_review':
       return waiting(
-        'A person looks at your application',
-        'The screening has raised a question. A reviewer reads your application, typically on the same day, sometimes longer; you need not do anything, and get an e-mail with the outcome.',
+        'A person is reviewing your application',
+        'The screening raised a question. A reviewer will read your application, typically the same day, sometimes later. You need not do anything, and will get an e-mail with the outcome.',
         since,
       );
     case 'approved':
       return waiting(
-        'Your application is approved: the contract comes next',
-        'We send the contract to your billing contact. How long this takes is for both sides; when it is signed your account is made active, and you get an e-mail.',
+        'Your application is approved: the contract is next',
+        'We send the contract to your billing contact. Once both sides have signed it, your account becomes active and you get an e-mail.',
         since,
       );
     case 'contracted':
       return waiting(
         'The contract is signed',
-        'Whoever signed is screened as well, normally within half a minute, and then an operator makes your account active. You get an e-mail.',
+        'The person who signed is screened as well, normally within half a minute, and then an operator makes your account active. You will get an e-mail.',
         since,
       );
     case 'rejected':
@@ -365,7 +364,7 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
     case 'suspended':
       return waiting(
         'Your account is suspended',
-        'Requests are refused, and no key is issued, until the review is over. Support says what is asked.',
+        'Requests are refused and no keys are issued until the review is over. Support will tell you what is needed.',
         html`<a class="button" href="${keys}">Go to keys</a>`,
       );
     case 'active':
@@ -374,12 +373,12 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
       break;
   }
   return html`<div class="empty">
-    <h2>${hasKeys ? 'All is done' : 'Your account is active'}</h2>
+    <h2>${hasKeys ? 'You are all set' : 'Your account is active'}</h2>
     <p class="prose">
       ${
         hasKeys
-          ? 'The first key was created. Every answer to a request with a key carries a signed receipt.'
-          : 'Create your first key. It is shown once, with commands for curl, Python and TypeScript that work when pasted.'
+          ? 'Your first key has been created. Every answer to a request with a key carries a signed receipt.'
+          : 'Create your first key. It is shown once, with examples for curl, Python and TypeScript that you can paste and run.'
       }
     </p>
     ${

@@ -63,7 +63,8 @@ export function applyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         technical: { name: form.text('technical-name'), email: form.text('technical') },
       };
       if ((await deps.takeAttempt(`organisations of ${person.id}`, FOUNDED)) > 0) {
-        const message = 'You have founded several organisations. Wait a day, or write to support.';
+        const message =
+          'You have applied for several organisations. Wait a day, or write to support.';
         return await showForm(request, reply, { typed, problem: { field: null, message } }, 429);
       }
       const { id } = await deps.persons.found(person, account, actorOf(request));
@@ -127,7 +128,7 @@ export function onboardingRoutes(app: FastifyInstance, deps: DashboardDeps): voi
 
 function changedMeanwhile(): Fault {
   return new Fault('invalid_statements', {
-    message: 'The statements have changed since you opened the page: read them again.',
+    message: 'The statements have changed since you opened the page. Please read them again.',
   });
 }
 
@@ -138,8 +139,8 @@ async function formOfApplicant(deps: DashboardDeps, request: FastifyRequest): Pr
   if (request.membership.orgState !== 'onboarding') {
     throw new PageError(
       409,
-      'The organisation has declared already',
-      'Nothing was changed. Support can correct a declaration while a person looks at it.',
+      'The organisation has already made its declaration',
+      'Nothing was changed. Support can correct a declaration while a person is reviewing it.',
     );
   }
   return form;
@@ -181,7 +182,7 @@ function draftFrom(form: Form): { draft: DeclarationDraft; wrong?: Problem } {
     if (name === '') continue;
     const country = countryCode(form.text(`country-${row}`));
     if (!COUNTRIES.includes(country)) {
-      const message = `Say of which country ${name} is: choose one of the list.`;
+      const message = `Choose the country of ${name} from the list.`;
       wrong ??= { field: `country-${parties.length}`, message };
     }
     parties.push({

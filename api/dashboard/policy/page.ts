@@ -69,11 +69,11 @@ export function policyPage(frame: Frame, parts: PolicyParts): Html {
 
 function none(isAll: boolean): Html {
   return html`<div class="empty">
-    <h3>${isAll ? 'Nothing was blocked' : 'Nothing like that was blocked'}</h3>
+    <h3>${isAll ? 'Nothing was blocked' : 'No blocked request matches'}</h3>
     <p class="prose">
-      Requests that the dual-use and acceptable-use rules block stand here, with the rule. What was
-      asked is not kept; the caller is not told which rule it was.
-      <code>docket policy test</code> says which rules a text meets.
+      Requests that the dual-use and acceptable-use rules block appear here, with the rule. The text
+      is not kept, and the caller is not told which rule it was.
+      <code>docket policy test</code> says which rules a text matches.
     </p>
   </div>`;
 }

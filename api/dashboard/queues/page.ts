@@ -44,7 +44,7 @@ function lanesSection(frame: Frame, { lanes }: QueuesParts): Html {
       ${card(
         'Set aside',
         sum(lanes, ({ setAside }) => setAside),
-        'could not be made into receipts',
+        'no receipt could be made of them',
       )}
     </dl>
     ${table(
@@ -70,8 +70,8 @@ function lanesSection(frame: Frame, { lanes }: QueuesParts): Html {
       'stacked',
     )}
     <p class="help">
-      An entry of a receipts lane holds up to 16 requests. What is set aside stays in the stream of
-      that name in Redis, the newest 10,000 of each lane.
+      An entry in a receipts lane holds up to 16 requests. What is set aside stays in the Redis
+      stream of that name, up to the newest 10,000 per lane.
     </p>
   </section>`;
 }
@@ -111,8 +111,8 @@ function jobsSection({ jobs }: QueuesParts): Html {
       'stacked',
     )}
     <p class="help">
-      Delayed are those that wait for their next time. The newest 1,000 failures of each are kept;
-      what they left undone is found by the next round.
+      Delayed jobs are waiting for their next run. The newest 1,000 failures of each job are kept;
+      the next round picks up what they left undone.
     </p>
   </section>`;
 }
@@ -161,8 +161,7 @@ function roundsSection(frame: Frame, { rounds }: QueuesParts): Html {
       'stacked',
     )}
     <p class="help">
-      One of all processes runs each round. What a failed round has left undone is found by the
-      next.
+      One process runs each round. The next round picks up what a failed one left undone.
     </p>
   </section>`;
 }

@@ -108,21 +108,21 @@ function nothing(frame: Frame, isFiltered: boolean): Html {
   if (orgState === 'closed' && !isFiltered) {
     return html`<div class="empty">
       <h2>No receipts</h2>
-      <p class="prose">The organisation has none, and is closed: none will come.</p>
+      <p class="prose">The organisation is closed and has no receipts.</p>
     </div>`;
   }
   const keysLink = html`<p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>`;
   return isFiltered
     ? html`<div class="empty">
-        <h2>No receipt fits</h2>
-        <p class="prose">Look at another day, or leave out the model, the region or the outcome.</p>
+        <h2>No receipt matches</h2>
+        <p class="prose">Try another day, or remove the model, the region or the outcome.</p>
       </div>`
     : html`<div class="empty">
         <h2>No receipts yet</h2>
         <p class="prose">
-          Every answer to a request with one of your keys leaves a receipt here, within a moment,
-          and so does every failure of a provider that was called for one. The page of a new key has
-          a request that you can paste.
+          Every answer to a request with one of your keys leaves a receipt here within a moment, as
+          does every failure of a provider that was called for one. The page of a new key has an
+          example request to paste.
         </p>
         ${keysLink}
       </div>`;

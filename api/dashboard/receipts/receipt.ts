@@ -80,8 +80,8 @@ function standing(address: string, { id, document, revisions }: ReceiptParts): H
     return note(
       'warn',
       html`<p>
-        <strong>This receipt was revised.</strong> What it says stays as it is; the figures that
-        count now are those of <a href="${address}/${newest}">the newest revision</a>.
+        <strong>This receipt was revised.</strong> It stays as it was signed; the figures that count
+        now are those of <a href="${address}/${newest}">the newest revision</a>.
       </p>`,
     );
   }
@@ -89,8 +89,8 @@ function standing(address: string, { id, document, revisions }: ReceiptParts): H
     return note(
       'warn',
       html`<p>
-        <strong>The request failed.</strong> An upstream was called and nothing came of it. What the
-        calls used is not known, so there are neither tokens nor an estimate.
+        <strong>The request failed.</strong> An upstream was called, but no answer came of it. What
+        the calls used is not known, so there are no tokens and no estimate.
       </p>`,
     );
   }
@@ -237,7 +237,7 @@ function chain(
           entry === null
             ? frame.now - Date.parse(document.validFrom) < LATE_MS
               ? 'It enters the ledger within ten seconds of its issue.'
-              : 'It is not in the ledger yet, which is late: it enters by itself when what holds it up is mended.'
+              : 'It should be in the ledger by now and is not. It will enter by itself once the cause of the delay is fixed.'
             : html`Entry ${count(entry.index)}, ${moment(entry.integratedAt, frame.now)}
                 <a href="${address}/${id}/proof.txt">Proof of inclusion</a>`
         }
@@ -246,7 +246,7 @@ function chain(
       <dd>
         ${
           revised === undefined
-            ? 'nothing: it is the first of its request'
+            ? 'nothing: it is the first receipt of its request'
             : html`<a href="${address}/${lastOf(revised.id)}">${shortId(lastOf(revised.id))}</a>
                 <span class="soft">${REVISION_WORDS[document.revisionReason ?? ''] ?? ''}</span>`
         }
@@ -282,10 +282,10 @@ const LATE_MS = 20_000;
 const lastOf = (address: string): string => address.slice(address.lastIndexOf('/') + 1);
 
 const REVISION_WORDS: Readonly<Record<string, string>> = {
-  methodology_failed: 'an estimate had failed, and was made later',
-  new_methodology: 'computed anew by a newer methodology',
-  hourly_factor: 'the grid factor of the hour came',
-  hours_incomplete: 'hours of the day are missing, and the annual factor stands',
+  methodology_failed: 'the first estimate failed and was made later',
+  new_methodology: 'recomputed with a newer methodology',
+  hourly_factor: 'the grid factor of the hour became available',
+  hours_incomplete: 'hours of the day are missing, so the annual factor is used',
   measured: 'its energy was metered',
 };
 
@@ -300,7 +300,7 @@ function explanation(explained: Explained): Html | undefined {
           ? html`Every step, input and source of a receipt’s numbers is part of the plans Audit Plus
               and Enterprise. On every plan <code>docket recompute receipt.json</code> computes them
               again from public data.`
-          : 'The records that it was computed from cannot be read here now. The receipt itself is whole: download it, and compute it again with docket recompute.'
+          : 'The records that it was computed from are not available here right now. The receipt itself is complete: download it and recompute it with docket recompute.'
       }
     </p>
   </section>`;
@@ -310,9 +310,9 @@ function check(address: string, { id, entry, explained }: ReceiptParts): Html {
   return html`<section class="stack tight">
     <h2>Check it yourself</h2>
     <p class="prose">
-      That the signature holds is what this server says.
-      <a href="/verify#${id}">Check it in your browser</a>, or download the receipt, and check it
-      where you trust the program:
+      So far this server says that the signature holds.
+      <a href="/verify#${id}">Check it in your browser</a>, or download the receipt and check it
+      with a program that you trust:
     </p>
     <pre id="verify-command" tabindex="0">docket verify ${id}.json --trust did.json</pre>
     <p class="row">
@@ -336,18 +336,19 @@ function flagging(frame: Frame, address: string, parts: ReceiptParts): Html | un
   }
   if (document.credentialSubject.outputTokens === undefined) {
     return html`<p class="soft">
-      It cannot be estimated again: how many tokens it took is not known.
+      It cannot be estimated again, because its number of tokens is not known.
     </p>`;
   }
   return html`<section class="stack tight">
     <h2>Estimate it again now</h2>
     <p class="prose">
-      It is tried again by itself, later and later while the estimate fails. This tries it within a
-      minute. A success is a new receipt that revises this one; this one stays as it is.
+      The estimate is retried automatically, at longer and longer intervals while it fails. This
+      retries it within a minute. If it succeeds, a new receipt revises this one; this one stays as
+      it is.
     </p>
     <form class="form" method="post" action="${address}/${id}/flag">
       ${token(frame)}
-      ${field({ name: 'reason', label: 'Why (optional)', max: '400', help: 'Stands in the audit log, and on the revision.' })}
+      ${field({ name: 'reason', label: 'Why (optional)', max: '400', help: 'Appears in the audit log and on the revision.' })}
       <div><button type="submit">Flag for recalculation</button></div>
     </form>
   </section>`;

@@ -43,7 +43,7 @@ const NAME_LENGTH_MAX = 512;
 
 const DONE: Readonly<Record<string, string>> = {
   flagged:
-    'The receipt is flagged: it is estimated again within a minute. A success appears among its revisions.',
+    'Receipt flagged. It will be estimated again within a minute; if that succeeds, a revision appears here.',
 };
 
 type OfReceipt = { Params: { org: string; id: string } };
@@ -74,8 +74,8 @@ export function receiptPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
       return seeOther(reply, `/dashboard/${orgId}/receipts/${id}?done=flagged`);
     const problem =
       outcome === 'pending'
-        ? 'It was flagged before, and has not been tried since. Look again in a minute.'
-        : 'There is nothing to estimate again: the receipt has an estimate, was revised, or its tokens are not known.';
+        ? 'It is already flagged and has not been retried yet. Look again in a minute.'
+        : 'There is nothing to estimate again: the receipt has an estimate, has been revised, or its tokens are not known.';
     return show(deps, [request, reply], { problem }, 409);
   });
 }
@@ -112,7 +112,7 @@ export function receiptByAnyId(app: FastifyInstance, deps: DashboardDeps): void 
         throw new PageError(
           401,
           'Sign in first',
-          'Receipts are for the members of an organisation.',
+          'Only members of the organisation can see its receipts.',
         );
       }
       const id = receiptIdNamed(request.params.id);

@@ -39,7 +39,7 @@ export interface RegionsParts extends Told {
 
 const STATUS_WORDS: Readonly<Record<RegionStatus, string>> = {
   normal: 'normal: takes requests',
-  degraded: 'degraded: refuses pinned requests, others go elsewhere; an incident',
+  degraded: 'degraded: refuses pinned requests, sends others elsewhere; an incident',
   decommissioned: 'decommissioned: closed, takes no requests',
 };
 
@@ -72,8 +72,8 @@ export function regionsPage(frame: Frame, parts: RegionsParts): Html {
     <section class="stack tight">
       <h2>Set a region</h2>
       <p class="prose">
-        Takes effect in all processes within a second or so, and holds until it is set again.
-        Running requests go on.
+        Takes effect in all processes within about a second, and stays until it is set again.
+        Running requests continue.
       </p>
       ${regions.map((each) => form(frame, each, parts))}
     </section>
@@ -148,11 +148,11 @@ const toldAtStatus = (code: string, value: string): Html =>
   textArea({
     name: 'note',
     id: `note-${code}`,
-    label: 'What everyone is told at /status (optional)',
+    label: 'Public note at /status (optional)',
     value,
     max: String(REGION_NOTE_LENGTH_MAX),
     required: false,
-    help: 'What is wrong, since when, when it is expected to end. Empty takes it away, and so does opening the region, unless the note is changed.',
+    help: 'What is wrong, since when, and when it should be over. Leave it empty to remove the note; opening the region removes it too, unless you change it.',
   });
 
 /** What was set of each region, newest first. */

@@ -13,7 +13,7 @@ import { type OperatedRegion, regionsPage, type RegionsParts } from './page.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 const HISTORY_LENGTH = 15;
 /** In all processes; each looks once a second. */
-const DONE = { set: 'The region is set. Every process knows within a second or so.' };
+const DONE = { set: 'Region set. Every process knows within about a second.' };
 
 /** Regions, as operators set them and tell the public about them. */
 export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -48,7 +48,7 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       if (status === null && asked !== 'catalogue') {
         throw invalidParam('status', 'There is no such state.');
       }
-      if (typed.reason === '') throw invalidParam('reason', 'A reason must be given.');
+      if (typed.reason === '') throw invalidParam('reason', 'Enter a reason.');
       // What closes a region cannot wait for a password; what opens one can.
       const opens = status === null || status === 'normal';
       const { regionStatuses } = deps.operations;

@@ -70,9 +70,9 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
   const isFiltered = Object.values(filters).some((text) => text !== '');
   return html`<div class="head"><h1>Requests</h1></div>
     <p class="prose soft">
-      Every request that had a valid key, refused and failed ones too, without what was said in it.
-      A request is here about a second after its answer has ended. When a process of the gateway is
-      killed, its last second is missing here: tokens and footprint are counted from receipts, under
+      Every request with a valid key, refused and failed ones included, without its text. A request
+      appears about a second after its answer has ended. If a process of the gateway is killed, its
+      last second is missing here; tokens and footprint are counted from receipts, under
       <a href="/dashboard/${frame.membership!.orgId}/usage">Usage</a>.
     </p>
     ${findForm(address, {
@@ -163,14 +163,15 @@ function nothing(frame: Frame, isFiltered: boolean): Html {
   const { orgId } = frame.membership!;
   return isFiltered
     ? html`<div class="empty">
-        <h2>No request fits</h2>
-        <p class="prose">Look at other days, or leave out the status, the model or the key.</p>
+        <h2>No request matches</h2>
+        <p class="prose">Try other days, or remove the status, the model or the key.</p>
       </div>`
     : html`<div class="empty">
         <h2>No requests</h2>
         <p class="prose">
-          What becomes of each request with one of your keys stands here, about a second after its
-          end, until it is over its time. The page of a new key has a request that you can paste.
+          Each request with one of your keys appears here about a second after it has ended, and
+          stays for as long as requests are kept. The page of a new key has an example request to
+          paste.
         </p>
         <p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>
       </div>`;

@@ -36,9 +36,9 @@ export function requestPage(frame: Frame, parts: RequestParts): Html {
 function ofSeveral({ requests }: RequestRow): Html | undefined {
   if (requests === 1) return undefined;
   return html`<p class="prose soft">
-    This row stands for ${counted(requests, 'request')} of one key that came to the same and took
-    nothing of the daily budget: beyond ten a minute they are counted together. Where they differ,
-    nothing is said.
+    This row stands for ${counted(requests, 'request')} of one key with the same outcome that took
+    nothing from the daily budget: beyond ten a minute they are counted together. Fields in which
+    they differ are left empty.
   </p>`;
 }
 
@@ -100,7 +100,8 @@ function asked(frame: Frame, base: string, { row, keys }: RequestParts): Html {
         ? undefined
         : html`<a href="${base}/requests?find=${replayOf}"><code>${replayOf}</code></a>
             <span class="soft"
-              >with the same Idempotency-Key; nothing ran, and tokens are its</span
+              >with the same Idempotency-Key; nothing ran, and the tokens are those of that
+              request</span
             >`,
     ],
     ['Request', copyable('request-id', row.id)],
@@ -211,6 +212,6 @@ function whyNone({ code, status, streamed }: RequestRow): string {
   if (streamed === null && code === null) return 'None: no model was asked for an answer.';
   if (code === null) return 'None: the client left before anything ran.';
   return status >= 500
-    ? 'None: the request came to no answer, and no provider that was called can have used anything.'
+    ? 'None: the request got no answer, and no provider that was called can have used anything.'
     : 'None: the request was refused, and nothing ran.';
 }

@@ -69,8 +69,8 @@ function nothingHere(isOpen: boolean): Html {
   return html`<div class="empty">
     <h2>${isOpen ? 'No review is open' : 'No review was decided yet'}</h2>
     <p class="prose">
-      Applicants whose screening is not clear stand here until a person decides, the longest waiting
-      first; and accounts that a new list names.
+      Applicants whose screening was not clear wait here for a person to decide, longest first; so
+      do accounts that a new list names.
     </p>
   </div>`;
 }
@@ -155,7 +155,7 @@ export function reviewPage(frame: Frame, parts: ReviewParts): Html {
       parts.isStale && review.decision === null && VETTED_STATES.includes(account.state)
         ? note(
             'warn',
-            'The declaration, a name or a list has changed since this screening. Another one comes by itself, normally within a minute, and this page then shows it: a decision on this one is refused from then on.',
+            'The declaration, a name or a list has changed since this screening. A new screening follows automatically, normally within a minute, and this page will show it; decisions on this one are then refused.',
           )
         : undefined
     }
@@ -205,7 +205,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
       mine
         ? note(
             'plain',
-            'You have approved this. Someone else has to as well; until then you can still reject it.',
+            'You have approved this. A second reviewer must approve it too; until then you can still reject it.',
           )
         : decisionForm(frame, parts, {
             decision: 'approved',
@@ -213,7 +213,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
             effect: needsSecond
               ? 'The risk is high: this is the first of two approvals. Nothing changes until another reviewer has approved the same screening.'
               : inReview
-                ? 'The application goes on to the contract, and its contacts get an e-mail. Listed parties that were met here are not held against this organisation again.'
+                ? 'The application moves on to the contract, and its contacts get an e-mail. The listed parties found here will not be held against this organisation again.'
                 : `${stays}${isSuspended ? ': an operator can reinstate it then' : ''}. Listed parties that were met here are not held against it again.`,
           })
     }
@@ -221,7 +221,7 @@ function decisionForms(frame: Frame, parts: ReviewParts, mine: boolean): Html {
       decision: 'rejected',
       label: 'Reject',
       effect: inReview
-        ? 'The application ends, and its contacts get an e-mail. This cannot be undone: the organisation would have to apply anew.'
+        ? 'The application ends, and its contacts get an e-mail. This cannot be undone: the organisation would have to apply again.'
         : `${stays}${isSuspended ? ' and cannot be reinstated on this review' : ''}.`,
     })}
   </div>`;
@@ -241,7 +241,7 @@ function decisionForm(
       <input type="hidden" name="decision" value="${act.decision}" />
       <input type="hidden" name="screening" value="${vetting?.id ?? ''}" />
       <p class="prose">${act.effect}</p>
-      ${textArea({ name, label: 'Reason', value: isOpen ? (typed ?? '') : '', max: String(NOTE_LENGTH_MAX), help: 'The audit log keeps it with your name and the screening that you see here.' })}
+      ${textArea({ name, label: 'Reason', value: isOpen ? (typed ?? '') : '', max: String(NOTE_LENGTH_MAX), help: 'The audit log keeps it, with your name and the screening shown here.' })}
       <div>
         <button class="${act.decision === 'approved' ? 'primary' : 'danger'}" type="submit">
           ${act.label} ${act.decision === 'approved' ? 'this screening' : 'the applicant'}
@@ -349,7 +349,7 @@ function screenedNames(parts: ReviewParts): Html {
         compared === 0
           ? vetting === null
             ? 'Not compared: no screening is on record.'
-            : 'Not compared: no list had been imported when this was screened, so these names were compared with nothing.'
+            : 'Not compared: no list had been imported when this was screened.'
           : `Nothing: no name of the ${counted(compared, 'list')} that ${compared === 1 ? 'was' : 'were'} compared is as similar as ${LOOK_SCORE}. Of a listed party only the most similar name stands here.`
       }
     </p>
@@ -527,7 +527,7 @@ function screeningFacts(frame: Frame, { vetting, lists }: ReviewParts): Html | u
       vetting.lists.length === 0
         ? note(
             'warn',
-            'None was imported. No name was compared with anything: an operator imports lists with docket sanctions import.',
+            'No list had been imported, so no name was compared. Operators import lists with docket sanctions import.',
           )
         : table(
             'Lists that were compared',

@@ -26,9 +26,9 @@ const HISTORY_LENGTH = 15;
 type OfReview = { Params: { id: string } };
 
 const DONE: Readonly<Record<string, string>> = {
-  approved: 'The review is approved.',
-  rejected: 'The review is rejected.',
-  first: 'Your approval is noted. The review stays open until someone else approves it too.',
+  approved: 'Review approved.',
+  rejected: 'Review rejected.',
+  first: 'Approval recorded. The review stays open until a second reviewer approves it.',
 };
 
 /** Reviews of applicants and of accounts that a list names: read by all who work for the service, decided by reviewers. */
@@ -57,7 +57,7 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     if (mayNot !== undefined) throw new PageError(403, 'You cannot decide this review', mayNot);
     const decision = form.text('decision');
     if (decision !== 'approved' && decision !== 'rejected') {
-      throw new PageError(400, 'That could not be read', 'A review is approved or rejected.');
+      throw new PageError(400, 'This could not be read', 'A review is approved or rejected.');
     }
     if (decision === 'approved') await confirmedForm(deps, request);
     const name = `${decision}-note`;
@@ -83,12 +83,12 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
 }
 
-const ALREADY = { message: 'Someone has decided this review already.' };
+const ALREADY = { message: 'This review has already been decided.' };
 
 const PROBLEMS: Readonly<Record<string, string>> = {
   invalid_screening:
-    'Nothing was decided: another screening has come since you opened this page. It is shown now; read it before you decide.',
-  invalid_reason: 'Nothing was decided: a reason must be given.',
+    'Nothing was decided: there is a newer screening since you opened this page. It is shown now; read it before you decide.',
+  invalid_reason: 'Nothing was decided: enter a reason.',
 };
 
 function send(
@@ -164,7 +164,7 @@ function isStale(
 function whyNot(request: FastifyRequest, { orgId }: Review): string | undefined {
   if (!request.visit.staff.includes('reviewer')) return 'Reviewers decide this. You can read it.';
   if (isMemberOf(request, orgId)) {
-    return 'You are a member of this organisation: someone else has to decide.';
+    return 'You are a member of this organisation, so another reviewer has to decide.';
   }
   return undefined;
 }

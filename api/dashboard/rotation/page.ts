@@ -72,20 +72,20 @@ function guidance(
   const words: Readonly<Record<RotationStage, () => Html>> = {
     issue: () =>
       html`<p class="prose">
-        A successor has the same scopes and limits and is shown once. The key you have goes on
-        working until you revoke it, so nothing stops while you deploy the new one. You can leave
-        this page and come back at any time.
-        ${may(frame.membership!, 'issue keys') ? undefined : 'An owner or admin issues it, while the organisation is active.'}
+        The successor has the same scopes and limits, and is shown once. The old key keeps working
+        until you revoke it, so nothing stops while you deploy the new one. You can leave this page
+        and come back at any time.
+        ${may(frame.membership!, 'issue keys') ? undefined : 'An owner or admin can issue it while the organisation is active.'}
       </p>`,
     deploy: () =>
       html`<p class="prose">
         Put the new key, <code>${displayText(successor!.display)}</code>, wherever the old one is
-        used. This page goes on by itself when the first request comes with it.
+        used. This page moves on when the first request arrives with it.
       </p>`,
     confirm: () =>
       html`<p class="prose">
-        The new key is in use. The old one was used within the last hour: look for what still has
-        it. This page goes on when nothing has used it for an hour.
+        The new key is in use. The old one was used within the last hour: find what still has it.
+        This page moves on once nothing has used it for an hour.
       </p>`,
     revoke: () =>
       html`<p class="prose">
@@ -108,7 +108,7 @@ function guidance(
     ended: () =>
       note(
         'plain',
-        `The key is ${stateAt(old, frame.now)} and has no active successor: there is nothing to rotate.`,
+        `The key is ${stateAt(old, frame.now)} and has no active successor, so there is nothing to rotate.`,
       ),
   };
   return words[stage]();
@@ -157,8 +157,8 @@ function acts(
   if (successor === null || stage === 'done' || stage === 'ended') return undefined;
   const hidden = html`${token(frame)}<input type="hidden" name="rotation" value="${old.id}" />`;
   const early = {
-    deploy: 'Nothing uses the new key yet: whatever has the old one is refused from then on.',
-    confirm: 'It is still in use: whatever has it is refused from then on.',
+    deploy: 'Nothing uses the new key yet: anything that still has the old one will be refused.',
+    confirm: 'It is still in use: anything that still has it will be refused.',
     revoke: undefined,
   }[stage];
   return html`<section class="stack tight">
@@ -168,7 +168,7 @@ function acts(
         ${hidden}<input type="hidden" name="why" value="rotated" />
         <p class="prose" id="effect" data-live="${LOOK_S}">
           ${early} Requests with it are refused everywhere within a second. It can be restored for
-          90 days at most, while the organisation is active.
+          up to 90 days while the organisation is active.
         </p>
         ${field({ name: 'note', label: 'For the audit log (optional)', max: String(NOTE_LENGTH_MAX) })}
         <div><button class="danger" type="submit">Revoke the old key</button></div>
@@ -179,8 +179,8 @@ function acts(
       <form class="form" method="post" action="${keys}/${successor.id}/revoke">
         ${hidden}<input type="hidden" name="why" value="not used any more" />
         <p class="prose">
-          Revokes the new key, <code>${displayText(successor.display)}</code>. The old one is not
-          touched, and you can issue another successor.
+          This revokes the new key, <code>${displayText(successor.display)}</code>. The old one is
+          not affected, and you can issue another successor.
         </p>
         <div><button type="submit">Revoke the new key</button></div>
       </form>
@@ -194,7 +194,7 @@ export function rotationNote(address: string): Html {
     'warn',
     html`<p>
       <strong>A rotation is under way.</strong>
-      <a href="${address}/rotation">See how far it is</a>
+      <a href="${address}/rotation">See how far it has got</a>
     </p>`,
   );
 }

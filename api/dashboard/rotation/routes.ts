@@ -9,8 +9,8 @@ import { rotationPage } from './page.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
-  issued: 'The new key was shown once. If it was not stored, revoke it below and issue another.',
-  revoked: 'The key is revoked: requests with it are refused everywhere within a second.',
+  issued: 'The new key was shown once. If you did not store it, revoke it below and issue another.',
+  revoked: 'Key revoked: requests with it are refused everywhere within a second.',
 };
 
 /** The rotation of a key, at the address of the one that is to go. */

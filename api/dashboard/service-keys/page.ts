@@ -43,7 +43,7 @@ function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
                 an e-mail and can restore it for 90 days at most, while it is active; one that
                 leaked, support alone.
               </p>
-              ${reason('revoke-reason', 'Reason; of one that leaked, where it was found')}
+              ${reason('revoke-reason', 'Reason; for a leaked key, where it was found')}
               <div class="row">
                 <button class="danger" type="submit">Revoke key</button>
                 <button class="danger" type="submit" name="leaked" value="yes">
@@ -92,7 +92,7 @@ function restoring(
         The key works again at once, for everyone who has it; its organisation gets an e-mail. This
         can be done until ${moment(until, frame.now)}; its record is deleted 90 days after it was
         revoked.
-        ${key.leaked ? 'It leaked: restore it only when you know that nobody else has it.' : undefined}
+        ${key.leaked ? 'It leaked: restore it only if you know that no one else has it.' : undefined}
       </p>
       ${reason('restore-reason', 'Reason')}
       <div><button class="primary" type="submit">Restore key</button></div>
@@ -105,5 +105,5 @@ const reason = (name: string, label: string): Html =>
     name,
     label,
     max: String(NOTE_LENGTH_MAX),
-    help: 'The customer reads it in its audit log.',
+    help: 'The customer can read this in its audit log.',
   });

@@ -21,10 +21,11 @@ import type { Told } from '../parts/elements.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
-  revoked: 'The key is refused everywhere within a second. Its organisation gets an e-mail.',
+  revoked:
+    'Key revoked. It is refused everywhere within a second, and its organisation gets an e-mail.',
   leaked:
-    'The key is marked as leaked, and refused everywhere within a second. Its organisation gets an e-mail.',
-  restored: 'The key is restored and works again. Its organisation gets an e-mail.',
+    'Key marked as leaked. It is refused everywhere within a second, and its organisation gets an e-mail.',
+  restored: 'Key restored. It works again, and its organisation gets an e-mail.',
 };
 
 type OfKey = { Params: { id: string } };

@@ -41,7 +41,7 @@ export async function noteWrongCode(deps: DashboardDeps, request: FastifyRequest
   throw new PageError(
     401,
     'You are signed out',
-    'Too many codes were wrong. Nothing was done. Sign in again, with a recovery code or a passkey if your app is lost.',
+    'Too many wrong codes. Nothing was done. Sign in again, with a recovery code or a passkey if you have lost your app.',
   );
 }
 
@@ -69,19 +69,22 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
   if (passkey !== '') {
     const ceremony = await deps.ceremony(request.host);
     if ((await ceremony?.shown(`session ${session.id}`, passkey)) !== person.id) {
-      throw ask('The passkey is not yours here, or came too late. Nothing was done.');
+      throw ask(
+        'This passkey does not belong to your account, or it came too late. Nothing was done.',
+      );
     }
     await signIn.confirm(session.id, 'passkey');
     return form;
   }
-  if (asks === 'passkey') throw ask('Your password does not do. Nothing was done.');
+  if (asks === 'passkey') throw ask('A password is not enough for this. Nothing was done.');
   const isRight =
     asks === 'code'
       ? await signIn.isCode(shown, visitorOf(request))
       : await signIn.isPassword(shown, visitorOf(request));
   if (!isRight) {
     if (asks === 'code') await noteWrongCode(deps, request);
-    const problem = asks === 'code' ? 'The code is wrong, or was used' : 'The password is wrong';
+    const problem =
+      asks === 'code' ? 'The code is wrong, or was already used' : 'The password is wrong';
     throw ask(`${problem}. Nothing was done.`);
   }
   await signIn.confirm(session.id, asks);

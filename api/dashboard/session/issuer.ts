@@ -128,7 +128,7 @@ export function createIssuers(fetch: PublicFetch, inside: readonly string[]) {
         if (subject === undefined) {
           const { host } = new URL(client.issuer);
           throw new IssuerFailure(
-            `${host} names the person by no text that can be kept.`,
+            `${host} did not name the person in a form that can be stored.`,
             false,
             null,
           );
@@ -178,22 +178,22 @@ async function failingClearly<T>(issuer: string, work: () => Promise<T>): Promis
 function failureOf(error: unknown, host: string): IssuerFailure {
   if (error instanceof IssuerFailure) return error;
   if (error instanceof AuthorizationResponseError) {
-    const words = `${host} did not let you in: ${codeOf(error.error)}.`;
+    const words = `${host} did not sign you in: ${codeOf(error.error)}.`;
     return new IssuerFailure(words, false, error);
   }
   if (error instanceof ResponseBodyError) {
-    const words = `${host} refused this sign-in: ${codeOf(error.error)}. Begin again; if it stays so, the client id or secret that the organisation has entered is wrong.`;
+    const words = `${host} refused this sign-in: ${codeOf(error.error)}. Try again; if it keeps failing, the client id or secret that the organisation entered is wrong.`;
     return new IssuerFailure(words, error.error !== 'invalid_grant', error);
   }
   if (insideOf(error) !== undefined) {
-    const words = `${host} cannot be used as an issuer: it leads to an address that is not on the internet.`;
+    const words = `${host} cannot be used as an issuer: its address is not on the public internet.`;
     return new IssuerFailure(words, true, error);
   }
   if (error instanceof ClientError && !UNREADABLE.has(error.code ?? '')) {
-    const words = `What ${host} answered does not hold (${codeOf(error.code ?? '')}). Begin again; if it stays so, tell whoever runs it.`;
+    const words = `What ${host} answered did not pass the checks (${codeOf(error.code ?? '')}). Try again; if it keeps failing, tell the people who run it.`;
     return new IssuerFailure(words, false, error);
   }
-  const words = `${host} cannot be reached, or gives no answer that can be read. Try again in a moment; an owner can sign in with their password meanwhile.`;
+  const words = `${host} cannot be reached, or its answer cannot be read. Try again in a moment; meanwhile, owners can sign in with their passwords.`;
   return new IssuerFailure(words, true, error);
 }
 

@@ -22,7 +22,7 @@ const ASKED_BY: Attempts = { burst: 40, intervalMs: 5_000 };
 
 async function countAsked(deps: DashboardDeps, { ip }: FastifyRequest): Promise<void> {
   if ((await deps.takeAttempt(`passkeys by ${callerNetwork(ip)}`, ASKED_BY)) === 0) return;
-  throw new PageError(429, 'Too many attempts', 'Wait a minute, and begin again.');
+  throw new PageError(429, 'Too many attempts', 'Wait a minute, and start again.');
 }
 
 /** Signing in by a passkey: the person shows the device who they are, and the device shows us its key. */
@@ -42,8 +42,8 @@ export function passkeySignIn(app: FastifyInstance, deps: DashboardDeps): void {
     if (personId === undefined) {
       throw new PageError(
         401,
-        'The passkey was not taken',
-        'It is not known here, or its answer was too late. Sign in with your password, or begin again.',
+        'The passkey was not accepted',
+        'It is not known here, or it answered too late. Sign in with your password, or try again.',
       );
     }
     const opened = { personId, organisation: null, confirmedAt: deps.now() };
@@ -103,7 +103,7 @@ export function passkeyRoutes(
       throw new PageError(
         400,
         'No passkey was added',
-        'Your browser has made none, or its answer was too late. Go back and begin again.',
+        'Your browser made none, or it answered too late. Go back and try again.',
       );
     }
     await deps.passkeys.add(request.visit.person, form.text('name'), made, actorOf(request));

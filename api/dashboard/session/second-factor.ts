@@ -72,7 +72,7 @@ const lost = (supportEmail: string): PageError =>
   new PageError(
     503,
     'Your second factor has to be reset',
-    `The service can no longer read it, and takes no code of it. Write to ${supportEmail}; once it is reset, your password lets you in.`,
+    `The service can no longer read it, and cannot accept its codes. Write to ${supportEmail}; once it is reset, you can sign in with your password.`,
   );
 
 const newRecoveryCode = (): string =>

@@ -68,9 +68,9 @@ function use(frame: Frame, parts: SettingsParts, changes: boolean): Html {
   return html`<section class="stack tight" id="use">
     <h2>Regions and models</h2>
     <p class="prose">
-      Requests of every key stay within these. Another region or model is refused with
+      Requests with any key are limited to these. Any other region or model is refused with
       <code>invalid_region</code> or <code>invalid_model</code>, within a second of the change;
-      requests that are running are not touched.
+      running requests are not affected.
     </p>
     ${
       changes
@@ -93,7 +93,7 @@ function use(frame: Frame, parts: SettingsParts, changes: boolean): Html {
 
 const chosen = (ids: readonly string[] | null): Html =>
   ids === null
-    ? html`every one that is offered`
+    ? html`all that are offered`
     : html`${ids.map((id) => html`<div><code>${id}</code></div>`)}`;
 
 function chooser(
@@ -115,7 +115,7 @@ function chooser(
     <legend>${label}</legend>
     <div class="choices">
       ${which('all', allowed === null, `Every one that is offered, also those that come later`)}
-      ${which('some', allowed !== null, 'Only those that are ticked below')}
+      ${which('some', allowed !== null, 'Only those selected below')}
     </div>
     <div class="choices">
       ${choices.map(
@@ -142,8 +142,8 @@ function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean
   return html`<section class="stack tight" id="names">
     <h2>Name in evidence packs</h2>
     <p class="prose">
-      The report of a pack names your organisation like this. Packs that were made before keep what
-      they say.
+      Packs name your organisation like this in their reports. Packs that exist already do not
+      change.
     </p>
     ${
       changes
@@ -151,7 +151,7 @@ function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean
             frame,
             'names',
             'Save the name',
-            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, as the first one was. Contacts get an e-mail.' })}
+            html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, like the first one. The contacts get an e-mail.' })}
             ${field({ name: 'identifier', label: 'Identifier (optional)', value: was?.('identifier') ?? account.identifier ?? '', max: '200', help: 'With what it is: "LEI 529900T8BM49AURSDO55", "HRB 12345, Amtsgericht Köln".' })}`,
           )
         : html`<dl class="facts">
@@ -193,7 +193,7 @@ function contacts(
             'contacts',
             'Save the contacts',
             html`${fields('billing', 'Billing contact', 'Gets e-mails about the account: approval, suspension, closure.')}
-              ${fields('technical', 'Technical contact', 'Gets those as well, and e-mails about keys: issued, rotated, revoked, about to expire.')}
+              ${fields('technical', 'Technical contact', 'Gets those too, and e-mails about keys: issued, rotated, revoked, about to expire.')}
               <p class="help">
                 A change is told to the addresses from before. A new address is asked by one e-mail,
                 and gets others when it has confirmed. Names of contacts are screened.
@@ -214,11 +214,11 @@ function tags(frame: Frame, { account, typed }: SettingsParts, changes: boolean)
   return html`<section class="stack tight" id="tags">
     <h2>Tags</h2>
     <p class="prose">
-      Members of a request’s <code>metadata</code> by which its use is counted: by team, by project.
-      Other members, and values with other characters than letters, digits, “.”, “_” and “-” or more
-      than 64 of them, are no tags; requests with them run all the same. Of each tag
-      ${TAG_VALUES_A_DAY_MAX} values are counted by themselves in a day (UTC), the others together.
-      Receipts and packs do not have them.
+      Members of a request’s <code>metadata</code> by which use is counted, such as team or project.
+      Other members are not counted, nor are values longer than 64 characters or with characters
+      other than letters, digits, “.”, “_” and “-”; requests with them run as usual. For each tag,
+      ${TAG_VALUES_A_DAY_MAX} values a day (UTC) are counted separately and the rest together. Tags
+      are not on receipts or in packs.
     </p>
     ${
       changes
@@ -232,13 +232,13 @@ function tags(frame: Frame, { account, typed }: SettingsParts, changes: boolean)
               label: 'Names of tags',
               value: was ?? account.tags.join(', '),
               max: '700',
-              help: `At most ${TAG_KEYS_MAX}, with commas between, as in “team, project”. What was counted by one that you take away stays.`,
+              help: `Up to ${TAG_KEYS_MAX}, separated by commas, as in “team, project”. If you remove one, what it has counted stays.`,
             }),
           )
         : html`<p>
             ${
               account.tags.length === 0
-                ? html`<span class="soft">None are declared.</span>`
+                ? html`<span class="soft">No tags are declared.</span>`
                 : account.tags.map((key) => html`<code>${key}</code> `)
             }
           </p>`
@@ -260,11 +260,11 @@ function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): H
   return html`<section class="stack tight" id="keep">
     <h2>Kept responses</h2>
     <p class="prose">
-      A response of <code>POST /v1/responses</code> and the input of its request can be kept for 24
-      hours after their last use, sealed, so that a request goes on from it by
-      <code>previous_response_id</code>. A request with <code>store: false</code> is left out. Apart
-      from that, only answers to requests with an <code>Idempotency-Key</code> are kept, as long and
-      sealed as well.
+      A response of <code>POST /v1/responses</code> and its request’s input can be kept, sealed, for
+      24 hours after their last use, so that another request can continue from it with
+      <code>previous_response_id</code>. Requests with <code>store: false</code> are not kept. The
+      only other answers that are kept, just as long and also sealed, are those to requests with an
+      <code>Idempotency-Key</code>.
     </p>
     ${
       may(frame.membership!, 'have responses kept')
@@ -273,7 +273,7 @@ function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): H
             'keep',
             'Save what is kept',
             html`<div class="choices">
-              ${which('on', 'Keep responses', 'Unless a request says that its own is not to be kept.')}
+              ${which('on', 'Keep responses', 'Unless a request says store: false.')}
               ${which('off', 'Keep none', 'What is kept now is deleted at once.')}
             </div>`,
           )
@@ -310,7 +310,7 @@ function terms({ account, contract }: SettingsParts): Html {
       <dt>Organisation id</dt>
       <dd><code>${account.id}</code></dd>
     </dl>
-    <p class="help">Plan, limits and contract are changed by support.</p>
+    <p class="help">Support can change the plan, the limits and the contract.</p>
   </section>`;
 }
 
@@ -326,8 +326,8 @@ function closing(
     <details class="act" ${was === undefined ? undefined : html`open`}>
       <summary>Ask for closing…</summary>
       <p class="prose">
-        Support closes the organisation after it has read this. Its keys are revoked then, which
-        cannot be undone. Owners read its receipts, packs and audit log for
+        Support will read this and then close the organisation. Its keys are then revoked, which
+        cannot be undone. Owners can read its receipts, packs and audit log for
         ${counted(closedReadDays, 'day')} more; receipts stay verifiable for good.
       </p>
       ${form(

@@ -23,13 +23,13 @@ import { type Choice, settingsPage, type SettingsForm, type SettingsParts } from
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<SettingsForm, string>> = {
-  use: 'The regions and models are saved. Every request is held to them within a second.',
-  names: 'The name and the identifier are saved.',
+  use: 'Regions and models saved. They apply to every request within a second.',
+  names: 'Name and identifier saved.',
   contacts:
-    'The contacts are saved. The addresses from before get an e-mail, and new ones one that asks.',
-  tags: 'The tags are saved. Requests are counted by them within a second.',
-  keep: 'What is kept of responses is as you chose. Every process knows it within a second.',
-  close: 'Support is asked to close the organisation. Nothing is changed until it does.',
+    'Contacts saved. The previous addresses get an e-mail, and new ones are asked to confirm.',
+  tags: 'Tags saved. Requests are counted by them within a second.',
+  keep: 'Saved. Every process knows within a second.',
+  close: 'Support has been asked to close the organisation. Nothing changes until it does.',
 };
 
 const RIGHTS: Readonly<Record<SettingsForm, Act>> = {
@@ -108,7 +108,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   save('close', async (request, form) => {
     const { orgId } = request.membership;
     if ((await deps.takeAttempt(`closing of ${orgId}`, CLOSING_ASKED)) > 0) {
-      throw new Fault('invalid_account_state', { message: 'Support has been asked already.' });
+      throw new Fault('invalid_account_state', { message: 'Support has already been asked.' });
     }
     const reason = form.note('reason');
     const link = `${new URL(deps.publicUrl).origin}/dashboard/service/accounts/${orgId}`;
@@ -191,5 +191,5 @@ function choicesFor(
 function withGone(choices: readonly Choice[], allowed: readonly string[] | null): Choice[] {
   const known = new Set(choices.map(({ id }) => id));
   const gone = (allowed ?? []).filter((id) => !known.has(id));
-  return [...choices, ...gone.map((id) => ({ id, name: id, warning: 'not offered any more' }))];
+  return [...choices, ...gone.map((id) => ({ id, name: id, warning: 'no longer offered' }))];
 }

@@ -5,7 +5,7 @@ import type { Person } from '#shared/persons/roles.ts';
 import { ASKED_CHARS_MAX, PASSKEY_FIELD, type Proof } from '../forms.ts';
 import { field, told, type Told } from '../parts/elements.ts';
 
-const NOT_ASKED_AGAIN = `For ${CONFIRMED_MS / MINUTE_MS} minutes you are not asked again.`;
+const NOT_ASKED_AGAIN = `You will not be asked again for ${CONFIRMED_MS / MINUTE_MS} minutes.`;
 
 /** What a form of those who are not signed in is drawn with. */
 export interface SignInStep extends Told {
@@ -78,7 +78,7 @@ export function codePage(step: SignInStep): Html {
     ${told(step)}
     <form class="form" method="post" action="/dashboard/sign-in/code">
       ${hidden('form', step.formToken)} ${hidden('to', step.to ?? '')}
-      ${field({ name: 'code', label: 'Code', autocomplete: 'one-time-code', required: true, max: '20', help: 'The six digits that your app shows now, or one of your recovery codes, which works once.' })}
+      ${field({ name: 'code', label: 'Code', autocomplete: 'one-time-code', required: true, max: '20', help: 'The six digits that your app shows now, or one of your recovery codes, each of which works once.' })}
       <button class="primary" type="submit">Sign in</button>
     </form>
     <p><a href="/dashboard/sign-in">Begin again</a></p>
@@ -93,12 +93,12 @@ export function signUpPage(step: SignInStep & { name?: string }): Html {
     <form class="form" method="post" action="/dashboard/sign-up">
       ${hidden('form', step.formToken)}
       ${field({ name: 'name', label: 'Your name', value: step.name ?? '', autocomplete: 'name', required: true, max: '200' })}
-      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'email', required: true, max: '254', help: 'An e-mail with a link goes there. With it you choose a password, and then apply for your organisation.' })}
+      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'email', required: true, max: '254', help: 'We send a link to this address. Use it to choose a password and then apply for your organisation.' })}
       <button class="primary" type="submit">Send the link</button>
     </form>
-    <p>Has someone invited you? Sign up with the address that the invitation came to.</p>
+    <p>Were you invited? Sign up with the address that the invitation was sent to.</p>
     <p>
-      Were you let in, and have no password yet?
+      Were you given access, but have no password yet?
       <a href="/dashboard/password/forgot">Choose a password</a>
     </p>
     <p><a href="/dashboard/sign-in">Back to sign-in</a></p>
@@ -111,7 +111,7 @@ export function forgotPage(step: SignInStep): Html {
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/forgot">
       ${hidden('form', step.formToken)}
-      ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'If you can sign in with this address, an e-mail with a link goes there. The link works for an hour.' })}
+      ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'If this address can sign in, we send it a link, which works for an hour.' })}
       <button class="primary" type="submit">Send the link</button>
     </form>
     <p><a href="/dashboard/sign-in">Back to sign-in</a></p>
@@ -124,7 +124,7 @@ export function resetPage(step: SignInStep & { token: string; lengthMin: number 
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/reset">
       ${hidden('form', step.formToken)} ${tokenField(step.token)}
-      ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: step.lengthMin, help: `At least ${step.lengthMin} characters. Where you are signed in already, you are signed out.` })}
+      ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: step.lengthMin, help: `At least ${step.lengthMin} characters. You will be signed out everywhere else.` })}
       <button class="primary" type="submit">Set the password</button>
     </form>
   </div>`;
@@ -164,8 +164,8 @@ export function confirmationPage(step: {
     <h1>Confirm that it is you</h1>
     ${problem === undefined ? undefined : told({ problem })}
     <p>
-      It was a while ago that you showed it. What you have filled in is kept, and is done with your
-      ${asks}.
+      You last confirmed it a while ago. What you entered is kept, and will be done once you confirm
+      with your ${asks}.
     </p>
     <form class="form" method="post" action="${address}">
       ${fields.map(([name, value]) => hidden(name, value))}
@@ -211,7 +211,7 @@ export function confirmationPage(step: {
           : undefined
       }
     </form>
-    <p><a href="/dashboard">Leave it</a></p>
+    <p><a href="/dashboard">Cancel</a></p>
   </div>`;
 }
 
@@ -222,7 +222,7 @@ export function endedPage(
 ): Html {
   return html`<div class="stack">
     <h1>Your session has ended</h1>
-    <p>Nothing was done. Sign in, and send the form again.</p>
+    <p>Nothing was done. Sign in and send the form again.</p>
     ${
       typed.length === 0
         ? undefined

@@ -131,11 +131,14 @@ function passwordSignIn(app: FastifyInstance, deps: DashboardDeps): void {
       await deps.signIn()
     ).signInWithCode(form.text('code'), visitorOf(request));
     if (opened === 'refused') {
-      return again('The code is wrong, was used before, or comes too late: then begin again.', 401);
+      return again(
+        'The code is wrong, was already used, or came too late; if it was too late, start again.',
+        401,
+      );
     }
     if (opened === 'too many') {
       const problem =
-        'Too many codes of your app were tried: it is one an hour now. Use a recovery code or a passkey.';
+        'Too many codes from your app were tried, so only one an hour is accepted now. Use a recovery code or a passkey.';
       return again(problem, 429);
     }
     void reply.header('set-cookie', opened.cookies);
@@ -198,7 +201,7 @@ function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): P
 /** What a person who waits for an e-mail is told while none can be sent. Whose e-mails wait is not said. */
 async function lateness({ unsentLetters }: DashboardDeps): Promise<string> {
   return (await unsentLetters.areLate())
-    ? ' E-mails are late: our mail server takes none at the moment. They are sent as soon as it does.'
+    ? ' E-mails are delayed: our mail server is not accepting any at the moment. They will be sent as soon as it does.'
     : '';
 }
 
@@ -206,7 +209,7 @@ const DONE: Readonly<Record<string, string>> = {
   password: 'Your password is set. Sign in with it.',
   confirmed: 'Your address is confirmed. Sign in.',
   out: 'You are signed out.',
-  ended: 'Your session has ended. Sign in to go on.',
+  ended: 'Your session has ended. Sign in to continue.',
 };
 
 /** What is done by the links of e-mails. */
@@ -223,7 +226,7 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const allowed = await mayWrite(deps, request, email);
     // The answer does not wait for the e-mail: how long it takes would tell whether there is such a person.
     if (allowed) letIn(deps, email).catch(deps.onError);
-    const done = `If you can sign in with this address, or are invited with it, an e-mail with a link is on its way to it.${await lateness(deps)}`;
+    const done = `If this address can sign in, or has been invited, an e-mail with a link is on its way to it.${await lateness(deps)}`;
     return draw(deps, [request, reply], title, forgotPage, { email, done });
   });
   app.get('/password/reset', SESSION, (request, reply) => {
@@ -239,7 +242,7 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const isSet = await signIn.resetPassword(token, password, visitorOf(request));
     if (isSet) return seeOther(reply, '/dashboard/sign-in?done=password');
     if (isPasswordLength(password)) {
-      const problem = 'The link was used or is over. Ask for a new one.';
+      const problem = 'This link has been used or has expired. Ask for a new one.';
       return draw(deps, [request, reply], title, forgotPage, { problem }, 400);
     }
     const step = { token, lengthMin: PASSWORD_LENGTH_MIN, problem: PASSWORD_RULE };
@@ -259,7 +262,7 @@ function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
     if (await (await deps.signIn()).confirmEmail(token)) {
       return seeOther(reply, '/dashboard/sign-in?done=confirmed');
     }
-    const step = { token, problem: 'The link is over. Sign in, and a new one is sent.' };
+    const step = { token, problem: 'This link has expired. Sign in, and we will send a new one.' };
     return draw(
       deps,
       [request, reply],
@@ -279,8 +282,8 @@ function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
     const token = (await visitorForm(deps, request)).text('token');
     const isKnown = await deps.accounts.confirmContact(token);
     const told = isKnown
-      ? { done: 'The address is confirmed. E-mails about the organisation come to it.' }
-      : { problem: 'The link is not one of ours. Copy all of it from the e-mail.' };
+      ? { done: 'Address confirmed. E-mails about the organisation will come to it.' }
+      : { problem: 'This link is not valid. Copy all of it from the e-mail.' };
     const step = { token, ...contacts, ...told };
     return draw(deps, [request, reply], title, confirmPage, step, isKnown ? 200 : 400);
   });

@@ -16,7 +16,7 @@ export function findOrganisationPage(step: SignInStep): Html {
     ${told(step)}
     <form class="form" method="post" action="/dashboard/sign-in/organisation">
       ${hidden('form', step.formToken)} ${hidden('to', step.to ?? '')}
-      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'Your organisation is found by what stands behind the @.' })}
+      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'Your organisation is found by the part after the @.' })}
       <button class="primary" type="submit">Find my organisation</button>
     </form>
     <p><a href="/dashboard/sign-in">Sign in with a password</a></p>
@@ -40,7 +40,9 @@ export function issuerPage(parts: {
     ${hasLeft ? note('good', 'You are signed out here.') : undefined}
     <p>${orgName} signs its members in at <strong>${host}</strong>.</p>
     <p>
-      <a class="button primary" href="/dashboard/sso/${orgId}/start?${asked}">Go on to ${host}</a>
+      <a class="button primary" href="/dashboard/sso/${orgId}/start?${asked}"
+        >Continue to ${host}</a
+      >
     </p>
     ${
       hasLeft
@@ -58,7 +60,7 @@ export function issuerPage(parts: {
 export function confirmedPage(): Html {
   return html`<div class="stack">
     <h1>Confirmed</h1>
-    <p>Close this tab, and go on in the one that you came from.</p>
+    <p>Close this tab and continue in the one you came from.</p>
   </div>`;
 }
 
@@ -87,11 +89,11 @@ export function singleSignOnPage(frame: Frame, parts: SingleSignOnParts): Html {
     </div>
     ${told(parts)}
     <p class="prose">
-      Members sign in at your own OpenID Connect issuer (Keycloak, Microsoft Entra ID, Okta, Google
-      and others) in place of a password here. Whoever comes for the first time with an address of
-      your domains becomes a member.
+      Members sign in with your own OpenID Connect issuer (Keycloak, Microsoft Entra ID, Okta,
+      Google and others) instead of a password here. Anyone who signs in for the first time with an
+      address in your domains becomes a member.
     </p>
-    ${sets ? undefined : note('plain', 'Only owners change what stands here: whoever names the issuer can come in by it as anyone.')}
+    ${sets ? undefined : note('plain', 'Only owners can change this: a person who sets the issuer can sign in through it as anyone.')}
     ${domainsOf(frame, parts, sets)}
     ${sets ? issuerForm(frame, parts) : settings === undefined ? undefined : facts(frame, settings)}
     ${settings === undefined ? undefined : use(frame, parts, settings, sets)}`;
@@ -117,7 +119,7 @@ function domainsOf(
   return html`<section class="stack tight">
     <h2>Your domains</h2>
     <p class="soft prose">
-      Only addresses of confirmed domains are let in. An operator of the service confirms that a
+      Only addresses in confirmed domains can sign in. An operator of the service confirms that a
       domain is yours; write to <a href="mailto:${supportEmail}">${supportEmail}</a> if it takes
       longer than a working day.
     </p>
@@ -234,7 +236,7 @@ function use(
     </p>
     <p>${copyable('sign-in-at', signInAt)}</p>
     <p>
-      ${workedAt === null ? 'Nobody has come in by it yet.' : html`Someone first came in by it ${moment(workedAt, frame.now)}.`}
+      ${workedAt === null ? 'No one has signed in with it yet.' : html`Someone first came in by it ${moment(workedAt, frame.now)}.`}
     </p>
     ${sets ? useForms(frame, required, workedAt) : undefined}
   </section>`;
@@ -249,13 +251,13 @@ function useForms(frame: Frame, required: boolean, workedAt: number | null): Htm
             <p class="prose">
               ${
                 required
-                  ? 'Admins, members and auditors get in by single sign-on alone. Owners keep their passwords, so that nobody is shut out for good.'
-                  : 'Passwords are taken too. When single sign-on is required, they open this organisation to owners alone, from the next page on.'
+                  ? 'Admins, members and auditors must use single sign-on. Owners keep their passwords, so that the organisation is never locked out.'
+                  : 'Passwords work too. If you require single sign-on, only owners can still use them; this applies from the next page that a member opens.'
               }
             </p>
             <div>
               <button type="submit">
-                ${required ? 'Take passwords too' : 'Require single sign-on'}
+                ${required ? 'Accept passwords too' : 'Require single sign-on'}
               </button>
             </div>
           </form>`
@@ -263,8 +265,8 @@ function useForms(frame: Frame, required: boolean, workedAt: number | null): Htm
     <form class="stack tight" method="post" action="${base(frame)}/remove">
       ${token(frame)}
       <p class="prose">
-        Removing the issuer signs out who came in by it. They stay in the team, and choose a
-        password to come back.
+        Removing the issuer signs out everyone who signed in with it. They stay in the team, and can
+        choose a password to return.
       </p>
       <div><button class="danger" type="submit">Remove the issuer</button></div>
     </form>`;

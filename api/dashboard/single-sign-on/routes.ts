@@ -143,7 +143,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       throw new PageError(
         404,
         'The issuer has no such page',
-        'Sign out at your organisation in the way that you know from there.',
+        'Sign out at your organisation in its usual way.',
       );
     }
     return seeOther(reply, place);
@@ -190,7 +190,7 @@ function draw(
 async function countBegun(deps: DashboardDeps, { ip }: FastifyRequest): Promise<void> {
   const name = nameOf(`single sign-on by ${callerNetwork(ip)}`);
   if ((await deps.takeAttempt(name, BEGUN_BY)) === 0) return;
-  throw new PageError(429, 'Too many attempts', 'Wait a minute, and begin again.');
+  throw new PageError(429, 'Too many attempts', 'Wait a minute, and start again.');
 }
 
 async function demandSingleSignOn(deps: DashboardDeps, orgId: string): Promise<SingleSignOn> {
@@ -219,7 +219,7 @@ function clientOf(
     throw new PageError(
       503,
       'Single sign-on has to be set up again',
-      'The client secret cannot be read any more. An owner of the organisation has to enter it anew.',
+      'The client secret can no longer be read. An owner of the organisation has to enter it again.',
     );
   }
   return { issuer, clientId, clientSecret };
@@ -244,7 +244,7 @@ function tooLate(orgId: string): PageError {
   return new PageError(
     400,
     'Begin again',
-    `This sign-in was not begun in this browser, was used before, or took too long. Begin at /dashboard/sso/${orgId}.`,
+    `This sign-in was not started in this browser, was already used, or took too long. Start at /dashboard/sso/${orgId}.`,
   );
 }
 
@@ -252,17 +252,17 @@ function notTheSame(): PageError {
   return new PageError(
     403,
     'Nothing was confirmed',
-    'You have signed in at your organisation as someone else than here, or are signed out here.',
+    'You signed in at your organisation as a different person than here, or you are signed out here.',
   );
 }
 
 const DONE: Readonly<Record<string, string>> = {
-  saved: 'The issuer is kept. Sign in by it once to see that it works.',
-  required: 'From now on members other than owners get in by single sign-on alone.',
-  'not-required': 'Members get in by single sign-on and by their passwords.',
-  removed: 'The issuer is removed, and who came in by it is signed out.',
-  claimed: 'The domain is noted. It counts when an operator of the service has confirmed it.',
-  'domain-removed': 'The domain is removed, and who came in by single sign-on is signed out.',
+  saved: 'Issuer saved. Sign in with it once to see that it works.',
+  required: 'From now on, members other than owners must use single sign-on.',
+  'not-required': 'Members can use single sign-on or their passwords.',
+  removed: 'Issuer removed. Everyone who signed in with it is signed out.',
+  claimed: 'Domain added. It takes effect once an operator of the service has confirmed it.',
+  'domain-removed': 'Domain removed. Everyone who signed in by single sign-on is signed out.',
 };
 
 /** The issuer of an organisation and its domains, for its owners. */

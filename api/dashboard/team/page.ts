@@ -21,7 +21,7 @@ export interface TeamParts {
 }
 
 const ROLE_WORDS: Readonly<Record<OrganisationRole, string>> = {
-  owner: 'everything, and who is an owner',
+  owner: 'everything, including who is an owner',
   admin: 'keys, team, settings, audit log',
   member: 'sees usage, keys and receipts, flags receipts, makes exports',
   auditor: 'sees everything, changes nothing',
@@ -154,7 +154,7 @@ function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {
     <h2>Invite someone</h2>
     <form class="form" method="post" action="/dashboard/${orgId}/team/invite">
       ${token(frame)}
-      ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, required: true, max: '254', help: 'They get an e-mail, and become a member when they have signed in with this address and accepted.' })}
+      ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, required: true, max: '254', help: 'They get an e-mail, and become a member once they have signed in with this address and accepted.' })}
       <div class="field">
         <label for="role">Role</label>
         <select id="role" name="role">

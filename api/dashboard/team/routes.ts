@@ -31,13 +31,13 @@ const INVITED: Attempts = { burst: 3, intervalMs: HOUR_MS };
 const INVITED_WITHOUT_NOTE: Attempts = { burst: 10, intervalMs: HOUR_MS };
 
 const DONE: Readonly<Record<string, string>> = {
-  invited: 'The invitation is on its way. It is open for fourteen days.',
+  invited: 'Invitation sent. It is open for fourteen days.',
   // The page of invitations shows it all the same.
   untold:
-    'The invitation is open for fourteen days, on the page Invitations of the person with that address. No e-mail tells of it: there were as many in this hour as go out. Invite the address again later, or tell them yourself.',
-  withdrawn: 'The invitation is withdrawn.',
-  role: 'The role is changed, with the next page that they open.',
-  removed: 'They are no longer in the team, and see nothing of it with the next page.',
+    'The invitation is open for fourteen days, on the Invitations page of the person with that address. No e-mail was sent, because this hour’s limit of invitations was reached. Invite the address again later, or tell them yourself.',
+  withdrawn: 'Invitation withdrawn.',
+  role: 'Role changed. It applies from the next page that they open.',
+  removed: 'They are no longer in the team, and lose access with the next page that they open.',
 };
 
 /** What is done by acts that give a person a part. */
@@ -83,7 +83,7 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       (plainAddress !== undefined &&
         (await deps.takeAttempt(`invitations into ${plainAddress}`, INVITED_WITHOUT_NOTE)) > 0);
     if (isTooMuch) {
-      throw new PageError(429, 'Too many invitations', 'Nothing was sent. Wait some minutes.');
+      throw new PageError(429, 'Too many invitations', 'Nothing was sent. Wait a few minutes.');
     }
     const { name: inviter = 'Someone' } = by.actor;
     const link = `${new URL(deps.publicUrl).origin}/dashboard/invitations`;

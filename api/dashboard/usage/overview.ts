@@ -77,7 +77,7 @@ function empty(base: string, { days, limits }: OverviewParts): Html {
   return html`<div class="empty">
     <h2>No requests in the last ${days} days</h2>
     <p class="prose">
-      Requests, tokens, energy, greenhouse gas and water of your organisation stand here a moment
+      Your organisation’s requests, tokens, energy, greenhouse gas and water appear here a moment
       after each answer. The plan allows ${count(limits.requestsPerDay)} requests a day.
     </p>
     <p class="row">
@@ -109,9 +109,9 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
       ${SHOWN.map((quantity) => quantityChart(parts, quantity))}
     </section>
     <p class="soft small">
-      Days are UTC. Band: 5–95 %, added up as if all receipts erred alike. Sums are of the current
-      receipt of each request, with a ledger of size ${count(parts.byDay.ledgerSize)}. Dashed:
-      requests without an estimate; a shaded day has nothing else.
+      Days are UTC. Band: 5–95 %, added up as if all receipts were off in the same direction. Sums
+      use the current receipt of each request, at ledger size ${count(parts.byDay.ledgerSize)}.
+      Dashed: requests without an estimate; on a shaded day no request has one.
     </p>
     ${dayTable(parts)} ${breakdown(base, parts)} ${newestReceipts(frame, base, parts)}
     <div class="sides">

@@ -97,7 +97,7 @@ function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
   if (report.groups === null) {
     return note(
       'warn',
-      `There are more than ${count(USAGE_ROWS_MAX)} rows. Choose a shorter period, or one thing to look by.`,
+      `There are more than ${count(USAGE_ROWS_MAX)} rows. Choose a shorter period or fewer groups.`,
     );
   }
   if (report.groups.length === 0) {
@@ -131,7 +131,7 @@ function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
       are in no amount. The CSV has exact figures of all five quantities.
       ${
         groupBy.some((each) => tagKeyOf(each) !== undefined)
-          ? `Requests without the tag are “not stated”. Beyond ${TAG_VALUES_A_DAY_MAX} values of a tag in a day (UTC), and those that a budget is of, the rest is counted together as “other values”.`
+          ? `Requests without the tag are “not stated”. Beyond ${TAG_VALUES_A_DAY_MAX} values of a tag in a day (UTC), plus those with a budget, the rest are counted together as “other values”.`
           : undefined
       }
     </p>`;

@@ -116,12 +116,12 @@ function problemOfTags(groupBy: readonly UsageGrouping[], tag: string): string |
     return `The tag must be ${TAG_WRITTEN.replaceAll('`', '')}.`;
   const keys = new Set(groupBy.flatMap((each) => tagKeyOf(each) ?? []));
   if (filter !== undefined) keys.add(filter.key);
-  return keys.size > 1 ? 'Usage is shown by one tag at once, not by two.' : undefined;
+  return keys.size > 1 ? 'Usage can be shown by one tag at a time.' : undefined;
 }
 
 function problemOf(first: number | undefined, last: number | undefined): string | undefined {
   if (first === undefined || last === undefined) return 'Name both days, like 2026-11-22.';
-  if (last < first) return 'The last day lies before the first.';
+  if (last < first) return 'The last day is before the first.';
   return last - first >= PERIOD_DAYS_MAX * DAY_MS ? 'A period is at most a year.' : undefined;
 }
 

@@ -68,8 +68,8 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
             <p class="prose">
               ${
                 isOffered
-                  ? 'Webhooks are listed here, with whether their messages arrive. Make the first one below.'
-                  : 'This service sends no webhooks. Its operator can set it up for them.'
+                  ? 'Webhooks appear here, with whether their messages arrive. Add the first one below.'
+                  : 'This service does not send webhooks. Its operator can turn them on.'
               }
             </p>
           </div>`
@@ -295,7 +295,7 @@ function form(
 /** The fields of a webhook, with what was typed in them or what is so. */
 function terms(id: string, is: Typed | undefined): Html {
   const chosen = new Set<string>(is?.events ?? CHOSEN_TYPES);
-  return html`${field({ name: 'address', id: `address-${id}`, label: 'Address', value: is?.address ?? '', required: true, max: String(ADDRESS_LENGTH_MAX), help: 'Begins with https:// and is that of a server of the internet. Redirects are not followed.' })}
+  return html`${field({ name: 'address', id: `address-${id}`, label: 'Address', value: is?.address ?? '', required: true, max: String(ADDRESS_LENGTH_MAX), help: 'An https:// address of a server on the public internet. Redirects are not followed.' })}
     ${field({ name: 'description', id: `description-${id}`, label: 'Description', value: is?.description ?? '', max: String(DESCRIPTION_LENGTH_MAX), help: 'What it is for, as your team calls it.' })}
     <fieldset>
       <legend>Events</legend>
@@ -351,6 +351,6 @@ export const WEBHOOK_DONE = {
   changed: 'The webhook is saved.',
   resumed: 'The webhook is resumed.',
   ended: 'The webhook is ended.',
-  tested: 'A test is on its way. Read this page again in some seconds.',
-  again: 'The message is on its way again. Read this page again in some seconds.',
+  tested: 'Test message sent. Reload this page in a few seconds.',
+  again: 'Message sent again. Reload this page in a few seconds.',
 } as const;

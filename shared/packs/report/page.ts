@@ -65,7 +65,7 @@ const QUALITY_WORDS: Readonly<Record<string, string>> = {
 const REVISION_WORDS: Readonly<Record<RevisionReason, string>> = {
   methodology_failed: 'an estimate had failed and was made later',
   new_methodology: 'a newer methodology',
-  hourly_factor: 'the grid factor of the hour came',
+  hourly_factor: 'the grid factor of the hour became available',
   hours_incomplete:
     'hours of the day were missing two days after its end, and the annual factor stands',
   measured: 'energy was metered',

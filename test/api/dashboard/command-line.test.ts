@@ -177,7 +177,7 @@ describe('command lines in the name of a person', () => {
     clock.advance(12 * 3_600_000);
     expect(await ours.by(first.token)).toBeNull();
     expect((await operator.get(`${PAGE}?code=${first.code}`)).payload).toContain(
-      'No command line waits',
+      'No command line is waiting',
     );
     expect((await browser().get(PAGE)).statusCode).not.toBe(200);
   });

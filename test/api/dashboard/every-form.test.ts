@@ -141,7 +141,7 @@ it(
       for (const [name, value] of who.visitor.cookies) elsewhere.cookies.set(name, value);
       answers.push(await elsewhere.post(address, { form: who.token }));
       for (const { statusCode, payload } of answers) {
-        if (statusCode !== 403 || !payload.includes('The form did not come from here')) {
+        if (statusCode !== 403 || !payload.includes('This form did not come from this site')) {
           taken.push(`${statusCode} ${url}`);
         }
       }

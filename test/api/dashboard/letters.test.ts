@@ -135,7 +135,7 @@ it(
     const done = await confirm(tokenOf(link));
     expect([done.statusCode, done.payload]).toEqual([
       200,
-      expect.stringContaining('The address is confirmed'),
+      expect.stringContaining('Address confirmed'),
     ]);
     expect((await visitor.get(settings)).payload).not.toContain('has not confirmed');
     expect(errors).toEqual([]);
@@ -188,7 +188,7 @@ it(
       expect((await unsent.list(1)).letters[0]!.failure).toMatch(why);
       const page = '/dashboard/password/forgot';
       const { payload } = await visitor.send(page, page, { email: 'nobody@elsewhere.example' });
-      expect(payload.includes('E-mails are late')).toBe(areLate);
+      expect(payload.includes('E-mails are delayed')).toBe(areLate);
       clock.advance(3_600_000);
     }
     server.seen.refusal = undefined;

@@ -78,16 +78,16 @@ describe('keys', () => {
       expect(revoked.headers.location).toBe(`${address}?done=revoked`);
       expect((await registries.keys.get(orgId, id)).state).toBe('revoked');
       const told = async (done: string): Promise<string | undefined> =>
-        /The key is (?:revoked|restored|marked)[^.:]*/.exec(
+        /Key (?:revoked|restored|marked)[^.:]*/.exec(
           (await visitors.owner.get(`${address}?done=${done}`)).payload,
         )?.[0];
-      expect(await told('revoked')).toBe('The key is revoked');
+      expect(await told('revoked')).toBe('Key revoked');
       expect(await told('restored')).toBeUndefined();
       expect(await told('leaked')).toBeUndefined();
       await visitors.owner.send(address, `${address}/restore`);
       expect((await registries.keys.get(orgId, id)).state).toBe('active');
       // A page that is loaded again after another act does not go on saying what the one before has done.
-      expect(await told('restored')).toBe('The key is restored and works again');
+      expect(await told('restored')).toBe('Key restored');
       expect(await told('revoked')).toBeUndefined();
       const log = await registries.audit.list({ orgId, limit: 4, order: 'desc' });
       expect(log.items.map(({ action, reason }) => [action, reason])).toEqual([
@@ -232,9 +232,9 @@ describe('keys', () => {
       const told = async (done: string): Promise<string> =>
         (await visitors.owner.get(`${rotation}?done=${done}`)).payload;
       expect(await told('issued')).toContain('The new key was shown once');
-      expect(await told('revoked')).not.toContain('The key is revoked');
+      expect(await told('revoked')).not.toContain('Key revoked');
       expect((await revoke(lost)).headers.location).toBe(`${rotation}?done=revoked`);
-      expect(await told('revoked')).toContain('The key is revoked');
+      expect(await told('revoked')).toContain('Key revoked');
       expect(await told('issued')).not.toContain('The new key was shown once');
       expect(await step()).toBe('Issue the successor');
       const successor = await issue();
@@ -271,7 +271,9 @@ describe('keys', () => {
       const visitor = browser({ address: '192.0.2.150' });
       await visitor.signIn(small);
       const theirs = `/dashboard/${id}/keys`;
-      expect((await visitor.get(`${theirs}/new`)).payload).toContain('from the plan Audit Plus on');
+      expect((await visitor.get(`${theirs}/new`)).payload).toContain(
+        'on the Audit Plus plan and above',
+      );
       const refused = await visitor.send(`${theirs}/new`, theirs, { name: 'Automation', scope });
       expect(refused.statusCode).toBe(400);
       expect(refused.payload).toContain('The key was not created');
@@ -455,7 +457,7 @@ describe('the audit log and the team', () => {
         const page = await visitors.auditor.get(`${log}?${query}`);
         expect([query, page.statusCode]).toEqual([query, 200]);
         expect([query, page.payload.includes(`href="${address}"`)]).toEqual([query, isShown]);
-        expect([query, page.payload.includes('None is as was asked for')]).toEqual([
+        expect([query, page.payload.includes('Nothing matches these filters')]).toEqual([
           query,
           !isShown,
         ]);
@@ -465,7 +467,7 @@ describe('the audit log and the team', () => {
       // An operator has issued it.
       const issued = `subject=${id}&action=key.issued`;
       const others = await visitors.auditor.get(`${log}?${issued}&actor=${owner.id}`);
-      expect(others.payload).toContain('None is as was asked for');
+      expect(others.payload).toContain('Nothing matches these filters');
       expect(others.payload).toContain(`<option value="${owner.id}" selected>`);
       expect((await visitors.auditor.get(`${log}?${issued}`)).payload).toContain(
         `href="${address}"`,
@@ -478,7 +480,7 @@ describe('the audit log and the team', () => {
         )
       ).rows;
       const idle = await visitors.auditor.get(`${log}?actor=${auditor!.person_id}`);
-      expect(idle.payload).toContain('None is as was asked for');
+      expect(idle.payload).toContain('Nothing matches these filters');
       for (const query of [
         'action=key.revokd',
         'from=x',

@@ -81,7 +81,7 @@ describe('requests', { tags: ['dashboard.requests'] }, () => {
     ];
     for (const [query, ids] of found)
       expect([query, shown(await read(`${list}?${query}`))]).toEqual([query, ids]);
-    expect(await read(`${list}?from=2020-01-01&to=2020-01-02`)).toContain('No request fits');
+    expect(await read(`${list}?from=2020-01-01&to=2020-01-02`)).toContain('No request matches');
     // What is no filter is none, on a page.
     expect(shown(await read(`${list}?status=nonsense&slow=-1&after=req_0`))).toHaveLength(25);
   });
@@ -105,7 +105,7 @@ describe('requests', { tags: ['dashboard.requests'] }, () => {
     const error = await read(`${list}/${failed.id}`);
     expect(error).toContain('/docs#error-upstream-error');
     expect(error).toContain('Send it again with exponential backoff');
-    expect(error).toContain('came to no answer');
+    expect(error).toContain('got no answer');
     const limited = await read(`${list}/${refused.id}`);
     expect(limited).toMatch(/Limits now<\/dt>\s*<dd>\s*\d+ requests a second/);
     expect(limited).toContain('381 requests');

@@ -114,10 +114,10 @@ describe('the review queue', () => {
       const address = `${REVIEWS}/${id}`;
       // An address says nothing that is not so.
       const told = await visitors.rita.get(`${address}?done=approved`);
-      expect(told.payload).not.toContain('The review is approved');
+      expect(told.payload).not.toContain('Review approved');
       const silent = await visitors.rita.send(address, `${address}/decide`, fields);
       expect([silent.statusCode, (await accounts.get(orgId)).state]).toEqual([400, 'in_review']);
-      expect(silent.payload).toContain('a reason must be given');
+      expect(silent.payload).toContain('enter a reason');
       const decided = await visitors.rita.send(address, `${address}/decide`, {
         ...fields,
         'approved-note': 'Another person: born 1990',
@@ -136,7 +136,7 @@ describe('the review queue', () => {
       const unlisted = await referred({ found: { outcome: 'flagged' } });
       const { payload } = await visitors.rita.get(`${REVIEWS}/${unlisted.id}`);
       expect(payload).toContain('not compared');
-      expect(payload).toContain('these names were compared with nothing');
+      expect(payload).toContain('no list had been imported when this was screened');
       expect(payload).not.toContain('is as similar as');
       expect(payload).not.toContain('>nothing<');
       const after = (await visitors.rob.get(address)).payload;
@@ -180,7 +180,9 @@ describe('the review queue', () => {
       const address = `${REVIEWS}/${id}`;
       const screening = shownScreening((await visitors.rita.get(address)).payload);
       await accounts.declare(orgId, declaration({ industry: 'nuclear' }), OPERATOR);
-      expect((await visitors.rita.get(address)).payload).toContain('Another one comes by itself');
+      expect((await visitors.rita.get(address)).payload).toContain(
+        'A new screening follows automatically',
+      );
       const text = 'The industry nuclear is reviewed by a person.';
       await vettings.record(
         orgId,
@@ -192,7 +194,7 @@ describe('the review queue', () => {
         'approved-note': 'seen <script>',
       });
       expect([refused.statusCode, (await accounts.get(orgId)).state]).toEqual([400, 'in_review']);
-      expect(refused.payload).toContain('another screening has come');
+      expect(refused.payload).toContain('there is a newer screening');
       expect(refused.payload).toContain(text);
       expect(refused.payload).toContain('seen &#60;script&#62;');
       expect(shownScreening(refused.payload)).not.toBe(screening);
@@ -216,7 +218,7 @@ describe('the review queue', () => {
       await database.pool.query(`update account set name = 'Dora Exampel' where id = $1`, [orgId]);
       const renamed = await shown();
       expect(renamed).toContain('nothing before the change');
-      expect(renamed).toContain('Another one comes by itself');
+      expect(renamed).toContain('A new screening follows automatically');
       expect(renamed).not.toContain('>nothing<');
       await accounts.close(orgId, OPERATOR, 'They gave up.');
       const closed = await shown();

@@ -358,7 +358,7 @@ describe('a second factor', () => {
       );
       const fields = { name: 'k', scope: 'inference:write', 'confirming-password': next! };
       const refused = await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, fields);
-      expect(refused.payload).toContain('was used');
+      expect(refused.payload).toContain('was already used');
       expect(await isIn(visitor), 'a session that was open stays').toBe(true);
       await later();
       expect((await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, fields)).statusCode).toBe(303);

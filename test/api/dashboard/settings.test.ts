@@ -333,7 +333,9 @@ describe('closing', () => {
         'Nothing was asked. Say why.',
       );
       const asked = await save('close', { reason: 'We merge' });
-      expect((await visitor.get(asked.headers.location!)).payload).toContain('Support is asked');
+      expect((await visitor.get(asked.headers.location!)).payload).toContain(
+        'Support has been asked',
+      );
       expect(await newest(1)).toEqual([`account.closing_asked ${owner.id}`]);
       const { rows } = await database.pool.query<{ subject: string; body: string }>(
         `select subject, body from mail_outbox where recipient = 'support@docket.example' and body like '%' || $1 || '%'`,
@@ -349,7 +351,7 @@ describe('closing', () => {
           ),
         },
       ]);
-      expect((await save('close', { reason: 'We merge' })).payload).toContain('asked already');
+      expect((await save('close', { reason: 'We merge' })).payload).toContain('already been asked');
       expect((await accounts.get(org)).state).toBe('active');
     },
   );

@@ -388,14 +388,14 @@ describe('passwords', () => {
         password: 'short',
       });
       expect(short.statusCode).toBe(400);
-      expect(short.payload).toContain('A password has 12 to 128 characters.');
+      expect(short.payload).toContain('A password needs 12 to 128 characters.');
       expect(short.payload).toContain('name="token"');
       const set = await visitor.send(link, '/dashboard/password/reset', { token, password });
       expect(set.headers.location).toBe('/dashboard/sign-in?done=password');
       const twice = await visitor.send(link, '/dashboard/password/reset', { token, password });
       expect(twice.statusCode).toBe(400);
       // The way to another link, and no word of a password that is long enough.
-      expect(twice.payload).toContain('The link was used or is over.');
+      expect(twice.payload).toContain('This link has been used or has expired.');
       expect(twice.payload).toContain('action="/dashboard/password/forgot"');
       expect(twice.payload).not.toContain('128 characters');
       expect((await open.get('/dashboard/account')).statusCode).toBe(303);
@@ -409,7 +409,7 @@ describe('passwords', () => {
         'The current password is wrong. Nothing was changed.',
       );
       expect(await change({ current: password, password: 'short' })).toContain(
-        'A password has 12 to 128 characters. Nothing was changed.',
+        'A password needs 12 to 128 characters. Nothing was changed.',
       );
     },
   );

@@ -160,7 +160,7 @@ describe('signing up', () => {
       expect(again.statusCode).toBe(409);
 
       await vettings.record(orgId, vetting());
-      expect((await later.get(page)).payload).toContain('the contract comes next');
+      expect((await later.get(page)).payload).toContain('the contract is next');
       await accounts.sign(orgId, contract(), OPERATOR);
       expect((await later.get(page)).payload).toContain('The contract is signed');
       await vettings.record(orgId, await currentVetting(registries, orgId));
@@ -175,7 +175,7 @@ describe('signing up', () => {
       });
       const shown = await later.get(key.headers.location as string);
       expect(shown.payload).toMatch(/dkt_\w{38}/);
-      expect((await later.get(page)).payload).toContain('All is done');
+      expect((await later.get(page)).payload).toContain('You are all set');
       for (const way of ways) {
         expect((await later.get(way)).headers.location).toBe(`/dashboard/${orgId}/overview`);
       }

@@ -377,7 +377,7 @@ describe('what is not let in', () => {
     [
       'a name that no database takes',
       { claims: { ...claims, sub: 'mallory\0' } },
-      'by no text that can be kept',
+      'in a form that can be stored',
     ],
     ['no address', { claims: { sub: 'mallory' } }, 'says no e-mail address'],
     [
@@ -395,16 +395,28 @@ describe('what is not let in', () => {
       { claims: { ...claims, email: 'x@ours.example@theirs.example' } },
       '',
     ],
-    ['a token for another client', { claims: { ...claims, aud: 'another' } }, 'does not hold'],
+    [
+      'a token for another client',
+      { claims: { ...claims, aud: 'another' } },
+      'did not pass the checks',
+    ],
     [
       'a token of another issuer',
       { claims: { ...claims, iss: 'https://issuer.example' } },
-      'does not hold',
+      'did not pass the checks',
     ],
-    ['a token for another sign-in', { claims: { ...claims, nonce: 'another' } }, 'does not hold'],
-    ['a token that is over', { claims: { ...claims, exp: 1_000_000_000 } }, 'does not hold'],
-    ['a token signed with another key', { claims, foreignKey: true }, 'does not hold'],
-    ['a token without a signature', { claims, alg: 'none' }, 'does not hold'],
+    [
+      'a token for another sign-in',
+      { claims: { ...claims, nonce: 'another' } },
+      'did not pass the checks',
+    ],
+    [
+      'a token that is over',
+      { claims: { ...claims, exp: 1_000_000_000 } },
+      'did not pass the checks',
+    ],
+    ['a token signed with another key', { claims, foreignKey: true }, 'did not pass the checks'],
+    ['a token without a signature', { claims, alg: 'none' }, 'did not pass the checks'],
   ])('%s', { tags: ['dashboard.single-sign-on-refusals'] }, async (_, forgery, words) => {
     forged.say(forgery);
     const visitor = newBrowser();
@@ -427,7 +439,7 @@ describe('what is not let in', () => {
       forged.say({ isPacked: true });
       const reply = await newBrowser().get(`/dashboard/sso/${theirs.id}/start`);
       expect(reply.statusCode).toBeGreaterThanOrEqual(400);
-      expect(reply.payload).toContain('does not hold');
+      expect(reply.payload).toContain('did not pass the checks');
     },
   );
 
@@ -505,7 +517,7 @@ describe('what is not let in', () => {
         expect([issuer, reply.statusCode, reply.payload]).toEqual([
           issuer,
           400,
-          expect.stringContaining('not on the internet'),
+          expect.stringContaining('not on the public internet'),
         ]);
       }
       for (const issuer of [
@@ -518,9 +530,9 @@ describe('what is not let in', () => {
       }
       // One that may be asked, but leads on.
       forged.say({ redirect: 'http://169.254.169.254/' });
-      expect((await save(forged.issuer)).payload).toContain('gives no answer that can be read');
+      expect((await save(forged.issuer)).payload).toContain('its answer cannot be read');
       forged.say({ discovery: { issuer: 'https://another.example' } });
-      expect((await save(forged.issuer)).payload).toContain('does not hold');
+      expect((await save(forged.issuer)).payload).toContain('did not pass the checks');
       expect(await dashboard.singleSignOn.of(third.id)).toBeUndefined();
     },
   );
@@ -533,7 +545,7 @@ describe('what is not let in', () => {
       const reply = await comeForged(newBrowser());
       expect([reply.statusCode, reply.payload]).toEqual([
         503,
-        expect.stringContaining('not on the internet'),
+        expect.stringContaining('not on the public internet'),
       ]);
     },
   );
@@ -554,7 +566,7 @@ describe('what is not let in', () => {
       gone.say({ tokenStatus: 401 });
       const back = gone.sendBack(begun.location);
       expect((await begun.visitor.get(back.pathname + back.search)).payload).toContain(
-        'client id or secret that the organisation has entered is wrong',
+        'client id or secret that the organisation entered is wrong',
       );
       await gone.close();
       const reply = await newBrowser().get(`/dashboard/sso/${third.id}/start`);
@@ -594,7 +606,7 @@ describe('what is not let in', () => {
       });
       expect((await visitor.get(`/dashboard/${theirs.id}/usage`)).statusCode).toBe(303);
       const required = await byOwner.send(page, `${page}/required`, { required: 'yes' });
-      expect(required.payload).toContain('Nobody has come in by it yet');
+      expect(required.payload).toContain('No one has signed in with it yet');
     },
   );
 

@@ -512,8 +512,8 @@ describe('every page in every state', () => {
     says: readonly RegExp[],
     saysNot: readonly RegExp[],
   ])[] = [
-    ['none', 'owner', ':org/onboarding', [/Create the first key/], [/All is done/]],
-    ['one', 'owner', ':org/onboarding', [/All is done/, /First key , done/], [/You have keys/]],
+    ['none', 'owner', ':org/onboarding', [/Create the first key/], [/You are all set/]],
+    ['one', 'owner', ':org/onboarding', [/You are all set/, /First key , done/], [/You have keys/]],
     ['none', 'owner', ':org/overview', [/No requests in the last 30 days/], []],
     ['one', 'owner', ':org/overview', [/Requests 1 91 tokens in, 13 out/, /all have an est/], []],
     ['many', 'owner', ':org/overview', [/Requests 61 /, /1 of 61 not estimated/], []],
@@ -522,17 +522,17 @@ describe('every page in every state', () => {
     ['none', 'owner', ':org/receipts', [/No receipts yet/, /See the keys/], []],
     ['closed', 'owner', ':org/receipts', [/This organisation is closed/], [/See the keys/]],
     ['none', 'owner', ':org/requests', [/No requests/, /See the keys/], [/Failed, by code/]],
-    ['one', 'owner', ':org/requests', [/200 answered/], [/Failed, by code/, /No request fits/]],
+    ['one', 'owner', ':org/requests', [/200 answered/], [/Failed, by code/, /No request matches/]],
     ['many', 'auditor', ':org/requests', [/Failed, by code .*381 requests/], []],
     ['one', 'member', ':org/requests/:id', [/Until the first of the stream 114/], [/went wrong/]],
     ['many', 'owner', ':org/requests/:id', [/What to do/, /381 requests/, /nothing ran/], []],
     ['none', 'owner', ':org/ledger', [/No signed head yet.*your keys/], []],
     ['one', 'owner', ':org/ledger', [/Entries 1 /, /1 in the last day/], []],
     ['none', 'owner', ':org/exports', [/No packs/, /Make pack/], []],
-    ['none', 'member', ':org/keys', [/An owner or admin .* can create one/], [/Create the first/]],
+    ['none', 'member', ':org/keys', [/An owner or admin can create one/], [/Create the first/]],
     ['none', 'auditor', ':org/exports', [/Owners, admins and members make packs/], [/Make pack/]],
-    ['one', 'member', ':org/keys/:id/rotation', [/An owner or admin issues it/], []],
-    ['suspended', 'owner', ':org/keys/:id/rotation', [/An owner or admin issues it, while/], []],
+    ['one', 'member', ':org/keys/:id/rotation', [/An owner or admin can issue it/], []],
+    ['suspended', 'owner', ':org/keys/:id/rotation', [/An owner or admin can issue it while/], []],
     ['onboarding', 'member', ':org/onboarding', [/The declaration is being filled in/], []],
     ['one', 'owner', ':org/exports/:id', [/0 of 1 receipt /, /1, entry 0 of the l/], [/entries/]],
     ['expired', 'owner', ':org/exports/:id', [/deleted/], [/Download/]],
@@ -542,22 +542,22 @@ describe('every page in every state', () => {
       'leaked',
       'owner',
       ':org/keys/:id',
-      [/It leaked: others have it, or may have\. Only support can restore it, until/],
+      [/This key leaked: others have it, or may have it\. Only support can restore it, until/],
       [/An owner or admin can restore it/, /Restore key/],
     ],
-    ['leaked', 'staff', 'service/keys/:id', [/It leaked: restore it only when you know/], []],
+    ['leaked', 'staff', 'service/keys/:id', [/It leaked: restore it only if you know/], []],
     [
       'expired',
       'owner',
       ':org/keys/:id',
-      [/an expired key is not restored/, /Expired/],
+      [/expired keys cannot be restored/, /Expired/],
       [/support alone/, /Restore key/],
     ],
-    ['expired', 'staff', 'service/keys/:id', [/an expired key is not restored/], [/Restore key/]],
+    ['expired', 'staff', 'service/keys/:id', [/expired keys cannot be restored/], [/Restore key/]],
     ['closed', 'owner', ':org/receipts/:id', [/ledger #0/], [/Flag for recalculation/]],
     ['rejected', 'owner', ':org/onboarding', [/support@docket\.example/], [/Create the first/]],
     ['suspended', 'owner', ':org/onboarding', [/Requests are refused/], [/Create the first key/]],
-    ['closed', 'staff', 'service/accounts/:id', [/The account has ended/], [/Suspend…/]],
+    ['closed', 'staff', 'service/accounts/:id', [/The account is closed; there/], [/Suspend…/]],
     [
       'in_review',
       'staff',
@@ -628,7 +628,7 @@ describe('every page in every state', () => {
         name: 'Nora',
         email: 'nora@late.example',
       });
-      expect(words(asked.payload)).toContain('E-mails are late');
+      expect(words(asked.payload)).toContain('E-mails are delayed');
       const health = words((await open('staff', '/dashboard/service/health')).payload);
       expect(health).toContain('not tried yet');
       expect(health).not.toContain('None has failed');
@@ -674,7 +674,7 @@ it(
     const overview = words((await visitors.owner.get(`/dashboard/${org}/overview`)).payload);
     expect(overview).toContain(`Requests ${count(requests)} `);
     expect(overview).toContain(`${count(total.uncovered)} of ${count(requests)} not estimated`);
-    expect(overview).toContain(`with a ledger of size ${count(requests)}.`);
+    expect(overview).toContain(`at ledger size ${count(requests)}.`);
     const exact = AMOUNTS.map(([quantity, column]) => {
       const [value, lower, upper] = ['', '_lower', '_upper'].map((end) => total[column + end]);
       const figures = list.flatMap(({ measurement }) =>

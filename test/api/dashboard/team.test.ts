@@ -98,7 +98,9 @@ describe('the team', () => {
     );
     const sent = await act(owner, 'invite', { email, role: 'member' });
     expect(sent.headers.location).toBe(`${team()}?done=untold`);
-    expect((await owner.visitor.get(`${team()}?done=untold`)).payload).toContain('No e-mail tells');
+    expect((await owner.visitor.get(`${team()}?done=untold`)).payload).toContain(
+      'No e-mail was sent',
+    );
     expect(await lettersTo(email)).toHaveLength(20);
     // It stands all the same.
     const page = '/dashboard/invitations';

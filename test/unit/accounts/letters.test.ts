@@ -81,7 +81,7 @@ describe('an e-mail about a key', () => {
     expect(told.body).toContain('Where it was found: dkt_Ab1A… in a log');
     const unsaid = draftOfKeyAct(leaked, 'key.leaked', { ...BY, reason: undefined })!.body;
     expect(unsaid).toContain('was reported as leaked: others have it, or may have.');
-    expect(unsaid).toContain('Where it was found: that was not said.');
+    expect(unsaid).toContain('Where it was found: not stated.');
   });
 
   it('offers no way back of a key that has none: one that has expired, leaked or not', () => {
@@ -127,18 +127,18 @@ describe('every e-mail', () => {
   > = {
     draftOfAccountAct: [
       ['opened', ofAccount('account.created'), /You need not do anything/, /sign in/i],
-      ['in review', ofAccount('account.referred'), /a person will answer/, /approved|rejected/],
-      ['approved', ofAccount('account.approved'), /the signing of the contract/, /active|keys/i],
+      ['in review', ofAccount('account.referred'), /a person is reviewing/, /approved|rejected/],
+      ['approved', ofAccount('account.approved'), /sign the contract/, /active|keys/i],
       ['rejected', ofAccount('account.rejected'), /write to us if you believe/, /contract/],
       ['active', ofAccount('account.activated'), /keys can now be issued/, /contract/],
       ['suspended', ofAccount('account.suspended'), /refused with customer_suspended/, /restore/],
       ['active again', ofAccount('account.reinstated'), /keys work as before/, /suspended/],
       ['closed', ofAccount('account.closed'), /owners can still read/, /restore|reinstate/],
-      ['renamed', ofAccount('account.renamed'), /is called “Bakery” now/, /approved/],
+      ['renamed', ofAccount('account.renamed'), /is now called “Bakery”/, /approved/],
       [
         'other contacts',
         ofAccount('account.contacts_set'),
-        /Its settings show to whom[^]*or were its contact until now\.$/,
+        /Its settings show who gets[^]*or were a contact until now\.$/,
         /password/,
       ],
     ],
@@ -176,7 +176,7 @@ describe('every e-mail', () => {
       [
         'named',
         accountLetters.draftOfContactAsked(account),
-        /no other e-mail comes/,
+        /there will be no other/,
         /approved|sign in/,
       ],
     ],
@@ -196,7 +196,7 @@ describe('every e-mail', () => {
         'without a password',
         personLetters.resetLetter({ ...person, hasLogin: false }, link),
         /choose your password/,
-        /new password|stays as it is|signed out/,
+        /new password|stays as it is|signs out/,
       ],
       [
         'with one',
@@ -229,18 +229,28 @@ describe('every e-mail', () => {
       ['off', personLetters.secondFactorLetter(person, false), /codes are deleted/, /asks for a c/],
     ],
     factorsResetLetter: [
-      ['reset', personLetters.factorsResetLetter(person), /passkeys are removed/, /asks for a c/],
+      [
+        'reset',
+        personLetters.factorsResetLetter(person),
+        /passkeys have been removed/,
+        /asks for a c/,
+      ],
     ],
     passwordLetter: [
-      ['changed', personLetters.passwordLetter(person), /no longer opens/, /your second factor/],
+      ['changed', personLetters.passwordLetter(person), /no longer works/, /your second factor/],
     ],
     passkeyLetter: [
-      ['added', personLetters.passkeyLetter(person, 'Phone', true), /opens the da/, /no longer/],
+      [
+        'added',
+        personLetters.passkeyLetter(person, 'Phone', true),
+        /now signs you in/,
+        /no longer/,
+      ],
       [
         'removed',
         personLetters.passkeyLetter(person, 'Phone', false),
-        /no longer opens/,
-        /from now/,
+        /no longer signs you in/,
+        /now signs/,
       ],
     ],
     teamInvitationLetter: [
