@@ -50,7 +50,7 @@ export function register(program: Command): void {
 const PROBE_HELP = `
 --probe asks each endpoint for its list of models, and for each model of the catalogue for one token, whole and as a
 stream, and sends one prompt above the context window. A credential is taken from the variable that api_key_env names, in
-this environment. It costs about twenty tokens for each model; and that long prompt, where an upstream takes it.
+this environment. It costs some forty tokens for each model; and that long prompt, where an upstream takes it.
 
 Exit codes: 0 usable (warnings may be printed), 1 not usable, 2 usable, but an endpoint does not answer as it must.`;
 

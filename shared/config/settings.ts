@@ -250,7 +250,7 @@ export const SETTINGS = {
     'DATABASE_POOL_MAX',
     integer(1, 1_000),
     '10',
-    'PostgreSQL connections of one process, beside those that an api process has for pages and kept responses.',
+    'PostgreSQL connections of one api process, beside those for pages and kept responses.',
   ),
   statementTimeoutMs: setting(
     'STATEMENT_TIMEOUT_MS',

@@ -204,7 +204,7 @@ async function rotate(
   await page.locator(`a[href$="${keyId}?do=revoke"]`).click();
   await page.getByRole('button', { name: 'Revoke key' }).click();
   await until(async () => (await statusWith(root, secret)) === 401);
-  await page.getByText('Key revoked').waitFor();
+  await page.getByText('Key revoked: requests').waitFor();
   expect(await statusWith(root, successor)).toBe(200);
 }
 

@@ -74,9 +74,9 @@ it(
     expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
     await page.getByText('Revoke…').click();
     await page.getByRole('button', { name: 'Revoke key' }).click();
-    await page.getByText('Key revoked').waitFor();
+    await page.getByText('Key revoked: requests').waitFor();
     await page.getByRole('button', { name: 'Restore key' }).click();
-    await page.getByText('Key restored').waitFor();
+    await page.getByText('Key restored. It works').waitFor();
     await page.getByRole('link', { name: 'Rotate…' }).click();
     await page.getByRole('button', { name: 'Issue the successor' }).click();
     await page.getByRole('link', { name: 'I have stored it' }).click();
