@@ -17,6 +17,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'cli/verify/shard-thread.ts!',
     'cli/verify/pack-worker.ts!',
     'api/inference/large-body-thread.ts!',
+    'workers/inference/large-body-thread.ts!',
     'dev/*.ts',
     'test/**/*.test.ts',
     'test/embedded/launcher/fixture/*.ts',

@@ -1,36 +1,26 @@
-import { setPriority } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Fault } from '#shared/kernel/errors.ts';
 import { wireFault } from '#shared/lanes/messages.ts';
+import { collector, giveWay } from '#shared/process/thread.ts';
 import { ReaderHere } from './body-reader.ts';
 import type { ParsedBody } from './read.ts';
 import { threadDeps } from './thread-deps.ts';
 import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
 
 const BYTE_ORDER_MARK_BEGINS = 0xef;
-/** A third of the processor's time beside a process of the usual standing, as setpriority(2) counts. */
-const NICE = 5;
-/** Collecting takes 20 ms; what smaller bodies leave is collected as it always is. */
-const COLLECTED_BYTES = 1024 * 1024;
 
 const terms = workerData as ThreadTerms;
 const deps = threadDeps(terms);
 let reader = new ReaderHere(deps);
 let bytesRead = 0;
 
-// What grows with one caller's body gives way to what serves the others. Linux takes this for the thread alone; elsewhere
-// it would be for the whole process.
-if (process.platform === 'linux') setPriority(NICE);
-// V8 collects when a heap has grown, and would keep the text and the tree of the last body until the next one comes.
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+giveWay();
+const collectGarbage = collector();
 
 parentPort?.on('message', (question: Question) => {
   if (question.ask === 'forget') {
     reader = new ReaderHere(deps);
-    if (bytesRead > COLLECTED_BYTES) collectGarbage();
+    collectGarbage(bytesRead);
     bytesRead = 0;
   } else void reply(question);
 });

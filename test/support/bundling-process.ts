@@ -27,7 +27,7 @@ const KEPT = join(ROOT, '.cache/packages');
 const PROGRAMS = [
   '{api,workers/*}/main.ts',
   'embedded/sandbox/main.ts',
-  'api/inference/large-body-thread.ts',
+  '{api,workers}/inference/large-body-thread.ts',
   'test/support/joined-workers-process.ts',
 ];
 /** They find programs, or native parts of theirs, beside their own files. */

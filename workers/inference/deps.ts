@@ -16,7 +16,8 @@ import type { ProcessContext, ProcessParts } from '#shared/process/run-process.t
 import { CircuitKeeper } from './circuit-keeper.ts';
 import { AnswerRoom } from './answer-room.ts';
 import { Elsewhere } from './elsewhere.ts';
-import { usageCounter } from './usage.ts';
+import { LargeBodies } from './large-bodies.ts';
+import { countUsed } from './usage.ts';
 import { Breakers } from './breakers.ts';
 import { inferenceEvents, showAnswerRoom, showStreams } from './events.ts';
 import { openStreamBounds } from './stream-bounds.ts';
@@ -69,6 +70,8 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     catalogue: () => catalogue.current().catalogue,
     onError: events.storeFailed,
   });
+  const bodies = new LargeBodies();
+  const tokens = createTokenCounter();
   const worker = new InferenceWorker(
     {
       outbox,
@@ -83,7 +86,11 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       streams,
       catalogue: () => catalogue.current().catalogue,
       providerOf: providers.of,
-      countUsage: usageCounter(createTokenCounter(), () => catalogue.current().catalogue),
+      bodies,
+      countUsage: bodies.counting(
+        (model) => catalogue.current().catalogue.models.find(({ id }) => id === model)?.tokenizer,
+        (asked, ...rest) => countUsed(tokens, asked, ...rest),
+      ),
       now: Date.now,
     },
     slots,
@@ -110,6 +117,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       await circuits.stop();
       await lanes.close();
       await providers.close();
+      await bodies.close();
       await traces?.stop();
     },
     reload: catalogue.reload,

@@ -3,7 +3,7 @@ import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf, hasNamedEvents } from '#shared/kernel/event-stream.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
-import type { Failure, Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
+import type { Failure, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
@@ -14,14 +14,8 @@ import { setMember } from '#shared/kernel/json-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import {
-  type Asked,
-  asked,
-  getsMessage,
-  screenedBody,
-  upstreamBody,
-  withEncodingAsked,
-} from './bodies.ts';
+import { type Asked, getsMessage, withEncodingAsked } from './bodies.ts';
+import type { Prepared, Told, WholeRequest } from './body-work.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
@@ -33,7 +27,7 @@ import {
 } from './providers/upstream-failure.ts';
 import { GrowingText } from './growing-text.ts';
 import { namerOf } from './our-names.ts';
-import { withoutUnsealed, withoutUnsigned } from './unsigned-thoughts.ts';
+import type { LargeBodies } from './large-bodies.ts';
 import { EventRelay, type EventStream } from './event-relay.ts';
 import { MessageWriter, type MessageWriterOptions } from './messages/message-writer.ts';
 import { asOurMessage, NativeMessage, readMessageUsage, textOfMessage } from './messages/native.ts';
@@ -73,6 +67,8 @@ export interface RunDeps {
   catalogue: () => Catalogue;
   providerOf: (endpoint: Endpoint) => Provider;
   countUsage: CountUsage;
+  /** Does what takes the longer the longer a body is. */
+  bodies: Pick<LargeBodies, 'asked' | 'dependsOnEndpoint' | 'prepared' | 'promptAtLeast'>;
   /** Room for the answers that this process has in hand. */
   answerRoom: AnswerRoom;
   /** What streams of this process have in memory together. */
@@ -103,10 +99,9 @@ export class Run {
   readonly #deps: RunDeps;
   readonly #entry: InferenceEntry;
   readonly #body: string;
-  /** The body as it was screened, once it is asked for. */
-  #screened: string | undefined;
-  /** The endpoint that was asked last. */
-  #endpoint: Pick<Endpoint, 'responses' | 'reasoningContent'> = {};
+  /** The endpoint that was asked last, and what a writer of its answer knows of the request. */
+  #endpoint: Told = {};
+  #forWriter = '';
   readonly #settlement: Settlement;
   readonly #digest: SaltedDigest;
   readonly #hold: ReturnType<AnswerRoom['open']>;
@@ -182,8 +177,11 @@ export class Run {
 
   /** The answer as its client is to get it. What it was parsed to ends here: its text may be large enough. */
   async #answer(): Promise<{ text: string; isFinished: boolean; spent: Spent }> {
-    const { value: answer, target } = await callUntilAnswered(this.#plan(), (next) =>
-      callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next)),
+    const { value: answer, target } = await callUntilAnswered(
+      this.#plan(),
+      (next) => this.#prepared(next),
+      (next, prepared) =>
+        callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next, prepared)),
     );
     this.#endedAt = this.#deps.now();
     await turnFor(answer.text.length);
@@ -222,7 +220,7 @@ export class Run {
   /** Writes the answer of a chat server in the interface of the request. */
   #writer(emit?: (payload: string) => void): AnswerWriter {
     const { id: requestId, route, startedAt, model, previous } = this.#entry;
-    const options = { body: this.#chatBody, requestId, model, ...(emit && { emit }) };
+    const options = { body: this.#forWriter, requestId, model, ...(emit && { emit }) };
     return route === 'messages'
       ? new MessageWriter({ ...options, ...this.#ofMessage })
       : new ResponseWriter({ ...options, startedAt, previous });
@@ -266,11 +264,15 @@ export class Run {
     const { orgId } = this.#entry;
     this.#keptText = streams.texts.open(orgId, () => this.#cutOff(TOO_MUCH));
     this.#keptFrames = streams.frames.open(orgId, () => (this.#frames = null));
-    const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
-      relay.readFrom(next.endpoint);
-      const provider = this.#deps.providerOf(next.endpoint);
-      return callForStream(provider, this.#request(next), relay);
-    });
+    const { value: stream, target } = await callUntilAnswered(
+      this.#plan(),
+      (next) => this.#prepared(next),
+      (next, prepared) => {
+        const request = this.#request(next, prepared);
+        relay.readFrom(next.endpoint);
+        return callForStream(this.#deps.providerOf(next.endpoint), request, relay);
+      },
+    );
     breakers.began(target.endpoint.name, this.#entry.region, this.#caller, now());
     const end = await stream.ended;
     this.#endedAt = this.#deps.now();
@@ -447,20 +449,27 @@ export class Run {
     };
   }
 
-  #request(target: Target): UpstreamRequest {
-    const { endpoint, model } = target;
+  #prepared(target: Target): Promise<Prepared> {
+    return this.#deps.bodies.prepared(this.#wholeRequest, {
+      ...target,
+      endpoint: toldOf(target.endpoint),
+    });
+  }
+
+  #request(target: Target, { route, body, forWriter }: Prepared): UpstreamRequest {
+    const { endpoint } = target;
     // What a call before this one has answered is of no use.
     this.#hold.release();
     this.#metered = endpoint.meter === undefined ? undefined : endpoint.name;
     const { id, stream, betas, deadlineAt } = this.#entry;
     const traceparent = this.#deps.events.upstreamCalled(this.#entry, target, this.#calls);
-    this.#endpoint = endpoint;
-    const { route, body } = this.#sentTo(endpoint);
+    this.#endpoint = toldOf(endpoint);
+    this.#forWriter = forWriter;
     const request: UpstreamRequest = {
       requestId: id,
       route,
       endpoint,
-      body: upstreamBody(body, route, { endpoint, model }, stream),
+      body,
       stream,
       hold: this.#hold,
       pace: this.#pace,
@@ -471,21 +480,14 @@ export class Run {
     return request;
   }
 
-  /** The body in the interface of an endpoint: where that is the request's own, without thoughts that are of others' models. */
-  #sentTo(endpoint: Endpoint): { route: Route; body: string } {
-    const takesAll = endpoint.reasoningContent === true;
-    if (getsMessage(this.#entry, endpoint))
-      return { route: 'messages', body: takesAll ? this.#body : withoutUnsigned(this.#body) };
-    const { route, body } = this.#asked(endpoint);
-    return { route, body: route === 'responses' && !takesAll ? withoutUnsealed(body) : body };
+  get #wholeRequest(): WholeRequest {
+    const { asMessage, route, stream } = this.#entry;
+    return { route, stream, body: this.#body, ...(asMessage === undefined ? {} : { asMessage }) };
   }
 
-  #asked(endpoint: Pick<Endpoint, 'responses' | 'reasoningContent'>): Asked {
-    return asked(this.#entry.route, this.#chatBody, endpoint);
-  }
-
-  get #chatBody(): string {
-    return (this.#screened ??= screenedBody(this.#entry, this.#body));
+  /** What the endpoint was asked. */
+  #asked(): Promise<Asked> {
+    return this.#deps.bodies.asked(this.#wholeRequest, this.#endpoint);
   }
 
   /** What the request has used. Ends the digest of what was sent. */
@@ -559,7 +561,8 @@ export class Run {
   ): Promise<Usage | UnknownUsage> {
     if (reported === undefined) return this.#count(generated);
     const bodyBytes = Buffer.byteLength(this.#body);
-    if (cannotBe(reported, generated, bodyBytes, () => this.#asked(this.#endpoint)))
+    const readPrompt = async () => this.#deps.bodies.promptAtLeast(await this.#asked());
+    if (await cannotBe(reported, generated, bodyBytes, readPrompt))
       return withJoules(await this.#count(generated), reported.statedJoules);
     if (items < 2) return reported;
     // Embedding inputs may be thousands; each is a token at least.
@@ -568,8 +571,8 @@ export class Run {
     return withJoules(await this.#count(generated, reported), reported.statedJoules);
   }
 
-  #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
-    const read = this.#asked(this.#endpoint);
+  async #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
+    const read = await this.#asked();
     return this.#deps.countUsage(this.#entry.model, read, generated, reported);
   }
 
@@ -580,6 +583,16 @@ export class Run {
 
 function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | undefined): U {
   return joules === undefined ? usage : { ...usage, statedJoules: joules };
+}
+
+/** What of an endpoint a thread may be told. */
+function toldOf({ developerRole, messages, reasoningContent, responses }: Endpoint): Told {
+  return {
+    ...(developerRole === undefined ? {} : { developerRole }),
+    ...(messages === undefined ? {} : { messages }),
+    ...(reasoningContent === undefined ? {} : { reasoningContent }),
+    ...(responses === undefined ? {} : { responses }),
+  };
 }
 
 /** What came of a response that broke off, where a message to its api process has room for it. */

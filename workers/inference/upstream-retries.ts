@@ -80,11 +80,13 @@ const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' }
  * failure, never another region from here, nothing once the caller has gone or the deadline has passed.
  * A request that was itself refused is not tried again anywhere; one that was answered with a failure is tried at the
  * other endpoints, or, where there is none, once more; one that an endpoint let time out never again there.
+ * @param prepare makes what `start` sends
  * @throws UpstreamError the last failure; `cut_off` when no call could be made
  */
-export async function callUntilAnswered<T>(
+export async function callUntilAnswered<P, T>(
   plan: CallPlan,
-  start: (target: Target) => StartedCall<T>,
+  prepare: (target: Target) => Promise<P>,
+  start: (target: Target, prepared: P) => StartedCall<T>,
 ): Promise<{ value: T; target: Target }> {
   const round = new Round(plan);
   let last: UpstreamFailure | undefined;
@@ -92,9 +94,11 @@ export async function callUntilAnswered<T>(
     if (plan.isCancelled()) throw new AbortError(new UpstreamError(GONE));
     const target = round.next();
     if (target === undefined) throw new AbortError(new UpstreamError(last ?? NO_ENDPOINT));
-    const { opened, call } = start(target);
-    plan.onCall(call);
     try {
+      const prepared = await prepare(target);
+      if (plan.isCancelled()) throw new UpstreamError(GONE);
+      const { opened, call } = start(target, prepared);
+      plan.onCall(call);
       return { value: await opened, target };
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw new AbortError(error as Error);

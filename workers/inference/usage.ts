@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules } from '#shared/catalogue/stated-energy.ts';
 import {
   type Dialect,
@@ -79,19 +79,21 @@ function tokensAtLeast(texts: readonly string[]): number {
  * Whether no vocabulary makes so few tokens of what was asked and generated, or more came from a cache than there was. The
  * prompt is read only where its body is long enough for that.
  * @param bodyBytes of the request: its texts are no longer than it
+ * @param readPrompt how many tokens the prompt has at least
  */
-export function cannotBe(
+export async function cannotBe(
   { inputTokens, cachedInputTokens, outputTokens }: Usage,
   generated: readonly string[],
   bodyBytes: number,
-  read: () => Asked,
-): boolean {
+  readPrompt: () => Promise<number>,
+): Promise<boolean> {
   if (inputTokens === 0 || cachedInputTokens > inputTokens) return true;
   if (outputTokens < tokensAtLeast(generated)) return true;
-  return inputTokens * TOKEN_BYTES_MAX < bodyBytes && inputTokens < promptAtLeast(read());
+  return inputTokens * TOKEN_BYTES_MAX < bodyBytes && inputTokens < (await readPrompt());
 }
 
-function promptAtLeast({ route, body }: Asked): number {
+/** As many tokens as a prompt has at least, in any vocabulary. */
+export function promptAtLeast({ route, body }: Asked): number {
   const prompts = promptsOf(route, JSON.parse(body) as JsonObject);
   return prompts.reduce(
     (sum, { texts, tokens }) => sum + tokens + tokensAtLeast([texts.join('')]),
@@ -194,42 +196,46 @@ export type CountUsage = (
   reported?: Usage,
 ) => Promise<Usage | UnknownUsage>;
 
-export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): CountUsage {
-  return async (model, asked, generated, reported) => {
-    const family = catalogue().models.find(({ id }) => id === model)?.tokenizer;
-    const body = JSON.parse(asked.body) as JsonObject;
-    const prompts = promptsOf(asked.route, body);
-    const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
-    const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
-    const input = await tokens.countPrompts(prompts, family);
-    const output = await tokens.countPrompts([written], family);
-    const counted: Usage = {
-      inputTokens: input.tokens,
-      cachedInputTokens: 0,
-      outputTokens: output.tokens,
-      source: 'counted',
-      tokenizer,
-    };
-    const isOfOne =
-      reported === undefined ||
-      isOneShare(reported.outputTokens, counted.outputTokens, generated.map(lengthOf)) ||
-      isOneShare(reported.inputTokens, counted.inputTokens, prompts.map(lengthOfPrompt));
-    if (!isOfOne) return reported;
-    if (holdsUncounted(asked.route, body)) return { source: 'unknown', reason: 'not_counted' };
-    const thoughts = thoughtsIn(asked.route, body);
-    const again = await tokens.countPrompts([thoughts], family);
-    const interval: TokenInterval = {
-      inputLower: input.lower,
-      inputUpper: input.upper + again.upper,
-      outputLower: output.lower,
-      outputUpper: output.upper,
-    };
-    const isExtrapolated = input.lower < input.upper || output.lower < output.upper;
-    if (isExtrapolated) counted.extrapolated = true;
-    if (!isOwn) counted.tokenInterval = ofAnother(interval, [...prompts, thoughts, written], body);
-    else if (isExtrapolated || again.upper > 0) counted.tokenInterval = interval;
-    return counted;
+/** Counts that, by the vocabulary of a family of tokenizers. */
+export async function countUsed(
+  tokens: TokenCounter,
+  asked: Asked,
+  family: string | undefined,
+  generated: readonly string[],
+  reported?: Usage,
+): Promise<Usage | UnknownUsage> {
+  const body = JSON.parse(asked.body) as JsonObject;
+  const prompts = promptsOf(asked.route, body);
+  const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
+  const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
+  const input = await tokens.countPrompts(prompts, family);
+  const output = await tokens.countPrompts([written], family);
+  const counted: Usage = {
+    inputTokens: input.tokens,
+    cachedInputTokens: 0,
+    outputTokens: output.tokens,
+    source: 'counted',
+    tokenizer,
   };
+  const isOfOne =
+    reported === undefined ||
+    isOneShare(reported.outputTokens, counted.outputTokens, generated.map(lengthOf)) ||
+    isOneShare(reported.inputTokens, counted.inputTokens, prompts.map(lengthOfPrompt));
+  if (!isOfOne) return reported;
+  if (holdsUncounted(asked.route, body)) return { source: 'unknown', reason: 'not_counted' };
+  const thoughts = thoughtsIn(asked.route, body);
+  const again = await tokens.countPrompts([thoughts], family);
+  const interval: TokenInterval = {
+    inputLower: input.lower,
+    inputUpper: input.upper + again.upper,
+    outputLower: output.lower,
+    outputUpper: output.upper,
+  };
+  const isExtrapolated = input.lower < input.upper || output.lower < output.upper;
+  if (isExtrapolated) counted.extrapolated = true;
+  if (!isOwn) counted.tokenInterval = ofAnother(interval, [...prompts, thoughts, written], body);
+  else if (isExtrapolated || again.upper > 0) counted.tokenInterval = interval;
+  return counted;
 }
 
 /** What an assistant thought: some templates write it out again, and others do so of the last turn or of none. */

@@ -1,5 +1,5 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import { dialectOf, type Failure, type UnknownUsage } from '#shared/kernel/inference.ts';
+import type { Failure, UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
@@ -16,10 +16,9 @@ import { decodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import { type Seals } from '#shared/lanes/seals.ts';
 import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-format.ts';
-import { asked, screenedBody } from './bodies.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
-import { dependsOnEndpoint, unknownUsage } from './usage.ts';
+import { unknownUsage } from './usage.ts';
 import { type InVain, Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
@@ -33,6 +32,8 @@ export interface WorkerDeps extends RunDeps, SettlementDeps {
 /** After this many workers died with an entry in hand, the entry itself is suspect. */
 const DELIVERIES_MAX = 3;
 
+/** An endpoint that gets all of a request. */
+const TAKES_ALL = { responses: true, reasoningContent: true };
 const NOT_COUNTED: UnknownUsage = { source: 'unknown', reason: 'not_counted' };
 const WORKER_LOST = wireFault(new Fault('worker_lost'));
 const UNOPENED = wireFault(
@@ -182,17 +183,23 @@ export class InferenceWorker {
     }
   }
 
+  /** What an upstream was asked that is not known any more. */
+  async #promptOfLost(
+    request: Pick<InferenceEntry, 'asMessage' | 'model' | 'route' | 'stream'> & { body: string },
+  ): Promise<Usage | UnknownUsage> {
+    const { bodies, countUsage } = this.#deps;
+    if (await bodies.dependsOnEndpoint(await bodies.asked(request, TAKES_ALL))) return NOT_COUNTED;
+    return countUsage(request.model, await bodies.asked(request, {}), []);
+  }
+
   /** What a dead worker's stream used, and what of it the client was sent for certain, as that worker noted it. */
   async #spentOfLost(
     entry: InferenceEntry,
     body: string | null | undefined,
     { payloads, tokens, digest, model, calls, upstreamAnswerId, queuedMs }: Relayed,
   ): Promise<Spent> {
-    const read = typeof body === 'string' ? screenedBody(entry, body) : undefined;
     const prompt =
-      read !== undefined && !dependsOnEndpoint({ route: dialectOf(entry.route), body: read })
-        ? await this.#deps.countUsage(entry.model, asked(entry.route, read, {}), [])
-        : NOT_COUNTED;
+      typeof body === 'string' ? await this.#promptOfLost({ ...entry, body }) : NOT_COUNTED;
     const spent: Spent = {
       usage: unknownUsage('worker_lost', prompt),
       calls,

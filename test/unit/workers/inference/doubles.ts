@@ -16,6 +16,7 @@ import type {
   UpstreamSink,
 } from '#workers/inference/providers/provider.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
+import { LargeBodies } from '#workers/inference/large-bodies.ts';
 import { openStreamBounds } from '#workers/inference/stream-bounds.ts';
 import { InferenceWorker, type WorkerDeps } from '#workers/inference/worker.ts';
 import { admissionRequest } from '#test/support/lanes.ts';
@@ -154,6 +155,7 @@ export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
       finished: () => {},
       elsewhere: { take: () => Promise.resolve(null) },
       countUsage: () => Promise.resolve(COUNTED),
+      bodies: new LargeBodies(),
       now: () => clock.now,
       ...over,
     },

@@ -5,10 +5,11 @@ import type { Usage } from '#shared/kernel/inference.ts';
 import { type Asked, asked as askedOf } from '#workers/inference/bodies.ts';
 import {
   cannotBe,
+  countUsed,
   dependsOnEndpoint,
+  promptAtLeast,
   readUsage,
   toldUsage,
-  usageCounter,
 } from '#workers/inference/usage.ts';
 import { turnsDuring } from '#test/support/turns-during.ts';
 
@@ -114,11 +115,15 @@ describe('counts of an upstream that no vocabulary can make', () => {
     cachedInputTokens,
     source: 'upstream',
   });
-  const judge = (usage: Usage, generated: string[], asked: Asked = chat({ messages: [] })) => {
+  const judge = async (
+    usage: Usage,
+    generated: string[],
+    asked: Asked = chat({ messages: [] }),
+  ) => {
     let reads = 0;
-    const isNone = cannotBe(usage, generated, Buffer.byteLength(asked.body), () => {
+    const isNone = await cannotBe(usage, generated, Buffer.byteLength(asked.body), async () => {
       reads += 1;
-      return asked;
+      return promptAtLeast(asked);
     });
     return { isNone, reads };
   };
@@ -134,41 +139,43 @@ describe('counts of an upstream that no vocabulary can make', () => {
     ['more from a cache than there was', stated(5, 1, 6), ['a'], true],
     ['all of it from a cache', stated(5, 1, 5), ['a'], false],
     ['no prompt', stated(0, 1), ['a'], true],
-  ])('%s', (_, usage, generated, isNone) => {
-    expect(judge(usage, generated).isNone).toBe(isNone);
+  ])('%s', async (_, usage, generated, isNone) => {
+    expect((await judge(usage, generated)).isNone).toBe(isNone);
   });
 
-  it('of a prompt are looked for only where its body is long enough for that', () => {
+  it('of a prompt are looked for only where its body is long enough for that', async () => {
     const long = chat({ messages: [{ role: 'user', content: 'word '.repeat(1_000) }] });
-    expect(judge(stated(20, 1), ['a'], long)).toEqual({ isNone: true, reads: 1 });
-    expect(judge(stated(41, 1), ['a'], long)).toEqual({ isNone: false, reads: 0 });
+    expect(await judge(stated(20, 1), ['a'], long)).toEqual({ isNone: true, reads: 1 });
+    expect(await judge(stated(41, 1), ['a'], long)).toEqual({ isNone: false, reads: 0 });
     const image = {
       type: 'image_url',
       image_url: { url: `data:image/png;base64,${'A'.repeat(10_000)}` },
     };
     const seen = chat({ messages: [{ role: 'user', content: [image] }] });
-    expect(judge(stated(20, 1), ['a'], seen)).toEqual({ isNone: false, reads: 1 });
+    expect(await judge(stated(20, 1), ['a'], seen)).toEqual({ isNone: false, reads: 1 });
     // A server makes pictures of it.
     const drawing = `<svg>${'<path d="M 0 0"/>'.repeat(1_000)}</svg>`;
     const file = { file_data: `data:image/svg+xml;base64,${btoa(drawing)}` };
     const drawn = chat({ messages: [{ role: 'user', content: [{ type: 'file', file }] }] });
-    expect(judge(stated(20, 1), ['a'], drawn)).toEqual({ isNone: false, reads: 1 });
+    expect(await judge(stated(20, 1), ['a'], drawn)).toEqual({ isNone: false, reads: 1 });
     const ids = completion(Array.from({ length: 400 }, () => 50_000));
-    expect(judge(stated(9, 1), ['a'], ids).isNone).toBe(true);
+    expect((await judge(stated(9, 1), ['a'], ids)).isNone).toBe(true);
   });
 });
 
 describe('tokens that the worker counts itself', () => {
-  const count = usageCounter(counter, () => ({ models: [] }) as never);
+  const counting =
+    (tokens: typeof counter, family?: string) =>
+    (asked: Asked, generated: readonly string[], reported?: Usage) =>
+      countUsed(tokens, asked, family, generated, reported);
+  const count = counting(counter);
 
   it('of 128 prompts of the costliest text are counted for one request as for one text, in turns with other work', async () => {
-    const bounded = usageCounter(createTokenCounter(2_097_152), () => ({ models: [] }) as never);
-    await bounded(MODEL, chat({ messages: [{ role: 'user', content: 'warm' }] }), ['warm']);
+    const bounded = counting(createTokenCounter(2_097_152));
+    await bounded(chat({ messages: [{ role: 'user', content: 'warm' }] }), ['warm']);
     // Of this text a kibibyte takes a millisecond: all of it would take a quarter of a minute.
     const prompt = Array.from({ length: 128 }, (_, i) => `${i} ${'жщ'.repeat(60_000)}`);
-    const { result: usage, turns } = await turnsDuring(() =>
-      bounded(MODEL, completion(prompt), []),
-    );
+    const { result: usage, turns } = await turnsDuring(() => bounded(completion(prompt), []));
     expect(usage.inputTokens!).toBeGreaterThan(128 * 10_000);
     // A turn each KiB or so; all of it would be 15,000.
     expect(turns).toBeGreaterThan(20);
@@ -177,7 +184,7 @@ describe('tokens that the worker counts itself', () => {
 
   it('of a few short prompts are exact', async () => {
     const asked = completion(['hello world', [1, 2, 3]]);
-    expect(await count(MODEL, asked, ['hello world'])).toEqual({
+    expect(await count(asked, ['hello world'])).toEqual({
       inputTokens: 5,
       cachedInputTokens: 0,
       outputTokens: 2,
@@ -189,19 +196,17 @@ describe('tokens that the worker counts itself', () => {
   });
 
   it('have an interval unless the vocabulary is the model’s own, which the count names', async () => {
-    const models = [{ id: MODEL, tokenizer: 'o200k_harmony' }];
-    const own = usageCounter(counter, () => ({ models }) as never);
+    const own = counting(counter, 'o200k_harmony');
     const asked = chat({ messages: [{ role: 'user', content: 'How fast?' }] });
-    const usage = await own(MODEL, asked, ['Once in ten seconds.']);
+    const usage = await own(asked, ['Once in ten seconds.']);
     expect(usage).toMatchObject({ source: 'counted', tokenizer: 'o200k_base' });
     expect(usage).not.toHaveProperty('tokenInterval');
   });
 
   it('say that they are estimated where a part was counted, with an interval also of the model’s own vocabulary', async () => {
-    const models = [{ id: MODEL, tokenizer: 'o200k_base' }];
-    const own = usageCounter(createTokenCounter(1_024), () => ({ models }) as never);
+    const own = counting(createTokenCounter(1_024), 'o200k_base');
     const text = 'the lighthouse '.repeat(1_000) + 'q7#'.repeat(4_000);
-    const usage = (await own(MODEL, completion(text), ['Hi'])) as Usage;
+    const usage = (await own(completion(text), ['Hi'])) as Usage;
     expect(usage).toMatchObject({ source: 'counted', extrapolated: true, outputTokens: 1 });
     const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
     const real = await tokensOf(text, 'o200k_base');
@@ -215,7 +220,7 @@ describe('tokens that the worker counts itself', () => {
   it('have an interval that holds what other vocabularies make of the text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
-        const usage = (await count(MODEL, completion(text), [text])) as Usage;
+        const usage = (await count(completion(text), [text])) as Usage;
         const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
         expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
         expect(inputUpper).toBeGreaterThanOrEqual(usage.inputTokens);
@@ -232,7 +237,7 @@ describe('tokens that the worker counts itself', () => {
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
     ];
     const asked = chat({ messages: [{ role: 'user', content }] });
-    expect(await count(MODEL, asked, ['A lamp.'])).toEqual({
+    expect(await count(asked, ['A lamp.'])).toEqual({
       source: 'unknown',
       reason: 'not_counted',
     });
@@ -248,7 +253,7 @@ describe('tokens that the worker counts itself', () => {
     const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
     const answer = { role: 'assistant', content: 'Once in ten seconds.' };
     const counted = (input: unknown[], endpoint: Parameters<typeof askedOf>[2]) =>
-      count(MODEL, askedOf('responses', JSON.stringify({ model: MODEL, input }), endpoint), ['x']);
+      count(askedOf('responses', JSON.stringify({ model: MODEL, input }), endpoint), ['x']);
     const sealed = { ...thought, encrypted_content: 'AAAA' };
     for (const item of [sealed, search])
       expect(await counted([question, item, answer], { responses: true })).toEqual({
@@ -268,8 +273,8 @@ describe('tokens that the worker counts itself', () => {
 
   it('are those of a chat also where its caller puts an input of another interface beside its messages', async () => {
     const messages = [{ role: 'user', content: 'How fast?' }];
-    const alone = await count(MODEL, chat({ messages }), ['x']);
-    expect(await count(MODEL, chat({ messages, input: [{}] }), ['x'])).toEqual(alone);
+    const alone = await count(chat({ messages }), ['x']);
+    expect(await count(chat({ messages, input: [{}] }), ['x'])).toEqual(alone);
   });
 
   it('depend on the endpoint where thoughts or what a server ran is among what was asked', () => {
@@ -293,22 +298,22 @@ describe('tokens that the worker counts itself', () => {
   });
 
   it('replace what an upstream reported of one choice only, and not what it reported of all', async () => {
-    const ofOne = await count(MODEL, twice, [said, said], reported(11, 13));
+    const ofOne = await count(twice, [said, said], reported(11, 13));
     expect(ofOne).toMatchObject({ source: 'counted', outputTokens: 26 });
     const ofAll = reported(11, 24);
-    expect(await count(MODEL, twice, [said, said], ofAll)).toBe(ofAll);
+    expect(await count(twice, [said, said], ofAll)).toBe(ofAll);
     // Hidden reasoning is counted by the upstream alone.
     const more = reported(11, 900);
-    expect(await count(MODEL, twice, [said, said], more)).toBe(more);
+    expect(await count(twice, [said, said], more)).toBe(more);
   });
 
   it('replace what an upstream reported of one prompt among several', async () => {
     const asked = completion(['The sea and the wind', 'The wind and the sea']);
-    expect(await count(MODEL, asked, [said, said], reported(5, 26))).toMatchObject({
+    expect(await count(asked, [said, said], reported(5, 26))).toMatchObject({
       source: 'counted',
       inputTokens: 10,
     });
-    expect(await count(MODEL, asked, [said, said], reported(10, 26))).toMatchObject({
+    expect(await count(asked, [said, said], reported(10, 26))).toMatchObject({
       source: 'upstream',
     });
   });
