@@ -10,6 +10,7 @@ import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import {
   BESIDE_TEXTS_MAX,
   type DecodeTokens,
+  SCREENED_CHARS_MAX,
   type Texts,
   textsOf,
   translatedTextsOf,
@@ -52,12 +53,6 @@ const NOT_IN_MESSAGES = [
 ];
 /** Texts up to this length are screened in one go (a millisecond, four of the densest); longer ones in turns. */
 const ONE_GO_CHARS = 32 * 1024;
-/**
- * Characters that are screened of one request, in all ways in which servers put it together: some seconds of a thread. They are
- * three times the largest body, so that no conversation that a model could hold comes near; one that is made for it, of many
- * parts, files, refusals and thoughts, would keep a thread from others for half a minute.
- */
-const SCREENED_CHARS_MAX = 64 * 1024 * 1024;
 /** No writing has more characters per token; ids of long runs of spaces would be a small body with 128 times its text. */
 const CHARS_PER_ID_MAX = 16;
 /** A few ids may stand for long runs all the same. */

@@ -2,7 +2,7 @@ import { isOnlyInResponses, isSaidInChats } from '#shared/dialects/chat-of-respo
 import type { Dialect } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
 import { wordsOf } from '#shared/dialects/words.ts';
-import { textsOf } from './texts.ts';
+import { countedTextsOf } from './texts.ts';
 
 /** A text that a model reads in one go: it must fit in the context window as a whole. */
 export interface Prompt {
@@ -41,7 +41,7 @@ export function promptsOf(route: Dialect, body: Readonly<Record<string, unknown>
 /** Predicted output is left out: the model does not read it as part of the prompt. */
 function chatPrompt({ messages, tools, functions }: Readonly<Record<string, unknown>>): Prompt {
   return {
-    texts: textsOf('chat.completions', { messages, tools, functions }).counted,
+    texts: countedTextsOf('chat.completions', { messages, tools, functions }),
     tokens: 0,
     messages: Array.isArray(messages) ? messages.length : 0,
   };
@@ -55,7 +55,7 @@ function responsePrompt({ instructions, input, tools }: Readonly<Record<string, 
   const items = Array.isArray(input)
     ? (input as unknown[]).flatMap((item) => (isObject(item) ? countedOf(item) : [item]))
     : input;
-  const { counted: texts } = textsOf('responses', { instructions, input: items, tools });
+  const texts = countedTextsOf('responses', { instructions, input: items, tools });
   const told = typeof instructions === 'string' ? 1 : 0;
   return { texts, tokens: 0, messages: told + (Array.isArray(items) ? items.length : 1) };
 }

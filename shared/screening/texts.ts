@@ -11,6 +11,14 @@ export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => str
 /** So many texts and names as 128 tools with five hundred each have. What has more is no description of anything. */
 export const BESIDE_TEXTS_MAX = 65_536;
 
+/**
+ * Characters that are screened of one request, in all ways in which servers put it together: some seconds of a thread. They are
+ * three times the largest body, so that no conversation that a model could hold comes near; one that is made for it, of many
+ * parts, files, refusals and thoughts, would keep a thread from others for half a minute. No more of such ways are put together
+ * than are needed to see that there are too many.
+ */
+export const SCREENED_CHARS_MAX = 64 * 1024 * 1024;
+
 /** The texts of a request, as references into its body where they stand there as they are. */
 export interface Texts {
   /**
@@ -19,11 +27,6 @@ export interface Texts {
    * prompts with their suffix; embedding inputs.
    */
   prompt: string[];
-  /**
-   * The same without texts in files, which are media to most servers, whose tokens no text tells, and without what was thought:
-   * a model does not read it again, or its upstream has its own count.
-   */
-  counted: string[];
   /**
    * The same in every other way in which an upstream may put it together, one behind the other, where that reads
    * otherwise: the parts of a message without anything between them, or nothing but media; without files that are texts, which
@@ -48,9 +51,21 @@ export interface Texts {
  * that passes through.
  */
 export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): Texts {
+  return readingOf(route, body, decode).texts();
+}
+
+/**
+ * What a model would read without texts in files, which are media to most servers, whose tokens no text tells, and without what
+ * was thought: a model does not read it again, or its upstream has its own count.
+ */
+export function countedTextsOf(route: Route, body: unknown): string[] {
+  return readingOf(route, body).counted();
+}
+
+function readingOf(route: Route, body: unknown, decode?: DecodeTokens): Reading {
   const reading = new Reading();
   if (isObject(body)) READERS[route](body, reading, decode);
-  return reading.texts();
+  return reading;
 }
 
 /**
@@ -257,7 +272,9 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
 
 function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading): void {
   for (const field in body) {
-    if (!read.has(field)) into.deep(body[field]);
+    // Where the interface has none, some servers take them all the same, and put their parts together.
+    if (field === 'messages' && !read.has(field)) each(body[field], readMessage, into);
+    else if (!read.has(field)) into.deep(body[field]);
     into.bound(field);
   }
 }
@@ -305,7 +322,10 @@ const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
   'function_call',
 ]);
 
-/** Turns of one role in a row are one to Anthropic's servers, so their texts are put together too. */
+/**
+ * Turns of one role in a row are one to Anthropic's servers, so their texts are put together too; also where a turn stands between
+ * that says nothing, or what an assistant thought, which is left out where it is not signed.
+ */
 function readTurns(turns: unknown, into: Reading): void {
   let role: unknown;
   let pieces: Piece[] = [];
@@ -314,11 +334,11 @@ function readTurns(turns: unknown, into: Reading): void {
       into.deep(turn);
       continue;
     }
-    if (turn['role'] !== role) {
+    if (turn['role'] !== role && !saysNothing(turn)) {
       into.message(pieces);
       pieces = [];
+      role = turn['role'];
     }
-    role = turn['role'];
     for (const name in turn) {
       if (name === 'content') addPieces(turn[name], pieces, into);
       else into.deep(turn[name]);
@@ -326,6 +346,13 @@ function readTurns(turns: unknown, into: Reading): void {
   }
   into.message(pieces);
 }
+
+function saysNothing({ content }: JsonObject): boolean {
+  if (!Array.isArray(content)) return content === '';
+  return content.every((one) => isObject(one) && THOUGHT_BLOCKS.has(one['type']));
+}
+
+const THOUGHT_BLOCKS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
 
 /** A text of Anthropic's interface, or blocks of which some are texts. */
 function readBlocks(content: unknown, into: Reading): void {
@@ -533,6 +560,8 @@ class Reading {
   #isCutByMedia = false;
   #isCutByFiles = false;
   #hasFile = false;
+  /** Characters that may still be put together. */
+  #room = Number.POSITIVE_INFINITY;
   /** Pieces that are there and that some servers leave out. */
   readonly #optional = new Set<Piece['kind']>();
 
@@ -566,6 +595,7 @@ class Reading {
 
   /** The parts of a message. */
   message(pieces: readonly Piece[]): void {
+    if (pieces.length === 0) return;
     const [only] = pieces;
     if (pieces.length === 1 && only!.kind === 'text') return this.text(only!.text);
     this.#say(pieces);
@@ -598,9 +628,16 @@ class Reading {
 
   texts(): Texts {
     const read = this.#inEachWay();
-    for (const texts of [read.prompt, read.beside])
-      for (const text of texts) if (text.search(TAGS) !== -1) read.joined.push(withTagsRead(text));
+    const tagged: string[] = [];
+    for (const texts of [read.prompt, read.joined, read.beside])
+      for (const text of texts) if (text.search(TAGS) !== -1) this.#put(withTagsRead(text), tagged);
+    for (const text of tagged) read.joined.push(text);
     return read;
+  }
+
+  counted(): string[] {
+    const isUncounted = this.#hasFile || this.#optional.has('thought');
+    return this.#add(apart, [], isUncounted ? ['file', 'thought'] : []);
   }
 
   #inEachWay(): Texts {
@@ -613,18 +650,18 @@ class Reading {
     // As mostly: there is nothing to put together.
     if (this.#isOfTexts) {
       const prompt = this.#said as string[];
-      return { prompt, counted: prompt, joined, beside, ...more };
+      return { prompt, joined, beside, ...more };
     }
+    const prompt = this.#add(apart, [], []);
+    // What is too much is refused by these, and nothing is missing in them.
+    this.#room = SCREENED_CHARS_MAX;
     for (const without of subsetsOf(this.#optional)) {
       if (without.length > 0) this.#add(apart, joined, without);
       if (this.#isCut) this.#add(together, joined, without);
       if (this.#isCutByMedia) this.#add(betweenMedia, joined, without);
       if (this.#isCutByFiles) this.#add(withoutFiles, joined, without);
     }
-    const prompt = this.#add(apart, [], []);
-    const isUncounted = this.#hasFile || this.#optional.has('thought');
-    const counted = isUncounted ? this.#add(apart, [], ['file', 'thought']) : prompt;
-    return { prompt, counted, joined, beside, ...more };
+    return { prompt, joined, beside, ...more };
   }
 
   #say(pieces: readonly Piece[]): void {
@@ -632,17 +669,24 @@ class Reading {
     this.#isOfTexts = false;
   }
 
-  /** Adds all that was said, with the pieces of a message put together in one way. */
+  /** Adds all that was said, with the pieces of a message put together in one way, as far as there is room. */
   #add(way: Way, out: string[], without: readonly Piece['kind'][]): string[] {
     for (const said of this.#said) {
+      if (this.#room < 0) break;
       if (typeof said === 'string') {
-        out.push(said);
+        this.#put(said, out);
         continue;
       }
       const pieces = said.filter(({ kind }) => !without.includes(kind));
-      for (const text of way(pieces)) if (text !== '') out.push(text);
+      for (const text of way(pieces)) if (text !== '') this.#put(text, out);
     }
     return out;
+  }
+
+  #put(text: string, out: string[]): void {
+    if (this.#room < 0) return;
+    this.#room -= text.length;
+    out.push(text);
   }
 }
 

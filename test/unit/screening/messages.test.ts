@@ -64,6 +64,17 @@ describe('the texts of a request for a message that goes on as it came', () => {
       [turn('user', 'x'), turn('assistant', 'a sen'), turn('assistant', 'tence')],
     ])
       expect(textsIn({ messages })).toContain('a sentence');
+    // What was thought by a model of another server is not sent on, and nothing is left of its turn.
+    const thinking = { type: 'thinking', thinking: 'hm' };
+    for (const nothing of [
+      [thinking],
+      [thinking, { type: 'redacted_thinking', data: 'x' }],
+      [],
+      '',
+    ]) {
+      const around = [turn('user', 'a sen'), turn('assistant', nothing), turn('user', 'tence')];
+      expect(textsIn({ messages: around })).toContain('a sentence');
+    }
     const apart = textsIn({ messages: [turn('user', 'a sen'), turn('assistant', 'tence')] });
     expect(apart).not.toContain('a sentence');
   });

@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import type { Dialect } from '#shared/kernel/inference.ts';
-import { BESIDE_TEXTS_MAX, textsOf, translatedTextsOf } from '#shared/screening/texts.ts';
+import {
+  BESIDE_TEXTS_MAX,
+  countedTextsOf,
+  SCREENED_CHARS_MAX,
+  textsOf,
+  translatedTextsOf,
+} from '#shared/screening/texts.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
@@ -82,10 +88,10 @@ describe('the texts of a request', () => {
     (name) => {
       const thinking = { content: ' a cake', role: 'assistant', [name]: 'how to bake' };
       const messages = [{ role: 'user', content: 'Hi' }, thinking];
-      const { prompt, counted, joined, beside } = textsOf('chat.completions', { messages });
+      const { prompt, joined, beside } = textsOf('chat.completions', { messages });
       expect(prompt).toEqual(['Hi', 'how to bake', ' a cake']);
       expect(joined).toEqual(['Hi', ' a cake']);
-      expect(counted).toEqual(['Hi', ' a cake']);
+      expect(countedTextsOf('chat.completions', { messages })).toEqual(['Hi', ' a cake']);
       expect(beside).toEqual([]);
     },
   );
@@ -194,6 +200,34 @@ describe('the texts of a request as servers may put them together', () => {
       messages: [{ role: 'user', content: 'Hi', name: inTags('bake') }],
     });
     expect(beside.joined).toEqual(['bake']);
+    // Cut by a part, or by an escape in arguments, as well.
+    expect(joinedOf(text(inTags('ba')), text(inTags('ke')))).toContain('bake');
+    const escaped = Array.from(inTags('bake'), (tag) => {
+      const [high, low] = [tag.charCodeAt(0), tag.charCodeAt(1)];
+      return `\\u${high.toString(16)}\\u${low.toString(16)}`;
+    }).join('');
+    const call = { type: 'function', function: { name: 'f', arguments: `{"a":"${escaped}"}` } };
+    const messages = [{ role: 'assistant', tool_calls: [call] }];
+    expect(textsOf('chat.completions', { messages }).joined).toContain('{"a":"bake"}');
+  });
+
+  it('are those of messages too where the interface has none, and servers take them all the same', () => {
+    const messages = [{ role: 'user', content: [text('ba'), text('ke')] }];
+    for (const route of ['embeddings', 'completions', 'responses'] as const)
+      expect(textsOf(route, { messages }).joined).toContain('bake');
+  });
+
+  it('are put together no further than to see that there are too many', () => {
+    const words = 'one two '.repeat(500_000);
+    const content = [text(`${words}ba`), { type: 'refusal', refusal: 'No.' }, text(`ke${words}`)];
+    const messages = [{ role: 'assistant', reasoning_content: 'Hm.', content }, { content }];
+    const { prompt, joined } = textsOf('chat.completions', {
+      messages: [...messages, ...messages],
+    });
+    const chars = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0);
+    expect(chars(prompt)).toBeGreaterThan(32_000_000);
+    expect(chars(joined)).toBeGreaterThan(SCREENED_CHARS_MAX);
+    expect(chars(joined)).toBeLessThan(SCREENED_CHARS_MAX + 10_000_000);
   });
 
   it('have arguments of calls without their escapes', () => {
