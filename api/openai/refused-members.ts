@@ -1,5 +1,5 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
-import { isObject } from '#shared/kernel/json-object.ts';
+import { isObject, listOf } from '#shared/kernel/json-object.ts';
 import { ANSWER_BOUNDS } from './fields.ts';
 import { likenessOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
@@ -9,10 +9,18 @@ const WORK = 'it multiplies what one request has generated. Send several request
 const UNREAD = 'the policy of this service cannot read it. Send the text itself.';
 const SERVERS =
   'by it the servers of an upstream tell each other where to read and keep. Leave it out.';
+const CODE = 'an upstream would run it as code. Leave it out.';
+const ANOTHER = 'another model would answer than the one that is asked for. Name that in `model`.';
+const ORDER = 'an upstream would take the request before those of others. Leave it out.';
+
+/** Clients send these for "not set" and for "as without it". */
+const UNSET: ReadonlySet<unknown> = new Set([null, false, 1]);
 
 interface Refused {
   name: string;
   why: string;
+  /** Values that are as none. */
+  unset: ReadonlySet<unknown>;
 }
 
 /**
@@ -26,10 +34,15 @@ const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['input_ids', 'input_embeds', 'token_data'].map(reason(UNREAD)),
   ...['kv_transfer_params', 'disaggregated_params', 'session_params'].map(reason(SERVERS)),
   ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'].map(reason(SERVERS)),
+  ...['ec_transfer_params', 'disagg_prefill_dp_rank'].map(reason(SERVERS)),
+  ...['data_parallel_rank', 'routed_dp_rank'].map(reason(SERVERS, new Set([null]))),
+  ...['custom_logit_processor', 'logits_processors'].map(reason(CODE)),
+  ...['lora_path'].map(reason(ANOTHER)),
+  ...['priority'].map(reason(ORDER, new Set([null, 0]))),
 ]);
 
-function reason(why: string) {
-  return (name: string): [string, Refused] => [likenessOf(name), { name, why }];
+function reason(why: string, unset: Refused['unset'] = UNSET) {
+  return (name: string): [string, Refused] => [likenessOf(name), { name, why, unset }];
 }
 
 /** What any route checks at the top of a body, in the same way. */
@@ -55,6 +68,7 @@ const HOLDERS: ReadonlyMap<string, string> = new Map(
  * @throws Fault `invalid_<param>`
  */
 export function refuseMembers(body: object, properties: Readonly<Record<string, unknown>>): void {
+  refuseKeptMedia((body as { messages?: unknown }).messages);
   for (const name in body) {
     if (Object.hasOwn(properties, name)) continue;
     const value = (body as Record<string, unknown>)[name];
@@ -64,6 +78,32 @@ export function refuseMembers(body: object, properties: Readonly<Record<string, 
     if (holder !== undefined) refuseInside(value, { param: holder, holder, path: holder });
     else if (refused !== undefined)
       refuse(refused, { param: refused.name, path: refused.name, spelt: name }, value);
+  }
+}
+
+/**
+ * Members of a medium by which a server takes what an earlier request has left there in its place (vLLM, SGLang): of whichever
+ * organisation, and not what is sent.
+ */
+const OF_KEPT_MEDIA: ReadonlySet<string> = new Set(['uuid', 'content_hash'].map(likenessOf));
+
+/** @throws Fault `invalid_messages` */
+function refuseKeptMedia(messages: unknown): void {
+  for (const [index, message] of listOf(messages).entries()) {
+    const content = isObject(message) ? listOf(message['content']) : [];
+    for (const [at, part] of content.entries()) {
+      if (!isObject(part) || part['type'] === 'text') continue;
+      const medium = part[String(part['type'])];
+      for (const holder of isObject(medium) ? [part, medium] : [part])
+        for (const name in holder) {
+          if (holder[name] == null || !OF_KEPT_MEDIA.has(likenessOf(name))) continue;
+          throw invalidParam(
+            'messages',
+            'A medium cannot be named by what a server keeps of earlier requests. Send its data alone.',
+            `messages[${index}].content[${at}]`,
+          );
+        }
+    }
   }
 }
 
@@ -94,15 +134,12 @@ function refuseInside(held: unknown, { param, holder, path }: Held): void {
   }
 }
 
-/** Clients send these for "not set" and for "as without it". */
-const UNSET: ReadonlySet<unknown> = new Set([null, false, 1]);
-
 function refuse(
-  { name, why }: Refused,
+  { name, why, unset }: Refused,
   { param, path, spelt }: { param: string; path: string; spelt: string },
   value: unknown,
 ): void {
-  if (UNSET.has(value)) return;
+  if (unset.has(value)) return;
   // The caller's spelling may be any text, so it is not repeated.
   const where = spelt === name ? '' : ' in any spelling';
   throw invalidParam(param, `\`${path}\` is not offered${where}: ${why}`, path);

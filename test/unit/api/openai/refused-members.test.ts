@@ -39,6 +39,14 @@ const MEMBERS = {
   bootstrap_host: '169.254.169.254',
   bootstrap_port: 80,
   bootstrap_room: 7,
+  ec_transfer_params: { peer: 'of-another' },
+  disagg_prefill_dp_rank: 3,
+  data_parallel_rank: 1,
+  routed_dp_rank: 0,
+  custom_logit_processor: '{"callable":"80049"}',
+  logits_processors: ['os.system'],
+  lora_path: '/adapters/of-another',
+  priority: -1,
 };
 
 /** The ways in which a server may meet a letter, and a gap between words. */
@@ -135,6 +143,20 @@ describe('members that multiply the work of a request, or that screening cannot 
       expect(validate(structuredClone(body))).toEqual(body);
     });
   }
+});
+
+it.each([
+  { uuid: 'sku-1' },
+  { UUID: 'sku-1' },
+  { image_url: { url: 'data:image/png;base64,AAAA', content_hash: 'a' } },
+])('a medium that a server would take from what others have left there is refused: %j', (over) => {
+  const part = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' }, ...over };
+  const messages = [{ role: 'user', content: [part] }];
+  for (const [validate, make] of [ROUTES[0]!, ROUTES[2]!])
+    expect(faultOf(validate, make({ messages }))).toMatchObject({
+      code: 'invalid_messages',
+      param: 'messages[0].content[0]',
+    });
 });
 
 describe('what would need a memory of ours is refused in every spelling', () => {
