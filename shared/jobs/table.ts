@@ -104,7 +104,8 @@ export const JOBS = {
   },
   /**
    * Sends what is due to the webhooks of one organisation. That a receiver fails is an outcome, kept in PostgreSQL with the
-   * time of the next attempt. An organisation has one at a time, so that slow receivers of it hold up no other.
+   * time of the next attempt. An organisation has one at a time, and those with slow receivers a few places among them, so that
+   * slow receivers hold up no other.
    */
   'webhook-delivery': {
     role: 'housekeeping',

@@ -13,6 +13,7 @@ import { draftOfPaused } from '../letters.ts';
 import { pauseAfter, waitAfterFailure } from '../retries.ts';
 import { headersOf } from '../signature.ts';
 import type { SecretSeals } from '../secret-seals.ts';
+import { SlowReceivers } from '../slow-receivers.ts';
 
 /** A message that was taken is taken again after so long, unless its outcome is written: longer than any answer takes. */
 const TAKEN_MS = 60_000;
@@ -39,6 +40,7 @@ export function createWebhookDeliveries(
   surroundings: Surroundings,
   { seals, send }: { seals: SecretSeals; send: Send },
 ) {
+  const slow = new SlowReceivers();
   return {
     /**
      * Organisations with messages that are due, those that wait longest first. A message that was written while its endpoint
@@ -58,16 +60,20 @@ export function createWebhookDeliveries(
       return rows.map(({ org_id }) => org_id);
     },
 
-    /** Sends what is due of one organisation: to its endpoints at once, to each one message after the other until one fails. */
-    async deliver(orgId: string, stopping: AbortSignal): Promise<void> {
-      const endpoints = await queriesOn(pool)
-        .selectFrom('webhook_endpoint')
-        .select('id')
-        .where('org_id', '=', orgId)
-        .where('paused_at', 'is', null)
-        .execute();
-      await Promise.all(endpoints.map(({ id }) => deliverTo(id, stopping)));
-    },
+    /**
+     * Sends what is due of one organisation: to its endpoints at once, to each one message after the other until one fails or is
+     * slow to arrive. Nothing where it has slow receivers and others that do have all the places that there are for these.
+     */
+    deliver: (orgId: string, stopping: AbortSignal): Promise<void> =>
+      slow.turn(orgId, surroundings.now(), async () => {
+        const endpoints = await queriesOn(pool)
+          .selectFrom('webhook_endpoint')
+          .select('id')
+          .where('org_id', '=', orgId)
+          .where('paused_at', 'is', null)
+          .execute();
+        await Promise.all(endpoints.map(({ id }) => deliverTo(id, stopping)));
+      }),
   };
 
   async function deliverTo(endpointId: string, stopping: AbortSignal): Promise<void> {
@@ -81,11 +87,14 @@ export function createWebhookDeliveries(
         .where('id', '=', endpointId)
         .executeTakeFirst();
       if (endpoint === undefined) return;
+      const begun = surroundings.now();
       const outcome = await attempt(endpoint, taken, stopping);
+      const ended = surroundings.now();
+      const isSlow = slow.took(endpoint.org_id, ended - begun, ended);
       // What was broken off because the process stops is no failure of the receiver.
       if (outcome.failure !== null && stopping.aborted) return;
       const isLeft = await note(endpoint, taken, outcome);
-      if (outcome.failure !== null || !isLeft) return;
+      if (outcome.failure !== null || isSlow || !isLeft) return;
     }
   }
 

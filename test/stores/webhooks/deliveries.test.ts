@@ -13,6 +13,7 @@ import {
 import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
 import { ATTEMPTS_MAX } from '#shared/webhooks/retries.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
+import { SLOW_AT_ONCE, SLOW_MS } from '#shared/webhooks/slow-receivers.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { newPerson } from '#test/support/dashboard.ts';
@@ -428,4 +429,44 @@ describe('webhooks of an organisation', { tags: ['webhooks.page'] }, () => {
     await forgetDeliveries(purge, new Date(clock.now() + 1), 100);
     expect(await listed()).toEqual([]);
   });
+});
+
+it('turns of organisations with slow receivers have a few places, so that those of others wait for none of them', async () => {
+  const others = await Promise.all(
+    Array.from({ length: SLOW_AT_ONCE + 2 }, async () => {
+      const { id } = await activeAccount(registries);
+      const made = await registry().make(id, asked(), OPERATOR);
+      return { id, endpoint: made.endpoint.id };
+    }),
+  );
+  const queueAll = async (): Promise<void> => {
+    for (const { id, endpoint: to } of others)
+      for (let count = 0; count < 2; count += 1) await registry().test(id, to);
+  };
+  await queueAll();
+  let sent = 0;
+  let held: Promise<void> | undefined;
+  const own = deliveries(async () => {
+    sent += 1;
+    if (held === undefined) clock.advance(SLOW_MS);
+    await held;
+    return { status: 204, failure: null };
+  });
+  // One at a time: each is found to be slow, and its turn ends.
+  for (const { id } of others) await own.deliver(id, never);
+  expect(sent).toBe(others.length);
+  const answered = Promise.withResolvers<void>();
+  held = answered.promise;
+  const turns = others.map(({ id }) => own.deliver(id, never));
+  await until(() => sent === others.length + SLOW_AT_ONCE);
+  await Promise.all(turns.slice(SLOW_AT_ONCE));
+  // One whose receiver answers has its turn meanwhile.
+  await registry().test(orgId, endpoint);
+  const fast = own.deliver(orgId, never);
+  await until(() => sent === others.length + SLOW_AT_ONCE + 1);
+  answered.resolve();
+  await Promise.all([...turns, fast]);
+  // What found no place is due again, and has its turn.
+  for (const { id } of others.slice(SLOW_AT_ONCE)) await own.deliver(id, never);
+  expect(sent).toBe(2 * others.length + 1);
 });
