@@ -8,7 +8,7 @@ import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
-import type { RequestReader } from '#shared/requests/postgres/requests.ts';
+import { LOOKED_THROUGH_MAX, type RequestReader } from '#shared/requests/postgres/requests.ts';
 import {
   requestFacts,
   type RequestRow,
@@ -189,7 +189,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
         tag: 'Requests',
         summary: 'List requests',
         description:
-          'What became of every request with one of your keys, newest first: refused and failed ones too, without any text. They are kept for 30 days, unless the operator has set another time, and are here about a second after their answers have ended. Beyond ten a minute of one key that took nothing of the daily budget and came to the same (refused with one code; read, or answered again, by one route with one status), one row stands for the rest. A process of the gateway that is killed loses what it has not written yet, a second of answers and a minute of what is counted together: tokens and footprint are counted by `GET /v1/usage`, errors and times are found here. `from` is included and `to` is not, by the time of the request.',
+          'What became of every request with one of your keys, newest first: refused and failed ones too, without any text. They are kept for 30 days, unless the operator has set another time, and are here about a second after their answers have ended. Beyond ten a minute of one key that took nothing of the daily budget and came to the same (refused with one code; read, or answered again, by one route with one status), one row stands for the rest. A process of the gateway that is killed loses what it has not written yet, a second of answers and a minute of what is counted together: tokens and footprint are counted by `GET /v1/usage`, errors and times are found here. `from` is included and `to` is not, by the time of the request. For one page at most 200,000 rows are looked through: where none of them fits the filters and there are more, `from` is refused, and a shorter time is to be named.',
         querystring: Query,
         response: {
           200: json(
@@ -230,6 +230,11 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
       const asked = { ...filters, status: statusOf(status) };
       await refuseUnknown(options, credential, filters);
       const page = await requests.list({ orgId: credential.orgId, ...asked, ...span });
+      if (page.isNoneAmongMany)
+        throw invalidParam(
+          'from',
+          `None of ${LOOKED_THROUGH_MAX.toLocaleString('en-US')} requests of that time fits the filter, and there are more. Name a shorter time by \`from\` and \`to\`.`,
+        );
       return listOf({ items: page.items.map(describe), hasMore: page.hasMore });
     },
   );

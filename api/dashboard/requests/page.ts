@@ -1,9 +1,12 @@
 import { html, type Html } from '#api/html.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
-import type { Page } from '#shared/kernel/page.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
-import type { CodeCount } from '#shared/requests/postgres/requests.ts';
+import {
+  type CodeCount,
+  LOOKED_THROUGH_MAX,
+  type RequestPage,
+} from '#shared/requests/postgres/requests.ts';
 import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
 import {
   badge,
@@ -37,7 +40,7 @@ export interface RequestSearch {
 }
 
 export interface RequestsParts {
-  page: Page<RequestRow>;
+  page: RequestPage;
   search: RequestSearch;
   after: string | undefined;
   failures: { codes: readonly CodeCount[]; isWhole: boolean };
@@ -87,7 +90,9 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
     ${filterForm(address, parts, isFiltered)} ${failureCounts(address, parts)}
     ${
       page.items.length === 0
-        ? nothing(frame, isFiltered || after !== undefined)
+        ? page.isNoneAmongMany
+          ? noneAmongMany()
+          : nothing(frame, isFiltered || after !== undefined)
         : requestTable(frame, parts)
     }
     ${pager('requests', { address, filters, after, next })}`;
@@ -157,6 +162,16 @@ function failureCounts(address: string, { search, failures }: RequestsParts): Ht
       }.
     </p>
   </section>`;
+}
+
+function noneAmongMany(): Html {
+  return html`<div class="empty">
+    <h2>No request fits among the newest</h2>
+    <p class="prose">
+      The newest ${count(LOOKED_THROUGH_MAX)} of these days were looked through. Name the days that
+      you look for.
+    </p>
+  </div>`;
 }
 
 function nothing(frame: Frame, isFiltered: boolean): Html {

@@ -98,6 +98,11 @@ export interface RequestPageRequest extends PageRequest {
   to?: number | undefined;
 }
 
+export interface RequestPage extends Page<RequestRow> {
+  /** None was found among as many as are looked through for one page, and there are more in the span. */
+  isNoneAmongMany: boolean;
+}
+
 export interface CodeCount {
   code: string;
   requests: number;
@@ -112,10 +117,10 @@ const END = '~';
 export type RequestReader = ReturnType<typeof createRequestReader>;
 
 /** What became of the requests of organisations. Every call names one and sees nothing of others. */
-export function createRequestReader(pool: Pool) {
+export function createRequestReader(pool: Pool, lookedThroughMax = LOOKED_THROUGH_MAX) {
   return {
     /** Throws `invalid_after` for a request that is not here. */
-    list: (request: RequestPageRequest) => listRequests(pool, request),
+    list: (request: RequestPageRequest) => listRequests(pool, request, lookedThroughMax),
     /** Null where there is no row of it: it had no key, is not over, was not written, or is over its time. */
     get: async (orgId: string, id: string): Promise<RequestRow | null> => {
       const row = await queryRow(pool, ONE, [orgId, id]);
@@ -182,15 +187,29 @@ const WHICH = {
   ok: 'and code is null and status < 400',
 } as const;
 
+/**
+ * Rows that are looked through for one page: a few tenths of a second. A filter that few rows fit, or none, would otherwise have
+ * all read that an organisation has, which are millions.
+ */
+export const LOOKED_THROUGH_MAX = 200_000;
+
 /** Answered by an index alone; those with a tag by that of rows that have one. */
-const list = (which: keyof typeof WHICH, order: 'asc' | 'desc', isTagged: boolean) =>
-  statement(
+const among = (which: keyof typeof WHICH, order: 'asc' | 'desc', isTagged: boolean) =>
+  `select id, key_id, model, region, code, status, total_ms ${isTagged ? ', tags' : ''} from request
+   where org_id = $1 and id >= $2 and id < $3 ${WHICH[which]} ${isTagged ? 'and tags is not null' : ''}
+   order by id ${order}`;
+const list = (which: keyof typeof WHICH, order: 'asc' | 'desc', isTagged: boolean) => ({
+  page: statement(
     { id: 'text' },
-    `select id from request
-     where org_id = $1 and id >= $2 and id < $3 ${WHICH[which]} and ${FITS}
-       ${isTagged ? 'and tags is not null and $12 = any (tags)' : ''}
+    `select id from (${among(which, order, isTagged)} limit $12) looked_at
+     where ${FITS} ${isTagged ? 'and $13 = any (tags)' : ''}
      order by id ${order} limit $11`,
-  );
+  ),
+  rest: statement(
+    { id: 'text' },
+    `select id from (${among(which, order, isTagged)} offset $4 limit 1) rest`,
+  ),
+});
 const each = (which: keyof typeof WHICH) => ({
   all: { asc: list(which, 'asc', false), desc: list(which, 'desc', false) },
   tagged: { asc: list(which, 'asc', true), desc: list(which, 'desc', true) },
@@ -211,28 +230,48 @@ const PLAN_IN_ORDER = statement(
   `select set_config('enable_sort', 'off', true)`,
 );
 
-async function listRequests(pool: Pool, request: RequestPageRequest): Promise<Page<RequestRow>> {
+async function listRequests(
+  pool: Pool,
+  request: RequestPageRequest,
+  lookedThroughMax: number,
+): Promise<RequestPage> {
   const { orgId, after } = request;
   if (after !== undefined && (await queryRow(pool, ONE, [orgId, after])) === undefined) {
     throw new Fault('invalid_after');
   }
   const found = await inTransaction(pool, async (client) => {
     await queryRows(client, PLAN_IN_ORDER);
-    const { query, values } = listQuery(request);
-    return queryRows(client, query, values);
+    const { query, rest, values } = listQuery(request, lookedThroughMax);
+    const page = await queryRows(client, query, values);
+    const isFull = page.length > request.limit;
+    const span = values.slice(0, SPAN_PARAMS);
+    const isCut =
+      !isFull && (await queryRow(client, rest, [...span, lookedThroughMax])) !== undefined;
+    return { page, isCut };
   });
-  const { items: ids, hasMore } = pageOf(found, request, ({ id }) => id);
+  const { items: ids, hasMore } = pageOf(found.page, request, ({ id }) => id);
   const rows = await queryRows(pool, ROWS, [orgId, ids]);
   const byId = new Map(rows.map((row) => [row.id, rowOf(row)]));
   // A day may be forgotten between the two.
-  return { items: ids.flatMap((id) => byId.get(id) ?? []), hasMore };
+  const items = ids.flatMap((id) => byId.get(id) ?? []);
+  return {
+    items,
+    hasMore: hasMore || (found.isCut && items.length > 0),
+    isNoneAmongMany: found.isCut && items.length === 0,
+  };
 }
 
 const larger = (a: string, b: string): string => (a > b ? a : b);
 const smaller = (a: string, b: string): string => (a < b ? a : b);
 
-/** The statement that finds the ids of a page, and its parameters. */
-export function listQuery({ orgId, order, after, limit, ...request }: RequestPageRequest) {
+/** Organisation, first and last id. */
+const SPAN_PARAMS = 3;
+
+/** The statement that finds the ids of a page, its parameters, and the one that says whether there are rows beyond those that it looks at. */
+export function listQuery(
+  { orgId, order, after, limit, ...request }: RequestPageRequest,
+  lookedThroughMax = LOOKED_THROUGH_MAX,
+) {
   const { key, model, region, code, status, atLeastMs, tag } = request;
   const [first, last] = idsOf(request);
   // Ids have one length: nothing lies between one and itself with a character more.
@@ -242,10 +281,9 @@ export function listQuery({ orgId, order, after, limit, ...request }: RequestPag
   const which = named ?? (code === undefined ? 'any' : 'failed');
   const [from, to] = statusSpan(status);
   const filters = [key, model, region, code, from, to, atLeastMs].map((value) => value ?? null);
-  const shared = [orgId, low, high, ...filters, limit + 1];
-  return tag === undefined
-    ? { query: LISTS[which].all[order], values: shared }
-    : { query: LISTS[which].tagged[order], values: [...shared, tag] };
+  const { page: query, rest } = LISTS[which][tag === undefined ? 'all' : 'tagged'][order];
+  const values = [orgId, low, high, ...filters, limit + 1, lookedThroughMax];
+  return { query, rest, values: tag === undefined ? values : [...values, tag] };
 }
 
 function statusSpan(status: StatusFilter | undefined): number[] {

@@ -240,6 +240,38 @@ describe('a list among many rows', { tags: ['requests.record'] }, () => {
   });
 });
 
+describe('a filter that few rows fit', { tags: ['requests.record'] }, () => {
+  it('has a bounded number of rows looked through for a page, which says when there are more', async () => {
+    const start = Date.now() - DAY_MS;
+    const rows = Array.from({ length: 30 }, (_, i) =>
+      requestRow({
+        orgId,
+        at: start + i * 1_000,
+        keyId: i === 25 || i === 3 ? 'key_rare' : 'key_often',
+        tags: [`run=${i}`],
+      }),
+    );
+    await writeRequests(api, rows);
+    const bounded = createRequestReader(api, 10);
+    const page = async (asked: Partial<RequestPageRequest>) => {
+      const found = await bounded.list({ orgId, limit: 5, order: 'desc', ...asked });
+      return { ...found, items: found.items.map(({ id }) => id) };
+    };
+    const [rare, early] = [rows[25]!, rows[3]!];
+    const first = { items: [rare.id], hasMore: true, isNoneAmongMany: false };
+    const cut = { items: [], hasMore: false, isNoneAmongMany: true };
+    const last = { items: [early.id], hasMore: false, isNoneAmongMany: false };
+    for (const asked of [{ key: 'key_rare' }, { key: 'key_rare', status: 'ok' }] as const) {
+      expect(await page(asked)).toEqual(first);
+      expect(await page({ ...asked, after: rare.id })).toEqual(cut);
+      expect(await page({ ...asked, to: start + 10_000 })).toEqual(last);
+    }
+    expect(await page({ tag: 'run=25' })).toEqual(first);
+    expect(await page({ tag: 'run=3' })).toEqual(cut);
+    expect(await page({ limit: 20 })).toMatchObject({ items: { length: 10 }, hasMore: true });
+  });
+});
+
 describe('a database that is away', { tags: ['requests.record'] }, () => {
   it('costs its requests nothing, and what fits is written when it is back', async () => {
     const nothing = await startCuttingProxy('http://127.0.0.1', 0);
