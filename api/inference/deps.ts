@@ -160,9 +160,10 @@ export function openInference(
   });
   const deps: Omit<InferenceDeps, 'unread'> = {
     index: () => catalogue.current().index,
-    health: () => {
+    health: (orgId) => {
       const { open, trial, reached } = circuits.current();
-      const takeTrial = (name: string): boolean => trial.has(name) && trials.take(name, Date.now());
+      const takeTrial = (name: string): boolean =>
+        orgId !== undefined && trials.take(name, { isDue: trial.has(name), orgId }, Date.now());
       return { states: regions.current(), openCircuits: open, takeTrial, reached };
     },
     newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),

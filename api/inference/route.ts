@@ -14,7 +14,8 @@ import type { Unrouted } from './read.ts';
 export interface RouteDeps {
   /** The catalogue as it is now, and how its regions are. */
   index: () => RoutingIndex;
-  health: () => RegionHealth;
+  /** Where it is one's own, with which of them are to be tried. */
+  health: (orgId?: string) => RegionHealth;
   /** Which URLs of media are taken. */
   mediaUrls: MediaUrls;
 }
@@ -66,7 +67,7 @@ export function routed(
       takenBy: taken,
     },
     credential,
-    deps.health(),
+    deps.health(credential.orgId),
   );
   checkModalities(resolution.model, asked.media);
   checkAddresses(deps.mediaUrls, PROMPT_PARAMS[entry.route], asked.media);

@@ -1,14 +1,34 @@
 /** As long as a worker needs to say that its trial is taken, and that word to be read: one second each. */
 const TRIAL_MS = 2_000;
+/** So often an organisation may find out by itself whether an endpoint that answered others badly answers it well. */
+const OWN_MS = 60_000;
+/** Of more the one that tried longest ago is forgotten, and may try again. */
+const OWN_MAX = 10_000;
 
-/** Lets one request at a time of this process through to a circuit that is open and due for a trial. */
+/**
+ * Lets requests through to circuits that are open: one at a time of this process to one that is due for a trial, and one of each
+ * organisation in a while to any. By their own requests a few could otherwise keep it open for others; the worker lets none of
+ * those in that have met its failures.
+ */
 export class Trials {
   readonly #takenAt = new Map<string, number>();
+  readonly #ownAt = new Map<string, number>();
 
-  /** Whether this request is the one. `now` in milliseconds. Names come from the catalogue, so they are few. */
-  take(circuit: string, now: number): boolean {
-    if (now - (this.#takenAt.get(circuit) ?? Number.NEGATIVE_INFINITY) < TRIAL_MS) return false;
-    this.#takenAt.set(circuit, now);
+  /** Whether this request of an organisation is one. `now` in milliseconds. Names come from the catalogue, so they are few. */
+  take(circuit: string, { isDue, orgId }: { isDue: boolean; orgId: string }, now: number): boolean {
+    if (isDue && isOver(this.#takenAt.get(circuit), TRIAL_MS, now)) {
+      this.#takenAt.set(circuit, now);
+      return true;
+    }
+    const own = `${orgId} ${circuit}`;
+    if (!isOver(this.#ownAt.get(own), OWN_MS, now)) return false;
+    this.#ownAt.delete(own);
+    this.#ownAt.set(own, now);
+    if (this.#ownAt.size > OWN_MAX) this.#ownAt.delete(this.#ownAt.keys().next().value!);
     return true;
   }
+}
+
+function isOver(at: number | undefined, ms: number, now: number): boolean {
+  return at === undefined || now - at >= ms;
 }

@@ -50,6 +50,8 @@ interface Circuit {
   reached: boolean;
   /** Epoch milliseconds of the last success, while nothing has failed since. */
   wellAt: number | undefined;
+  /** What failed last was answered. */
+  isAnswering: boolean;
   /** Which requests, and whose, have failed since the last success. */
   failedRequests: Set<string>;
   failedOrgs: Set<string>;
@@ -66,12 +68,15 @@ export class Breakers {
     this.#onChange = onChange;
   }
 
-  /** Whether a call may be made; takes the trial of a breaker that is due for one. */
-  ask(endpoint: string, region: string, now: number): boolean {
+  /**
+   * Whether a call may be made; takes the trial of a breaker that is due for one. What was answered badly may be the work of
+   * those who met it: an organisation that has not is let through, once, and heals the circuit for all where it is answered well.
+   */
+  ask(endpoint: string, region: string, now: number, orgId?: string): boolean {
     const circuit = this.#circuit(endpoint, region);
     const { allowed, next } = askBreaker(circuit.breaker, now);
     circuit.breaker = next;
-    return allowed;
+    return allowed || mayNotMeetIt(circuit, orgId);
   }
 
   /** A stream has begun, which heals a circuit, and may still break off, which is why nothing else is forgotten. */
@@ -109,6 +114,7 @@ export class Breakers {
     if (!mayBeTheEndpoint(failure)) return;
     if (!OF_THE_ENDPOINT.has(failure.kind) && !isEvidence(circuit, caller, now)) return;
     circuit.wellAt = undefined;
+    circuit.isAnswering = !OF_THE_ENDPOINT.has(failure.kind);
     this.#set(circuit, afterFailure(circuit.breaker, now));
   }
 
@@ -148,6 +154,7 @@ export class Breakers {
         breaker: CLOSED,
         reached: false,
         wellAt: undefined,
+        isAnswering: false,
         failedRequests: new Set(),
         failedOrgs: new Set(),
         active: new Map(),
@@ -169,6 +176,12 @@ export class Breakers {
 /** What a caller provokes, or we do, says nothing about the endpoint. */
 function mayBeTheEndpoint({ kind, status }: UpstreamFailure): boolean {
   return !OF_OTHERS.has(kind) && (status === undefined || !ABOUT_THE_REQUEST.has(status));
+}
+
+/** Whether an organisation is none of those whom an endpoint answers badly, as far as these are few enough to be known. */
+function mayNotMeetIt({ isAnswering, failedOrgs }: Circuit, orgId: string | undefined): boolean {
+  if (!isAnswering || orgId === undefined || failedOrgs.size >= REMEMBERED_MAX) return false;
+  return !failedOrgs.has(orgId);
 }
 
 /** Whether a failure tells more than those before it. */

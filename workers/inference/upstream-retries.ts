@@ -162,8 +162,8 @@ class Round {
   }
 
   #asks({ endpoint }: Target): boolean {
-    const { breakers, region, now } = this.#plan;
-    return breakers.ask(endpoint.name, region, now());
+    const { breakers, region, caller, now } = this.#plan;
+    return breakers.ask(endpoint.name, region, now(), caller.orgId);
   }
 }
 

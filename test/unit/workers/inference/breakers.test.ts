@@ -93,6 +93,26 @@ describe('the breakers of a worker', () => {
     expect(breakers.ask('e', 'eu', 2_100)).toBe(true);
   });
 
+  it('a circuit that one organisation keeps open by itself lets others in, and heals by them', () => {
+    const breakers = openedByOne();
+    // It takes each trial, and meets the failure again.
+    expect(breakers.ask('e', 'eu', 2_000, 'a')).toBe(true);
+    breakers.failed('e', 'eu', DOWN, by('a', 9), 2_010);
+    expect(breakers.ask('e', 'eu', 2_020, 'a')).toBe(false);
+    expect(breakers.ask('e', 'eu', 2_020, 'b')).toBe(true);
+    // One that meets it too is not let in again.
+    breakers.failed('e', 'eu', DOWN, by('b', 1), 2_030);
+    expect(breakers.ask('e', 'eu', 2_040, 'b')).toBe(false);
+    expect(breakers.ask('e', 'eu', 2_040, 'c')).toBe(true);
+    breakers.succeeded('e', 'eu', by('c', 1), 2_050);
+    expect(breakers.ask('e', 'eu', 2_060, 'a')).toBe(true);
+    // Nor is any to what is not there, or to what very many have met.
+    for (let n = 0; n < 5; n += 1) breakers.failed('e', 'us', DEAD, by('a', n), 0);
+    expect(breakers.ask('e', 'us', 1, 'b')).toBe(false);
+    for (let n = 0; n < 40; n += 1) breakers.failed('e', 'uk', DOWN, by(`org_${n}`, n), 0);
+    expect(breakers.ask('e', 'uk', 1, 'b')).toBe(false);
+  });
+
   it('a circuit heals by the request that tries it, and by nothing else', () => {
     const breakers = openedByOne();
     for (let now = 2_000; now < 600_000; now += 1_000)
