@@ -161,10 +161,13 @@ export function openInference(
   const deps: Omit<InferenceDeps, 'unread'> = {
     index: () => catalogue.current().index,
     health: (orgId) => {
-      const { open, trial, reached } = circuits.current();
-      const takeTrial = (name: string): boolean =>
-        orgId !== undefined && trials.take(name, { isDue: trial.has(name), orgId }, Date.now());
-      return { states: regions.current(), openCircuits: open, takeTrial, reached };
+      const { open: openCircuits, reached, ...known } = circuits.current();
+      const takeTrial = (name: string): boolean => {
+        const [isDue, isAnswering] = [known.trial.has(name), known.answers.has(name)];
+        if (orgId === undefined) return false;
+        return trials.take(name, { orgId, isDue, answers: isAnswering }, Date.now());
+      };
+      return { states: regions.current(), openCircuits, takeTrial, reached };
     },
     newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
     processId,

@@ -5,9 +5,17 @@ const OWN_MS = 60_000;
 /** Of more the one that tried longest ago is forgotten, and may try again. */
 const OWN_MAX = 10_000;
 
+/** Whose request it is, and what its circuit is known by. */
+interface Asking {
+  orgId: string;
+  isDue: boolean;
+  /** What opened it was answered. */
+  answers: boolean;
+}
+
 /**
  * Lets requests through to circuits that are open: one at a time of this process to one that is due for a trial, and one of each
- * organisation in a while to any. By their own requests a few could otherwise keep it open for others; the worker lets none of
+ * organisation in a while to one that bad answers to others have opened. By their own requests a few could otherwise keep it open for others; the worker lets none of
  * those in that have met its failures.
  */
 export class Trials {
@@ -15,13 +23,13 @@ export class Trials {
   readonly #ownAt = new Map<string, number>();
 
   /** Whether this request of an organisation is one. `now` in milliseconds. Names come from the catalogue, so they are few. */
-  take(circuit: string, { isDue, orgId }: { isDue: boolean; orgId: string }, now: number): boolean {
+  take(circuit: string, { isDue, answers, orgId }: Asking, now: number): boolean {
     if (isDue && isOver(this.#takenAt.get(circuit), TRIAL_MS, now)) {
       this.#takenAt.set(circuit, now);
       return true;
     }
     const own = `${orgId} ${circuit}`;
-    if (!isOver(this.#ownAt.get(own), OWN_MS, now)) return false;
+    if (!answers || !isOver(this.#ownAt.get(own), OWN_MS, now)) return false;
     this.#ownAt.delete(own);
     this.#ownAt.set(own, now);
     if (this.#ownAt.size > OWN_MAX) this.#ownAt.delete(this.#ownAt.keys().next().value!);

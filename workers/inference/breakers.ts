@@ -132,16 +132,16 @@ export class Breakers {
 
   /** What this process can say of its circuits: which are open, and which have let a call through lately. */
   reports(now: number): CircuitReport[] {
-    return [...this.#circuits.values()].flatMap<CircuitReport>(
-      ({ endpoint, region, breaker, reached, wellAt }) => {
-        if (breaker.state !== 'closed') {
-          const trial = isDue(breaker, now);
-          return [{ region, endpoint, open: true, trial, reached: trial && reached }];
-        }
-        const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
-        return lately ? [{ region, endpoint, open: false }] : [];
-      },
-    );
+    return [...this.#circuits.values()].flatMap<CircuitReport>((circuit) => {
+      const { endpoint, region, breaker, reached, wellAt } = circuit;
+      if (breaker.state !== 'closed') {
+        const trial = isDue(breaker, now);
+        const answers = answersFewBadly(circuit);
+        return [{ region, endpoint, open: true, trial, reached: trial && reached, answers }];
+      }
+      const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
+      return lately ? [{ region, endpoint, open: false }] : [];
+    });
   }
 
   #circuit(endpoint: string, region: string): Circuit {
@@ -178,10 +178,14 @@ function mayBeTheEndpoint({ kind, status }: UpstreamFailure): boolean {
   return !OF_OTHERS.has(kind) && (status === undefined || !ABOUT_THE_REQUEST.has(status));
 }
 
-/** Whether an organisation is none of those whom an endpoint answers badly, as far as these are few enough to be known. */
-function mayNotMeetIt({ isAnswering, failedOrgs }: Circuit, orgId: string | undefined): boolean {
-  if (!isAnswering || orgId === undefined || failedOrgs.size >= REMEMBERED_MAX) return false;
-  return !failedOrgs.has(orgId);
+/** Whether what failed last was answered, to organisations that are few enough to be known. */
+function answersFewBadly({ isAnswering, failedOrgs }: Circuit): boolean {
+  return isAnswering && failedOrgs.size < REMEMBERED_MAX;
+}
+
+/** Whether an organisation is none of those. */
+function mayNotMeetIt(circuit: Circuit, orgId: string | undefined): boolean {
+  return orgId !== undefined && answersFewBadly(circuit) && !circuit.failedOrgs.has(orgId);
 }
 
 /** Whether a failure tells more than those before it. */

@@ -4,7 +4,7 @@ import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { poll, type Polled } from './poll.ts';
 
 /**
- * A sorted set: `<open|trial|reached|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
+ * A sorted set: `<open|trial|reached|answers|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
  * the server. One key, so any node of a cluster can hold it; the members of a worker that dies end within seconds.
  */
 const KEY = 'circuits';
@@ -36,6 +36,8 @@ export interface CircuitReport {
   trial?: boolean;
   /** And something answers at its address: requests that could go elsewhere may try it as well. */
   reached?: boolean;
+  /** What opened it was answered, to few: an organisation that has not met it may try it as well. */
+  answers?: boolean;
 }
 
 export type CircuitBoard = ReturnType<typeof createCircuitBoard>;
@@ -46,11 +48,12 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
   return {
     /** Replaces what this worker said before. It is forgotten soon unless it is said again. */
     async publish(reports: readonly CircuitReport[]): Promise<void> {
-      const now = reports.flatMap(({ open, trial = false, reached = false, region, endpoint }) => {
+      const now = reports.flatMap(({ region, endpoint, ...report }) => {
         const states = [
-          open ? 'open' : 'closed',
-          ...(trial ? ['trial'] : []),
-          ...(reached ? ['reached'] : []),
+          report.open ? 'open' : 'closed',
+          ...(report.trial === true ? ['trial'] : []),
+          ...(report.reached === true ? ['reached'] : []),
+          ...(report.answers === true ? ['answers'] : []),
         ];
         return states.map((state) => `${state} ${circuitName(region, endpoint)} ${worker}`);
       });
@@ -63,11 +66,15 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
   };
 }
 
-/** The `circuitName`s of the circuits that are open, of those whose trial is due, and of those where something answers. */
+/**
+ * The `circuitName`s of the circuits that are open, of those whose trial is due, of those where something answers again, and of
+ * those that few have opened by what was answered to them.
+ */
 export interface OpenCircuits {
   open: ReadonlySet<string>;
   trial: ReadonlySet<string>;
   reached: ReadonlySet<string>;
+  answers: ReadonlySet<string>;
 }
 
 /** The circuits as they stand now. */
@@ -82,7 +89,7 @@ export function watchCircuits(
 ): Polled<OpenCircuits> {
   return poll<OpenCircuits>(
     () => readCircuits(client),
-    { open: new Set(), trial: new Set(), reached: new Set() },
+    { open: new Set(), trial: new Set(), reached: new Set(), answers: new Set() },
     onError,
   );
 }
@@ -99,5 +106,6 @@ function openIn(members: readonly string[]): OpenCircuits {
     open: new Set(named('open').filter(isOpen)),
     trial: new Set(named('trial').filter(isOpen)),
     reached: new Set(named('reached').filter(isOpen)),
+    answers: new Set(named('answers').filter(isOpen)),
   };
 }

@@ -95,6 +95,7 @@ describe('the breakers of a worker', () => {
 
   it('a circuit that one organisation keeps open by itself lets others in, and heals by them', () => {
     const breakers = openedByOne();
+    expect(breakers.reports(1)).toMatchObject([{ open: true, answers: true }]);
     // It takes each trial, and meets the failure again.
     expect(breakers.ask('e', 'eu', 2_000, 'a')).toBe(true);
     breakers.failed('e', 'eu', DOWN, by('a', 9), 2_010);
@@ -109,6 +110,9 @@ describe('the breakers of a worker', () => {
     // Nor is any to what is not there, or to what very many have met.
     for (let n = 0; n < 5; n += 1) breakers.failed('e', 'us', DEAD, by('a', n), 0);
     expect(breakers.ask('e', 'us', 1, 'b')).toBe(false);
+    expect(breakers.reports(3_000)).toContainEqual(
+      expect.objectContaining({ region: 'us', answers: false }),
+    );
     for (let n = 0; n < 40; n += 1) breakers.failed('e', 'uk', DOWN, by(`org_${n}`, n), 0);
     expect(breakers.ask('e', 'uk', 1, 'b')).toBe(false);
   });
