@@ -14,9 +14,9 @@ interface Asking {
 }
 
 /**
- * Lets requests through to circuits that are open: one at a time of this process to one that is due for a trial, and one of each
- * organisation in a while to one that bad answers to others have opened. By their own requests a few could otherwise keep it open for others; the worker lets none of
- * those in that have met its failures.
+ * Lets requests through to circuits that are open: one at a time of this process to one that is due for a trial, and one of
+ * each organisation in a while to one that bad answers to others have opened. A few could otherwise keep it open for others by
+ * their own requests; the worker refuses those that have met its failures.
  */
 export class Trials {
   readonly #takenAt = new Map<string, number>();

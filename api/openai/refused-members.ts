@@ -37,7 +37,7 @@ const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['ec_transfer_params', 'disagg_prefill_dp_rank'].map(reason(SERVERS)),
   ...['data_parallel_rank', 'routed_dp_rank'].map(reason(SERVERS, new Set([null]))),
   ...['custom_logit_processor', 'logits_processors'].map(reason(CODE)),
-  ...['lora_path'].map(reason(ANOTHER)),
+  ...['lora_path', 'models'].map(reason(ANOTHER)),
   ...['priority'].map(reason(ORDER, new Set([null, 0]))),
 ]);
 

@@ -46,6 +46,7 @@ const MEMBERS = {
   custom_logit_processor: '{"callable":"80049"}',
   logits_processors: ['os.system'],
   lora_path: '/adapters/of-another',
+  models: ['another'],
   priority: -1,
 };
 
