@@ -211,6 +211,7 @@ function publicationOf(config: Config, events: ApiEvents, pool: Pool) {
       publicUrl,
       supportEmail,
       bodyBytesMax: config.bodyBytesMax,
+      packsKeptDays: config.packsKeptDays,
       version: packageJson.version,
     },
     verifier: {

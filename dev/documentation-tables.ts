@@ -133,7 +133,7 @@ const EXITING: Readonly<Record<keyof typeof EXIT_CODES, string>> = {
   command: '`docket`, every command that is not below',
   up: '`docket up`, `npm start`',
   verdict:
-    '`docket verify`, `docket audit verify-file`, `verify.py`; `docket sample` and `docket reconcile` of the packs that they read',
+    '`docket verify`, `docket audit verify-file`, `verify.py`; `docket sample`, `docket reconcile` and `docket statement` of the packs that they read',
   recompute: '`docket recompute`',
   fsck: '`docket ledger fsck`; `resume` and `declare-loss` where they find 2, and `declare-loss` as long as it has 4 to declare',
   doctor: '`docket doctor`',

@@ -729,6 +729,20 @@ create table screening (
   constraint screening_pkey PRIMARY KEY (id)
 );
 
+create table sealed_pack (
+  org_id text not null,
+  seal text not null,
+  name text not null,
+  first_index bigint not null,
+  last_index bigint not null,
+  checkpoint_size bigint not null,
+  generation integer not null,
+  totals text not null,
+  sealed_at timestamp(3) with time zone not null default now(),
+  constraint sealed_pack_check CHECK ((((first_index >= 0) AND (first_index <= last_index)) AND (last_index < checkpoint_size))),
+  constraint sealed_pack_pkey PRIMARY KEY (org_id, seal)
+);
+
 create table service_contract (
   id bigint not null generated always as identity,
   org_id text not null,
@@ -1005,6 +1019,7 @@ CREATE INDEX review_by_organisation ON public.review USING btree (org_id, sequen
 CREATE UNIQUE INDEX review_one_open ON public.review USING btree (org_id) WHERE (decision IS NULL);
 CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING btree (source) WHERE current;
 CREATE INDEX screening_by_organisation ON public.screening USING btree (org_id, sequence DESC);
+CREATE INDEX sealed_pack_by_end ON public.sealed_pack USING btree (org_id, generation, last_index);
 CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (org_id, id DESC);
 CREATE INDEX stored_answer_expiry ON public.stored_answer USING btree (expires_at);
 CREATE INDEX usage_day_by_key ON public.usage_day USING btree (org_id, key_id);
@@ -1793,6 +1808,7 @@ grant insert, select on screening to docket_api;
 grant insert, select on screening to docket_housekeeping;
 grant insert, select on screening to docket_operator;
 grant select on screening to docket_purge;
+grant insert, select on sealed_pack to docket_exports;
 grant insert, select on service_contract to docket_api;
 grant select on service_contract to docket_housekeeping;
 grant insert, select on service_contract to docket_operator;

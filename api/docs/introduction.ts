@@ -7,11 +7,10 @@ import { EMBEDDED_VALUES_MAX } from '#shared/catalogue/routing.ts';
 import { ACTIVE_KEYS_MAX } from '#shared/keys/rules.ts';
 import { WAITERS_MAX } from '#shared/lanes/redis/admission.ts';
 import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/export-record.ts';
-import { PACK_KEPT_S } from '#shared/packs/retention.ts';
 import { SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { codeRow, STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
-import { count } from '#shared/methodology/readable.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
 
 const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]>> = {
   'inference:read': ['list models, read a model', 'default'],
@@ -39,6 +38,8 @@ export interface IntroductionOptions {
   supportEmail: string;
   /** Of a body for a model. */
   bodyBytesMax: number;
+  /** Of evidence packs. */
+  packsKeptDays: number;
 }
 
 /** The text before the operations, in the Markdown that CommonMark and GitHub agree on. */
@@ -46,6 +47,7 @@ export function introduction({
   publicUrl,
   supportEmail,
   bodyBytesMax,
+  packsKeptDays,
 }: IntroductionOptions): string {
   return `Docket is an OpenAI-compatible inference gateway. A standard client works when its base address and key are changed; nothing else. Every answer carries a signed receipt with an estimate of its footprint, and every receipt is in a ledger that proves that none was changed or removed.
 
@@ -109,7 +111,7 @@ What a request costs:
 | without a good key, or for what needs none | 1, and 1 more for each ${BYTES_OF_ANSWER / 1_024} KiB of a public answer or a page, of a bucket of your address | nothing | nothing |
 | \`GET /health\` | nothing | nothing | nothing |
 
-Other limits: a body has at most ${count(Math.floor(bodyBytesMax / 1_048_576))} MiB, ${count(SMALL_BODY_BYTES / 1_024)} KiB where it is not for a model, ${count(CONTAINERS_MAX)} objects and arrays, and ${count(VALUES_MAX)} values. A request is given up after ${count(DEADLINE_MS / 60_000)} minutes. ${count(WAITERS_MAX)} identical requests wait for one answer. An embeddings request asks for at most ${count(EMBEDDED_VALUES_MAX)} values. ${count(EXPORTS_UNDER_WAY_MAX)} exports are under way at once, and a pack is kept for ${count(PACK_KEPT_S / 86_400)} days. An organisation has at most ${count(ACTIVE_KEYS_MAX)} active keys. What is on its way at once is bounded as well, for a key, an organisation and the process: then the answer is 429 or 503 with a second to wait.
+Other limits: a body has at most ${count(Math.floor(bodyBytesMax / 1_048_576))} MiB, ${count(SMALL_BODY_BYTES / 1_024)} KiB where it is not for a model, ${count(CONTAINERS_MAX)} objects and arrays, and ${count(VALUES_MAX)} values. A request is given up after ${count(DEADLINE_MS / 60_000)} minutes. ${count(WAITERS_MAX)} identical requests wait for one answer. An embeddings request asks for at most ${count(EMBEDDED_VALUES_MAX)} values. ${count(EXPORTS_UNDER_WAY_MAX)} exports are under way at once, and a pack is kept for ${counted(packsKeptDays, 'day')}. An organisation has at most ${count(ACTIVE_KEYS_MAX)} active keys. What is on its way at once is bounded as well, for a key, an organisation and the process: then the answer is 429 or 503 with a second to wait.
 
 ## Idempotency
 

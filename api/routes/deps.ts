@@ -85,6 +85,7 @@ export function openExports(
       start: () => {
         queues.add('export', {}).catch(events.storeFailed);
       },
+      keptDays: config.packsKeptDays,
       onStoreError: events.storeFailed,
     },
     queues,

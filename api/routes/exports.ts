@@ -90,6 +90,8 @@ export interface ExportRoutesOptions {
   store: Pick<ExportStore, 'read' | 'delete'>;
   /** Tells a free builder that an export waits; never throws, never waits. */
   start: () => void;
+  /** Days for which a finished pack is kept. */
+  keptDays: number;
   /** The store failed where no caller has to know. */
   onStoreError: (error: Error) => void;
 }

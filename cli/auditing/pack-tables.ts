@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import { RECEIPTS, REVISIONS, tablePath } from '#shared/packs/layout.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
 import type { PackFile } from '#cli/verify/pack-file.ts';
-import { textOf } from '#cli/verify/lines.ts';
+import { linesOf, textOf } from '#cli/verify/lines.ts';
 
 /** A line of a pack's tables, which verifying the pack has compared with its receipt. */
 export interface TableRow {
@@ -27,10 +28,25 @@ export interface TableRow {
 
 /** Every line of a pack's tables of receipts, in the order of the ledger; revisions from after the range come last. */
 export function* tableRows(pack: PackFile): Generator<TableRow> {
-  for (const folder of [RECEIPTS, REVISIONS]) {
-    const shards = [...pack.files.keys()].filter((path) => path.startsWith(`${folder}/`));
-    for (const shard of shards.toSorted()) yield* rowsOf(pack, shard);
+  for (const shard of shardsOf(pack)) yield* rowsOf(pack, shard);
+}
+
+/** Digests of the metered intervals, and spans of several, that receipts of a pack name. */
+export function meteredIn(pack: PackFile): Set<string> {
+  const digests = new Set<string>();
+  for (const shard of shardsOf(pack)) {
+    for (const line of linesOf(pack.read(shard), shard)) {
+      const { measurement } = parseReceipt(line).document;
+      if (measurement?.metered !== undefined) digests.add(measurement.metered.digest);
+    }
   }
+  return digests;
+}
+
+function shardsOf(pack: PackFile): string[] {
+  return [RECEIPTS, REVISIONS].flatMap((folder) =>
+    [...pack.files.keys()].filter((path) => path.startsWith(`${folder}/`)).toSorted(),
+  );
 }
 
 function* rowsOf(pack: PackFile, shard: string): Generator<TableRow> {

@@ -1,3 +1,6 @@
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { type EarlierPack, earlierPack } from '#shared/packs/report/statement.ts';
+import type { TotalsDocument } from '#shared/packs/seal-format.ts';
 import type { BilledDay } from './invoices.ts';
 import type { TableRow } from './pack-tables.ts';
 
@@ -142,4 +145,50 @@ export function gapsBetween(packs: readonly PackedRange[]): { first: number; las
     }
     return pack.first === before.last + 1 ? [] : [{ first: before.last + 1, last: pack.first - 1 }];
   });
+}
+
+/** A pack as it is laid beside others. */
+export interface LaidPack extends PackedRange {
+  name: string;
+  /** Entries under the head that it leads to. */
+  size: number;
+  /** Multihash of its seal's bytes. */
+  seal: string;
+  totals: TotalsDocument;
+  /** Packs of before that it names. */
+  earlier: readonly EarlierPack[];
+}
+
+/**
+ * What became of a pack that another names: it is there with the seal and the figures that were named, with that seal and
+ * other figures, its entries are there under another seal, or it was not given.
+ */
+export type FoundEarlier = 'same' | 'other_figures' | 'another_seal' | 'not_given';
+
+/** A pack of before, as a later one names it. */
+export interface NamedEarlier {
+  /** The pack that names it. */
+  by: string;
+  named: EarlierPack;
+  found: FoundEarlier;
+}
+
+/** Each pack that one of these names as of before, held against those that were given. */
+export function namedEarlier(packs: readonly LaidPack[]): NamedEarlier[] {
+  return packs.flatMap(({ path: by, earlier }) =>
+    earlier.map((named) => ({ by, named, found: foundAmong(packs, named) })),
+  );
+}
+
+function foundAmong(packs: readonly LaidPack[], named: EarlierPack): FoundEarlier {
+  const same = packs.find(({ seal }) => seal === named.seal);
+  if (same !== undefined) {
+    const { name, seal, size: checkpointSize, first: firstIndex, last: lastIndex } = same;
+    const is = earlierPack({ name, seal, checkpointSize, firstIndex, lastIndex }, same.totals);
+    return canonicalJson(is) === canonicalJson(named) ? 'same' : 'other_figures';
+  }
+  const isThere = packs.some(
+    ({ first, last }) => first === named.firstIndex && last === named.lastIndex,
+  );
+  return isThere ? 'another_seal' : 'not_given';
 }

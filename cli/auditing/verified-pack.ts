@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import { packScriptDigest } from '#shared/packs/files/verification-files.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
+import { digestOfFile } from '#cli/file-digest.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { openPack, type PackFile } from '#cli/verify/pack-file.ts';
@@ -72,7 +71,7 @@ export async function withVerifiedPack<T>(
       path,
       pack: openPack(archive),
       seal,
-      sha256: await digestOf(path),
+      sha256: await digestOfFile(path),
       verdict: WORDS[verdict],
       trusted,
       exitCode: EXIT_CODES[verdict],
@@ -80,10 +79,4 @@ export async function withVerifiedPack<T>(
   } finally {
     archive.close();
   }
-}
-
-async function digestOf(path: string): Promise<string> {
-  const digest = createHash('sha256');
-  for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer);
-  return digest.digest('hex');
 }

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import type { Command } from 'commander';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
@@ -10,6 +12,9 @@ import { createMeteredRecords } from '#shared/metering/postgres/metered-records.
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { findRequest, type RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { meteredIn } from '#cli/auditing/pack-tables.ts';
+import { openArchive } from '#cli/verify/archive-file.ts';
+import { openPack } from '#cli/verify/pack-file.ts';
 import { actorFrom, asOperator, type OperatorDeps, REASON, TICKET } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
@@ -68,15 +73,27 @@ export function register(program: Command): void {
       asOperator((deps) => accuracy(deps, options)),
     );
   receipts
-    .command('metered <digest>')
+    .command('metered [digest]')
     .description(
       'show the metered interval that a receipt names by digest (measurement.metered.digest)',
     )
+    .option(
+      '--pack <pack.zip>',
+      'all that receipts of this pack name, each as a file <digest>.json',
+    )
+    .option('--out <directory>', 'where to; <pack>-metered when absent')
     .addHelpText(
       'after',
       '\nPrints canonical JSON: its SHA-256 is the digest. It names requests of every organisation: for\noperators and their auditors.\n',
     )
-    .action((digest: string) => asOperator((deps) => metered(deps, digest)));
+    .action((digest: string | undefined, { pack, out }: { pack?: string; out?: string }) => {
+      if ((digest === undefined) === (pack === undefined)) {
+        throw new Error('Name one interval by its digest, or those of a pack with --pack.');
+      }
+      return asOperator((deps) =>
+        pack === undefined ? metered(deps, digest!) : meteredOfPack(deps, pack, out),
+      );
+    });
   receipts
     .command('recalculate')
     .description('recalculate degraded receipts now, and restate those of older methodologies')
@@ -133,6 +150,38 @@ async function metered({ pool }: OperatorDeps, digest: string): Promise<void> {
     );
   // Byte for byte what the digest is of.
   process.stdout.write(record);
+}
+
+/** What an auditor is handed beside a pack whose receipts were metered. */
+async function meteredOfPack(
+  { pool }: OperatorDeps,
+  path: string,
+  out = `${basename(path, '.zip')}-metered`,
+): Promise<void> {
+  const records = createMeteredRecords(pool);
+  const archive = openArchive(path);
+  try {
+    const named = [...meteredIn(openPack(archive))];
+    mkdirSync(out, { recursive: true });
+    const missing: string[] = [];
+    // A span names the intervals that it is made of.
+    for (const digest of named) {
+      const record = await records.record(digest);
+      if (record === undefined) {
+        missing.push(digest);
+        continue;
+      }
+      writeFileSync(join(out, `${digest}.json`), record);
+      const { intervals = [] } = JSON.parse(record) as { intervals?: string[] };
+      named.push(...intervals.filter((each) => !named.includes(each)));
+    }
+    printFields({ written: named.length - missing.length, written_to: out });
+    if (missing.length === 0) return;
+    process.stderr.write(`There is no metered interval ${missing.join(', ')}.\n`);
+    process.exitCode = 1;
+  } finally {
+    archive.close();
+  }
 }
 
 async function show({ pool }: OperatorDeps, id: string, json: boolean | undefined): Promise<void> {

@@ -1,11 +1,20 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
+import { REPORT_STATEMENT, SEAL } from '#shared/packs/layout.ts';
+import { parseStatement } from '#shared/packs/report/statement.ts';
+import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { readInput } from '#cli/input.ts';
+import { textOf } from '#cli/verify/lines.ts';
+import type { PackFile } from '#cli/verify/pack-file.ts';
 import { parseInvoices, WrongInvoices } from '#cli/auditing/invoices.ts';
 import { tableRows } from '#cli/auditing/pack-tables.ts';
 import {
   type Agreement,
   gapsBetween,
-  type PackedRange,
+  type FoundEarlier,
+  type LaidPack,
+  type NamedEarlier,
+  namedEarlier,
   ReceiptedDays,
   type ReconciledDay,
 } from '#cli/auditing/reconcile.ts';
@@ -27,21 +36,30 @@ const WORDS: Readonly<Record<Agreement, string>> = {
   only_invoices: 'ONLY INVOICES',
 };
 
+const FOUND: Readonly<Record<FoundEarlier, string>> = {
+  same: 'its seal and figures are as named',
+  other_figures: 'ITS FIGURES ARE OTHERS than those that are named',
+  another_seal: 'a pack of these entries was given, under another seal',
+  not_given: 'it was not given',
+};
+
 interface ReconcileOptions extends TrustOptions {
-  invoices: string;
+  invoices?: string;
   model: ReadonlyMap<string, string>;
   tolerance: number;
   json?: boolean;
 }
 
-/** `docket reconcile`: tokens of receipts against a list of another hand, by day and model. Offline. */
+/** `docket reconcile`: packs laid beside each other, and their tokens beside a list of another hand. Offline. */
 export function register(program: Command): void {
   withTrustOptions(
     program
       .command('reconcile')
-      .description('hold the tokens of evidence packs against an upstream’s invoices: offline')
+      .description(
+        'lay evidence packs beside each other, and their tokens beside an upstream’s invoices: offline',
+      )
       .argument('<pack.zip...>', 'of one ledger, without an entry twice; each is verified whole')
-      .requiredOption(
+      .option(
         '--invoices <file.csv>',
         'date,model,input_tokens,output_tokens with a header line; days are of UTC',
       )
@@ -61,7 +79,7 @@ export function register(program: Command): void {
   )
     .addHelpText(
       'after',
-      '\nExits with 0 when all days agree, 3 when they do and the issuer is unknown, 1 when something differs or entries\nbetween packs are missing, 2 when that cannot be judged.\n',
+      '\nExits with 0 when all agrees, 3 when it does and the issuer is unknown, 1 when a day or the figures of a named pack\ndiffer or entries between packs are missing, 2 when that cannot be judged.\n',
     )
     .action(reconcile);
 }
@@ -79,35 +97,50 @@ function toShare(text: string): number {
 }
 
 async function reconcile(paths: string[], options: ReconcileOptions): Promise<void> {
-  const invoices = await readInvoices(options.invoices);
+  const invoices = options.invoices === undefined ? [] : await readInvoices(options.invoices);
   const receipted = new ReceiptedDays();
   const packs: JudgedRange[] = [];
   for (const path of paths) {
     const pack = await withVerifiedPack(path, options, ({ seal, verdict, ...found }) => {
       receipted.take(tableRows(found.pack));
-      const { range, checkpoint } = seal.credentialSubject;
-      const [first, last] = [range.firstIndex, range.lastIndex];
       const { trusted, exitCode } = found;
-      return { path, log: checkpoint.log, first, last, verdict, trusted, exitCode };
+      return { ...laid(path, found.pack, seal), verdict, trusted, exitCode };
     });
     // Its verdict was said.
     if (pack === undefined) return;
     packs.push(pack);
   }
   const gaps = gapsBetween(packs);
-  const days = receipted.compare(invoices, { names: options.model, tolerance: options.tolerance });
+  const earlier = namedEarlier(packs);
+  const { model: names, tolerance } = options;
+  const days =
+    options.invoices === undefined ? [] : receipted.compare(invoices, { names, tolerance });
   const off = days.filter(({ agreement }) => agreement !== 'equal' && agreement !== 'within');
-  const agrees = off.length === 0 && gaps.length === 0;
+  const isAsNamed = earlier.every(({ found }) => found !== 'other_figures');
+  const agrees = off.length === 0 && gaps.length === 0 && isAsNamed;
   process.exitCode = agrees ? Math.max(...packs.map(({ exitCode }) => exitCode)) : 1;
   if (options.json === true) {
-    return printJson({ agrees, packs: packs.map(packAsJson), gaps, days: days.map(asJson) });
+    return printJson({
+      agrees,
+      packs: packs.map(packAsJson),
+      gaps,
+      earlier: earlier.map(earlierAsJson),
+      days: days.map(asJson),
+    });
   }
   for (const { path, verdict, first, last } of packs) {
     printFields({ pack: path, verdict, entries: `${first} to ${last}` });
   }
   process.stdout.write('\n');
-  printTable(days.map(asRow), 'Neither the packs nor the invoices have any tokens.');
-  process.stdout.write(`\n${conclusion(days.length, off.length)}\n`);
+  if (options.invoices !== undefined) {
+    printTable(days.map(asRow), 'Neither the packs nor the invoices have any tokens.');
+    process.stdout.write(`\n${conclusion(days.length, off.length)}\n`);
+  }
+  for (const { by, named, found } of earlier) {
+    const { firstIndex, lastIndex } = named;
+    const line = `${by} names a pack of the entries ${firstIndex} to ${lastIndex}: ${FOUND[found]}.`;
+    process.stdout.write(`${line}\n`);
+  }
   for (const { first, last } of gaps) {
     process.stdout.write(`Entries ${first} to ${last} are in none of the packs.\n`);
   }
@@ -130,8 +163,28 @@ async function readInvoices(path: string) {
   }
 }
 
+function laid(path: string, pack: PackFile, seal: SealDocument): LaidPack {
+  const { range, checkpoint, totals } = seal.credentialSubject;
+  const { earlier } = parseStatement(textOf(pack.read(REPORT_STATEMENT), REPORT_STATEMENT));
+  return {
+    path,
+    name: pack.folder,
+    log: checkpoint.log,
+    first: range.firstIndex,
+    last: range.lastIndex,
+    size: checkpoint.size,
+    seal: multihashOfContent(pack.read(SEAL)),
+    totals,
+    earlier,
+  };
+}
+
+function earlierAsJson({ by, named, found }: NamedEarlier) {
+  return { named_by: by, pack: named, found };
+}
+
 /** What a pack has, and what it is worth. */
-interface JudgedRange extends PackedRange {
+interface JudgedRange extends LaidPack {
   verdict: string;
   trusted: string;
   exitCode: number;

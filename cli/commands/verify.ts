@@ -1,8 +1,10 @@
+import { createPublicKey } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { didWeb } from '#shared/receipts/issuer.ts';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
@@ -33,7 +35,10 @@ import {
   trustIn,
 } from '#cli/verify/judge-receipt.ts';
 import { type Judgement, judgementOf, unjudged } from '#cli/verify/judgement.ts';
+import { digestOfFile } from '#cli/file-digest.ts';
+import type { GivenEvidence } from '#cli/verify/judge-pack.ts';
 import { judgePackFile } from '#cli/verify/pack-command.ts';
+import { type GivenStatement, STATEMENT_BYTES_MAX } from '#cli/verify/pack-statement.ts';
 import { isArchive } from '#cli/verify/pack-file.ts';
 import { receiptReport, receiptSaid } from '#cli/verify/receipt-words.ts';
 import { written } from '#cli/verify/said.ts';
@@ -50,6 +55,9 @@ interface VerifyOptions {
   witnessPolicy?: string;
   requireWitness?: string;
   requireReleasedMethodology?: boolean;
+  evidence?: string[];
+  statement?: string;
+  statementKey?: string;
   derivation?: string;
   answer?: string;
   request?: string;
@@ -97,6 +105,16 @@ export function register(program: Command): void {
       '--require-released-methodology',
       'refuse a pack whose methodology or factors are the operator’s own',
     )
+    .option(
+      '--evidence <file>',
+      'a file that the operator gave you as evidence of what it declares; may be repeated',
+      alsoFile,
+    )
+    .option('--statement <file>', 'what a person states of the pack (docket statement)')
+    .option(
+      '--statement-key <file>',
+      'the public key (PEM) of that person, from themselves; without it the key in the statement is taken',
+    )
     .option('--details', 'also what documents state to the last digit')
     .option('--json', 'for programs')
     .action(async (file: string, options: VerifyOptions) => {
@@ -117,6 +135,9 @@ const OF_RECEIPTS = ['answer', 'request', 'derivation'] as const;
 const OF_COSE = ['receipt'] as const;
 const NOT_COSE = 'for a COSE receipt of inclusion, and this is none';
 const OF_PACKS = [
+  'evidence',
+  'statement',
+  'statementKey',
   'requireAnchor',
   'requireTimestamp',
   'requireWitness',
@@ -165,7 +186,41 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
         }),
     ...(requireWitness === undefined ? {} : { requireWitness: wholeNumber(requireWitness) }),
     requireReleasedMethodology: options.requireReleasedMethodology === true,
+    evidence: await Promise.all((options.evidence ?? []).map(evidenceAt)),
+    ...(await statementIn(options)),
   });
+}
+
+function alsoFile(file: string, files: string[] | undefined): string[] {
+  return [...(files ?? []), file];
+}
+
+async function statementIn({
+  statement: source,
+  statementKey: key,
+}: VerifyOptions): Promise<{ statement?: GivenStatement }> {
+  if (source === undefined) {
+    if (key === undefined) return {};
+    throw new CannotJudge('--statement-key needs --statement: it is the key of who states it.');
+  }
+  const content = await readInput(source, STATEMENT_BYTES_MAX);
+  const named = key === undefined ? {} : { key: { raw: await publicKeyAt(key), source: key } };
+  return { statement: { content, source, ...named } };
+}
+
+async function publicKeyAt(path: string): Promise<Uint8Array> {
+  const pem = await readText(path, DID_BYTES_MAX);
+  try {
+    const key = createPublicKey(pem);
+    if (key.asymmetricKeyType === 'ed25519') return rawPublicKey(key);
+  } catch {
+    // Said below.
+  }
+  throw new CannotJudge(`${path} holds no public key of Ed25519 (PEM).`);
+}
+
+async function evidenceAt(name: string): Promise<GivenEvidence> {
+  return { name, sha256: await digestOfFile(name) };
 }
 
 /** NaN, which no demand is, for anything but a plain number. */

@@ -1,10 +1,12 @@
 import { MAXIMUM_MERGE_DELAY_SECONDS, type ReceiptDocument } from '#shared/receipts/document.ts';
 import { SOFTWARE } from '#shared/receipts/software.ts';
 import type { ZoneHours } from '#shared/packs/hours.ts';
+import { type DeclaredInput, nameOf } from '#shared/packs/report/declared.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import type { Row } from '#cli/print.ts';
+import type { GivenEvidence } from './judge-pack.ts';
 
 /** Names of programs, and notes, that are shown of a pack; the rest is counted. */
 const SHOWN_MAX = 4;
@@ -82,10 +84,13 @@ interface Said {
   claims: Claims;
   hours: readonly ZoneHours[];
   statement: ReportStatement | null;
+  declared: readonly DeclaredInput[];
+  evidence: readonly GivenEvidence[];
 }
 
 /** The same in words, for the first lines of a verdict. */
-export function claimsSaid({ claims, hours, statement }: Said): Row {
+export function claimsSaid(said: Said): Row {
+  const { claims, hours, statement } = said;
   const { stated, beyond, tokensCounted, software, delayS, notes, firstNotes } = claims;
   const foreign = software.filter((name) => name !== SOFTWARE);
   return {
@@ -111,7 +116,9 @@ export function claimsSaid({ claims, hours, statement }: Said): Row {
       : {
           'notes on revisions': `${count(notes)}, the word of those who asked, which nothing confirms: ${shown(firstNotes)}`,
         }),
-    ...(statement === null ? {} : statementSaid(statement)),
+    ...(statement === null
+      ? {}
+      : { ...declaredSaid(said, statement), ...statementSaid(statement) }),
   };
 }
 
@@ -147,8 +154,39 @@ function energyStated(stated: number, beyond: number): string {
   return parts.join('; ');
 }
 
+/** What the operator declares, and for which of it there are papers, by its word. */
+function declaredSaid({ declared, evidence: given }: Said, { evidence }: ReportStatement): Row {
+  const inputs = [...new Set(declared.map(nameOf))];
+  if (inputs.length === 0) return {};
+  const papers = new Map(
+    inputs.map((name) => [name, evidence.filter((each) => nameOf(each) === name)]),
+  );
+  const [named, none] = [
+    inputs.filter((name) => papers.get(name)!.length > 0),
+    inputs.filter((name) => papers.get(name)!.length === 0),
+  ];
+  const files = named.flatMap((name) => papers.get(name)!.map(({ file }) => `${name}: ${file}`));
+  const same = given.map(({ name }) => name);
+  return {
+    'declared inputs': `${counted(inputs.length, 'input')} by the word of the operator; ${
+      named.length === 0
+        ? 'evidence is named for none'
+        : `evidence is named for ${named.length}: ${shown(files)}`
+    }${none.length === 0 ? '' : `; for ${none.length} there is none: ${shown(none)}`}`,
+    ...(named.length === 0
+      ? {}
+      : {
+          evidence:
+            same.length === 0
+              ? 'NOT CHECKED: ask for the files, and give them with --evidence'
+              : `${shown(same)}, by SHA-256 among the files that are named; what is in them, and the other files, NOT CHECKED`,
+        }),
+  };
+}
+
 /** Names and contracts are on no receipt. */
-function statementSaid({ contracts, operator, organisation }: ReportStatement): Row {
+function statementSaid({ contracts, earlier, operator, organisation }: ReportStatement): Row {
+  const [nearest] = earlier;
   const parties = [organisation, operator].flatMap(({ name, identifier }) =>
     [name, identifier].filter((each) => each !== undefined),
   );
@@ -157,6 +195,11 @@ function statementSaid({ contracts, operator, organisation }: ReportStatement): 
   );
   return {
     ...(parties.length === 0 ? {} : { names: `${shown(parties)}, the word of whoever sealed` }),
+    ...(nearest === undefined
+      ? {}
+      : {
+          'earlier packs': `${earlier.length} named, NOT CHECKED; the nearest has the entries ${nearest.firstIndex} to ${nearest.lastIndex} and the seal ${nearest.seal}: docket reconcile lays it beside this one`,
+        }),
     ...(bought.length === 0
       ? {}
       : { contracts: `${shown(bought)}, the word of whoever sealed; no total has them` }),

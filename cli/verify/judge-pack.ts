@@ -1,9 +1,17 @@
 import { sha256Text } from '#primitives';
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import type { LossStatement } from '#shared/ledger/losses.ts';
 import { logOfTree } from '#shared/ledger/origins.ts';
-import { ANCHORED_HEAD, DID_DOCUMENT, methodologyPath, SCRIPT } from '#shared/packs/layout.ts';
+import {
+  ANCHORED_HEAD,
+  DID_DOCUMENT,
+  methodologyPath,
+  REPORT_STATEMENT,
+  SCRIPT,
+  SEAL,
+} from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { checkSeal, openBag } from './bag.ts';
@@ -15,6 +23,7 @@ import { LedgerWalk } from './ledger.ts';
 import { textOf } from './lines.ts';
 import { checkOwnKeys } from './own-keys.ts';
 import { isArchive, openPack, type PackBytes } from './pack-file.ts';
+import { type GivenStatement, type JudgedStatement, judgeStatement } from './pack-statement.ts';
 import type { ReleasedDocuments, UnreleasedMethodology } from './released.ts';
 import {
   type JudgedWitnesses,
@@ -63,8 +72,20 @@ export interface PackVerdict extends SeenOnWalk {
   witnesses: JudgedWitnesses | null;
   /** Methodologies of receipts that no release has. */
   unreleased: UnreleasedMethodology[];
+  /** Of the files that were given as evidence, all of which the pack names. */
+  evidence: readonly GivenEvidence[];
+  /** What a person states of the pack; null where nothing was given. */
+  stated: JudgedStatement | null;
   /** SHA-256 (hex) of the script in the pack. */
   script?: string;
+}
+
+/** A file that an operator gave as evidence, by what it holds. */
+export interface GivenEvidence {
+  /** What it is called in the words. */
+  name: string;
+  /** Hex. */
+  sha256: string;
 }
 
 export interface JudgePackOptions extends WitnessDemands {
@@ -78,6 +99,10 @@ export interface JudgePackOptions extends WitnessDemands {
   requireTimestamp?: boolean;
   /** Refuses a pack with receipts by a methodology, or factors, that were not released. */
   requireReleasedMethodology?: boolean;
+  /** Files that are to be what the pack names as evidence. */
+  evidence?: readonly GivenEvidence[];
+  /** What a person states of the pack, in a file beside it. */
+  statement?: GivenStatement;
   /** Epoch milliseconds. */
   now: number;
   onProgress?: (done: number, total: number) => void;
@@ -119,6 +144,9 @@ function nothingSeen(): Seen {
     claims: noClaims(),
     hours: [],
     statement: null,
+    declared: [],
+    evidence: [],
+    stated: null,
   };
 }
 
@@ -130,7 +158,15 @@ const INTACT =
 type Seen = SeenOnWalk &
   Pick<
     PackVerdict,
-    'losses' | 'anchored' | 'timestamps' | 'witnesses' | 'unreleased' | 'seal' | 'script'
+    | 'losses'
+    | 'anchored'
+    | 'timestamps'
+    | 'witnesses'
+    | 'unreleased'
+    | 'evidence'
+    | 'stated'
+    | 'seal'
+    | 'script'
   >;
 
 async function examine(
@@ -187,6 +223,23 @@ async function examine(
     seen.witnesses = judgeWitnesses(demands, seen.anchored, lastIndex);
   }
   checkRequired(options, seen);
+  seen.evidence = checkEvidence(options.evidence ?? [], seen);
+  if (options.statement !== undefined) {
+    const of = { pack: bag.seal.credentialSubject.id, seal: multihashOfContent(pack.read(SEAL)) };
+    seen.stated = judgeStatement(options.statement, of);
+  }
+}
+
+/** Is each file one that the pack names? */
+function checkEvidence(
+  given: readonly GivenEvidence[],
+  { statement }: Pick<Seen, 'statement'>,
+): readonly GivenEvidence[] {
+  const named = new Set(statement?.evidence.map(({ sha256 }) => sha256));
+  const other = given.find(({ sha256 }) => !named.has(sha256));
+  if (other === undefined) return given;
+  const message = `${other.name} (SHA-256 ${other.sha256}) is not among the evidence that the pack names.`;
+  throw new PackProblem('evidence_mismatch', REPORT_STATEMENT, message);
 }
 
 function unchecked({ timestamps }: Anchored): JudgedTimestamp[] {

@@ -18,9 +18,14 @@ import {
 import type { ZoneHours } from '#shared/packs/hours.ts';
 import { isPassive } from '#shared/packs/passive-page.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
+import { type DeclaredInput, withContracts } from '#shared/packs/report/declared.ts';
 import { ReportFacts } from '#shared/packs/report/facts.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
-import { parseStatement, type ReportStatement } from '#shared/packs/report/statement.ts';
+import {
+  areInOrder,
+  parseStatement,
+  type ReportStatement,
+} from '#shared/packs/report/statement.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
@@ -45,8 +50,10 @@ export interface SeenOnWalk {
   claims: Claims;
   /** What receipts with factors of hours add up to, by grid zone. */
   hours: ZoneHours[];
-  /** Names and contracts, which are the word of the one who sealed. */
+  /** Names, contracts and evidence, which are the word of the one who sealed. */
   statement: ReportStatement | null;
+  /** What receipts take from the word of the operator, contracts included. */
+  declared: DeclaredInput[];
 }
 
 /** A shard, and what was found in it. */
@@ -359,6 +366,7 @@ export class PackWalk {
       for (const [path, derivation] of this.#lineage.explained) {
         this.#report.explain(derivation, textOf(this.#bag.read(path), path));
       }
+      this.#seen.declared = withContracts(this.#report.declared(), stated);
       return reportPage({
         name: pack.folder,
         issuer: seal.issuer,
@@ -387,6 +395,10 @@ export class PackWalk {
     try {
       const stated = parseStatement(textOf(this.#bag.read(REPORT_STATEMENT), REPORT_STATEMENT));
       checkWords(stated);
+      const { firstIndex } = this.#bag.seal.credentialSubject.range;
+      if (!areInOrder(stated.earlier, firstIndex)) {
+        throw new MalformedData('wrong_value', '', 'An earlier pack is none of before');
+      }
       return stated;
     } catch (error) {
       if (!(error instanceof MalformedData)) throw error;
@@ -431,10 +443,18 @@ function refuseDoubled(parts: readonly BigUint64Array[], message: string): void 
 }
 
 /** A name that shows as another, or as a line of its own, says something else to people than to programs. */
-function checkWords({ contracts, operator, organisation }: ReportStatement): void {
+function checkWords({
+  contracts,
+  earlier,
+  evidence,
+  operator,
+  organisation,
+}: ReportStatement): void {
   const words = [
     ...[operator, organisation].flatMap(({ name, identifier }) => [name, identifier]),
     ...contracts.flatMap(({ name, region }) => [name, region]),
+    ...evidence.flatMap((each) => Object.values(each)),
+    ...earlier.map(({ name }) => name),
   ];
   const isPlain = words.every((each) => each === undefined || isPrintable(each, each.length));
   if (!isPlain) throw new MalformedData('wrong_value', '', 'A name is not what it shows');

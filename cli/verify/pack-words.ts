@@ -18,7 +18,7 @@ const OWN_KEYS =
   'the keys in the pack itself, which do not show whose it is: fetch did.json from the issuer and use --trust';
 
 const PAGE_REMADE =
-  'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack';
+  'report.html was made again and is the same; names, contracts and evidence in it are the word of whoever sealed the pack';
 
 const PINNED = 'the did.json in the pack, which you pinned';
 
@@ -58,6 +58,7 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
       differences: each.differences,
       more: each.more,
     })),
+    statement: statementReport(verdict),
     lineage: verdict.lineage,
     claims: claimsReport(verdict),
     signers,
@@ -65,7 +66,13 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
   };
 }
 
-function claimsReport({ claims, hours, statement }: PackVerdict): object {
+function statementReport({ stated }: PackVerdict): object | null {
+  if (stated === null) return null;
+  const { who, at, states, key, trusted } = stated;
+  return { by: who, at, states, key: encodeBase64(key), trusted: trusted ?? null };
+}
+
+function claimsReport({ claims, hours, statement, declared, evidence }: PackVerdict): object {
   return {
     stated_energy: claims.stated,
     stated_energy_not_used: claims.beyond,
@@ -75,6 +82,8 @@ function claimsReport({ claims, hours, statement }: PackVerdict): object {
     merge_delay_s: claims.delayS,
     notes: claims.notes,
     statement,
+    declared,
+    evidence_given: evidence,
   };
 }
 
@@ -128,6 +137,7 @@ export function packSaid(
           ...operatorsWord(verdict),
           ...outside(verdict),
           ...claimsSaid(verdict),
+          ...personSaid(verdict),
         }
       : { reason: code }),
     trusted,
@@ -141,6 +151,21 @@ export function packSaid(
     facts,
     details: seal === undefined ? {} : detailsOf(verdict, seal, holds),
     closing: holds && seal !== undefined ? closing(verdict, seal) : [],
+  };
+}
+
+/** A person's own words, and whose key they are by. */
+function personSaid({ stated }: PackVerdict): Row {
+  if (stated === null) return {};
+  const { who, at, states, trusted, key } = stated;
+  const whose =
+    trusted === undefined
+      ? `its own key ${encodeBase64(key)}, which does not show whose it is: use --statement-key`
+      : `the key of ${trusted}`;
+  const first = states.find((line) => line !== '') ?? '';
+  const more = states.filter((line) => line !== '').length > 1 ? ' …' : '';
+  return {
+    statement: `“${plain(first)}”${more}, by ${plain(who)} at ${at}, on this seal; signed by ${whose}. What is stated is their word`,
   };
 }
 

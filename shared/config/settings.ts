@@ -327,6 +327,17 @@ export const SETTINGS = {
     '',
     'Contracts for electricity, `<region>=<kg CO2e per kWh> <what it is>`, with semicolons between: reports then state market-based figures too.',
   ),
+  evidence: optional(
+    'EVIDENCE',
+    plainText(4_096),
+    'A file (JSON) that names, by SHA-256, the evidence for what the operator declares: docs/evidence-pack.md has its form. Reports then name it.',
+  ),
+  packsKeptDays: setting(
+    'PACKS_KEPT_DAYS',
+    integer(1, 3_650),
+    '7',
+    'Days for which a finished evidence pack is kept; after that it is made anew for who asks for it. Its report says so.',
+  ),
   exportsConcurrency: setting(
     'EXPORTS_CONCURRENCY',
     integer(1, 64),

@@ -210,7 +210,7 @@ const STABLE = {
   export_expired: row('validation_error', 410, false, {
     when: 'The pack has been deleted after its time.',
     advice: 'Ask for the same range again: the receipts are still there.',
-    message: 'The pack was kept for seven days. Ask for it again.',
+    message: 'The time for which the pack was kept is over. Ask for it again.',
     param: 'id',
   }),
   range_not_satisfiable: row('validation_error', 416, false, {

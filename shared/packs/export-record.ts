@@ -6,7 +6,7 @@ export const EXPORTS_UNDER_WAY_MAX = 10;
 
 export const GIB = 1_073_741_824;
 
-/** Packs that one organisation may have, ready or under way: one an hour for as long as each is kept, a week. */
+/** Packs that one organisation may have, ready or under way: one an hour for a week. */
 export const PACKS_KEPT_MAX = 168;
 /** What they may hold together, 20 million receipts or so. A pack that is larger stands alone. */
 export const PACK_BYTES_KEPT_MAX = 64 * GIB;

@@ -49,6 +49,8 @@ export type PackProblemCode =
   | 'revision_missing'
   | 'totals_mismatch'
   | 'report_mismatch'
+  | 'evidence_mismatch'
+  | 'statement_invalid'
   /* where numbers come from */
   | 'lineage_mismatch'
   | 'lineage_missing';

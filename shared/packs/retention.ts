@@ -1,5 +1,3 @@
-/** How long a finished pack is kept, in seconds: time enough to fetch it after a weekend. */
-export const PACK_KEPT_S = 7 * 86_400;
 /** How long a finished pack is given again to who asks for the same, in seconds; later it is built anew. */
 export const GIVEN_AGAIN_S = 3_600;
 /** How long an export that is over is shown, in seconds; then only the audit log tells of it. */

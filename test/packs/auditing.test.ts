@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -106,5 +107,68 @@ describe('docket reconcile', () => {
     const none = await runDocket(['reconcile', whole!, ...BY, '--invoices', did!]);
     expect(none).toMatchObject({ code: 1 });
     expect(none.stderr).toContain('it is not CSV');
+  });
+});
+
+describe('docket statement', () => {
+  const state = async (key: string, out: string) => {
+    const text = 'I have looked at sixty receipts.\n\nNone differed.\n';
+    const by = ['--by', 'Ada Lovelace, auditor', '--text', await written('text.txt', text)];
+    return runDocket(['statement', whole!, ...BY, ...by, '--key', key, '--out', out]);
+  };
+  const written = async (name: string, text: string): Promise<string> => {
+    await writeFile(inDirectory(name), text);
+    return inDirectory(name);
+  };
+  /** A person's key, and the public half that they give to others. */
+  const keysOf = async (name: string): Promise<{ own: string; given: string }> => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const own = privateKey.export({ type: 'pkcs8', format: 'pem' });
+    const given = publicKey.export({ type: 'spki', format: 'pem' });
+    return {
+      own: await written(`${name}.pem`, own),
+      given: await written(`${name}-public.pem`, given),
+    };
+  };
+
+  it('is verified beside its pack, by the key that its author gave, and says no more of whose it is without', async () => {
+    const [ada, eve] = [await keysOf('ada'), await keysOf('eve')];
+    const file = inDirectory('statement.txt');
+    expect(await state(ada.own, file)).toMatchObject({ code: 0, stderr: '' });
+    const verify = (...args: string[]) =>
+      runDocket(['verify', whole!, ...BY, '--statement', file, ...args]);
+    const known = await verify('--statement-key', ada.given);
+    expect(known).toMatchObject({ code: 0 });
+    expect(known.stdout).toMatch(/“I have looked at sixty receipts\.” …, by Ada Lovelace, auditor/);
+    expect(known.stdout).toContain(`signed by the key of ${ada.given}`);
+    const unknown = await verify();
+    expect(unknown).toMatchObject({ code: 0 });
+    expect(unknown.stdout).toContain('which does not show whose it is');
+    const another = await verify('--statement-key', eve.given, '--json');
+    expect(another).toMatchObject({ code: 1 });
+    expect(JSON.parse(another.stdout)).toMatchObject({ code: 'statement_invalid' });
+  });
+
+  it('is refused when a word of it was changed, and beside another pack', async () => {
+    const file = inDirectory('to-be-changed.txt');
+    expect(await state((await keysOf('bea')).own, file)).toMatchObject({ code: 0 });
+    const refused = async (pack: string, statement: string) => {
+      const found = await runDocket(['verify', pack, ...BY, '--statement', statement, '--json']);
+      expect(found).toMatchObject({ code: 1 });
+      return JSON.parse(found.stdout) as { code: string; message: string };
+    };
+    const text = await readFile(file, 'utf8');
+    const changed = await written('changed.txt', text.replace('sixty', 'six hundred'));
+    expect(await refused(whole!, changed)).toMatchObject({
+      code: 'statement_invalid',
+      message: expect.stringContaining('signature') as string,
+    });
+    expect(await refused(range!, file)).toMatchObject({
+      code: 'statement_invalid',
+      message: expect.stringContaining('another pack') as string,
+    });
+    expect(await refused(whole!, await written('none.txt', 'All is well.\n'))).toMatchObject({
+      code: 'statement_invalid',
+    });
   });
 });

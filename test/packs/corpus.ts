@@ -127,7 +127,8 @@ export class Corpus {
       ...createPackSource(lab.pool),
       organisation: async () => ({ name, identifier }),
     };
-    const operator = { ...stated.operator, contracts: stated.contracts };
+    const { contracts, evidence, keptDays } = stated;
+    const operator = { ...stated.operator, contracts, evidence, keptDays };
     const checkpointSize = this.expected.receipts.length;
     await lab.pack(file, { ...range, checkpointSize }, { source, operator });
   }

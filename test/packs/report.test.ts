@@ -6,7 +6,7 @@ import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { SCRIPT_GOOD, verifyWithPython } from '#test/support/pack-script.ts';
-import { ORG } from '#test/support/packs.ts';
+import { ORG, STATES_NOTHING } from '#test/support/packs.ts';
 import {
   exportsPool,
   expectRefused,
@@ -183,7 +183,7 @@ describe('the parties of a report', () => {
   it('names organisation and operator as account and settings do, as text with anything in it', async () => {
     const named = { name: 'Bakery <b>& Sons</b>', identifier: 'LEI 529900T8BM49AURSDO55' };
     const source = { ...createPackSource(lab.pool), organisation: async () => named };
-    const operator = { name: '"Gateway" <i>SE</i>', identifier: 'HRB 1 & 2', contracts: [] };
+    const operator = { name: '"Gateway" <i>SE</i>', identifier: 'HRB 1 & 2', ...STATES_NOTHING };
     const text = await page({ source, operator });
     for (const shown of [
       'Bakery &#60;b&#62;&#38; Sons&#60;/b&#62;',
@@ -213,7 +213,7 @@ describe('the parties of a report', () => {
   it('contracts give market-based figures: with the factor 0 nothing but the making of hardware is left', async () => {
     const contract = { region: 'eu-west', kgCo2ePerKwh: '0', name: 'wind <farm>' };
     const elsewhere = { region: 'moon', kgCo2ePerKwh: '9', name: 'of a region without requests' };
-    const text = await page({ operator: { contracts: [contract, elsewhere] } });
+    const text = await page({ operator: { ...STATES_NOTHING, contracts: [contract, elsewhere] } });
     const made = Number.parseFloat(between(text, 'making of hardware ', ' '));
     const use = Number.parseFloat(between(text, 'Use of electricity ', ' '));
     expect(made).toBeGreaterThan(0);

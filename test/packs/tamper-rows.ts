@@ -105,13 +105,14 @@ export function tamperings(lab: TamperLab): Tampering[] {
       ...(note === undefined ? {} : { passes: { ours: note, python: note } }),
       ...(says === undefined ? {} : { says }),
     })),
-    ...WORDS_SEALED.map(({ name, members, note, says }): Tampering => ({
+    ...WORDS_SEALED.map(({ name, members, note, says, pack }): Tampering => ({
       ...sealed,
       name: `data/report/stated.json: ${name}, the page made anew`,
       edit: (p) => {
         const stated: Loose = JSON.parse(p.text(REPORT_STATEMENT));
         p.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
       },
+      ...(pack === undefined ? {} : { pack }),
       ...(note === undefined ? {} : { passes: { ours: note, python: note } }),
       ...(says === undefined ? {} : { says }),
     })),

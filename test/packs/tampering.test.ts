@@ -178,7 +178,7 @@ The tables below the next two are of packs that were forged. These are of an ope
 | another zone of the grid than the machines are in | zone and region of each receipt, and the factor by digest | a contract with the data centre; latency from known places |
 | a batch that is never reached | the stated batch; not T2 where memory cannot hold it, or nothing says whether it does (T3) | the server’s own metrics; a meter |
 | fewer GPUs than serve a model | the stated number; not T2 where their memory does not hold the weights | an inventory; a meter, whose accelerators are named in what \`docket receipts metered\` prints |
-| a PUE or water use that is too good | the stated figure, in the derivation record | the operator’s audited annual figures |
+| a PUE or water use that is too good | the stated figure, in the derivation record; which evidence the operator names for it, or that there is none | that file, by its digest (\`--evidence\`); the operator’s audited annual figures |
 | factors of its own | which values differ from those released, in the first lines; \`--require-released-methodology\` refuses it | the source that is cited |
 | only the cleanest days imported (of a day without all its hours none counts) | each receipt’s factor, of the hour or annual, with the digest of the file; page and both verdicts say how many receipts have an hour and how many have not, and give the sum by hours and by annual factors | the provider’s file of the whole year: days without hours of their own are those that were left out |
 | hours that are no hours of the provider | who is named as the provider, and how many receipts have an hour that is further from the year than zones are from the world | the provider’s file, by its digest |

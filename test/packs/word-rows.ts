@@ -24,7 +24,8 @@ const shared =
   (name: string): Edit =>
   (all) =>
     plainSays({ [name]: all[PLAIN - 1].credentialSubject[name] })(all);
-const before = (time: string, ms: number): string => new Date(Date.parse(time) - ms).toISOString();
+const earlierBy = (time: string, ms: number): string =>
+  new Date(Date.parse(time) - ms).toISOString();
 
 const SAID_NOTE =
   'Nothing in a pack confirms it: both verifiers say in their first lines what is said, and that it is the word of who says it.';
@@ -133,7 +134,7 @@ export const OF_WORDS: readonly (WordRow & { edit: Edit })[] = [
   {
     name: 'a receipt that ended a second before it began',
     edit: atEntry(PLAIN, (r) => {
-      r.credentialSubject.endedAt = before(r.credentialSubject.startedAt, 1_000);
+      r.credentialSubject.endedAt = earlierBy(r.credentialSubject.startedAt, 1_000);
     }),
   },
   ...['salt', 'requestDigest', 'responseDigest'].map((name) => ({
@@ -209,7 +210,35 @@ const contract = (region: string, name = 'wind farm'): Loose => ({
   region,
 });
 
-export const WORDS_SEALED: readonly (WordRow & { members: Loose })[] = [
+const PAPER_NOTE =
+  'A pack has the digest of a file that the operator keeps: both verifiers say so, and docket verify --evidence compares the file with it.';
+const paper = (members: Loose = {}): Loose => ({
+  file: 'pue.pdf',
+  input: 'pue',
+  of: 'example',
+  says: 'PUE 1.12, by the building’s meters',
+  sha256: 'a'.repeat(64),
+  ...members,
+});
+
+const EARLIER_NOTE =
+  'Which packs were sealed before is the word of the operator: both verifiers say so, and docket reconcile compares a pack that is named.';
+const amount = { lower: '1', upper: '3', value: '2' };
+const before = (members: Loose = {}): Loose => ({
+  amounts: { adpe: amount, adpf: amount, energy: amount, gwp: amount, water: amount },
+  checkpointSize: 2,
+  covered: 2,
+  failed: 0,
+  firstIndex: 0,
+  lastIndex: 1,
+  name: 'evidence-pack-of-before',
+  refused: 0,
+  seal: `uEiA${'A'.repeat(43)}`,
+  uncovered: 0,
+  ...members,
+});
+
+export const WORDS_SEALED: readonly (WordRow & { members: Loose; pack?: 'range' })[] = [
   {
     name: 'another organisation',
     members: { organisation: { identifier: 'LEI 5', name: 'Bakery' } },
@@ -249,5 +278,38 @@ export const WORDS_SEALED: readonly (WordRow & { members: Loose })[] = [
   {
     name: 'two contracts for one region',
     members: { contracts: [contract('eu-west'), contract('eu-west', 'sun')] },
+  },
+  {
+    name: 'evidence of what is declared, which the operator has not',
+    members: { evidence: [paper()] },
+    note: PAPER_NOTE,
+    says: /declared inputs.*evidence is named for 1: “pue of example: pue.pdf”; for \d+ there is none.*\n.*evidence.*NOT CHECKED/,
+  },
+  {
+    name: 'evidence whose words turn the direction',
+    members: { evidence: [paper({ says: 'PUE 1.12 \u202eDOOG' })] },
+  },
+  { name: 'evidence by a digest that is none', members: { evidence: [paper({ sha256: 'a' })] } },
+  {
+    name: 'evidence of an input that there is not',
+    members: { evidence: [paper({ input: 'offset' })] },
+  },
+  { name: 'packs that are kept for no day', members: { keptDays: 0 } },
+  {
+    name: 'an earlier pack that never was',
+    members: { earlier: [before()] },
+    pack: 'range',
+    note: EARLIER_NOTE,
+    says: /earlier packs.*1 named, NOT CHECKED; the nearest has the entries 0 to 1/,
+  },
+  {
+    name: 'an earlier pack of later entries',
+    members: { earlier: [before({ lastIndex: 119, checkpointSize: 120 })] },
+    pack: 'range',
+  },
+  {
+    name: 'an earlier pack of another form',
+    members: { earlier: [before({ offset: 'all' })] },
+    pack: 'range',
   },
 ];

@@ -116,6 +116,7 @@ export async function openDashboardEdge(
       exports: createExportRegistry(pool, systemSurroundings),
       store: { read: async () => null, delete: async () => {} },
       start() {},
+      keptDays: 7,
       onStoreError: (error) => errors.push(error),
       ...exports,
     },

@@ -62,6 +62,7 @@ export async function openExportEdge() {
       exports: createExportRegistry(api, systemSurroundings),
       store,
       start: told,
+      keptDays: 7,
       onStoreError() {},
     },
   });

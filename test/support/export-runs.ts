@@ -5,7 +5,7 @@ import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import { runDueExports, runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
-import { NOTHING_ASKED, type PackLab } from './packs.ts';
+import { NOTHING_ASKED, type PackLab, STATES_NOTHING } from './packs.ts';
 
 /** The events of a builder of packs, in order. */
 export type Said = ['started' | 'waiting' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];
@@ -28,7 +28,7 @@ export function createBuilder(
     source: createPackSource(pool),
     store,
     documents: lab.documents,
-    operator: { contracts: [] },
+    operator: STATES_NOTHING,
     issuer: lab.issuer,
     signer: () => lab.signer('packs'),
     events: {

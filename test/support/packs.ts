@@ -34,6 +34,7 @@ import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts
 import { buildPack, type BuiltPack } from '#workers/exports/build-pack.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import type { PackDocuments } from '#workers/exports/documents.ts';
+import type { OperatorStatement } from '#workers/exports/operator-statement.ts';
 import type { PackBuild } from '#workers/exports/pack-in-progress.ts';
 import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
 import { createAnchorWriter } from './anchor.ts';
@@ -52,6 +53,8 @@ export const PUBLIC_URL = 'https://gateway.example';
 export const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
 const KEY = 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG';
 
+/** An operator that states nothing of itself. */
+export const STATES_NOTHING: OperatorStatement = { contracts: [], evidence: [], keptDays: 7 };
 /** What most services ask of others about their anchor. */
 export const NOTHING_ASKED: AskedAttestation = { timestamp: false, witnesses: [] };
 
@@ -193,7 +196,7 @@ export class PackLab {
         orgId: ORG,
         source: createPackSource(this.pool),
         documents: this.documents,
-        operator: { contracts: [] },
+        operator: STATES_NOTHING,
         issuer: this.issuer,
         signer: this.signer('packs'),
         asked: NOTHING_ASKED,

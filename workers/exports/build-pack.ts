@@ -1,15 +1,21 @@
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { packIssuer } from '#shared/packs/pack-context.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
 import { printable } from '#shared/kernel/plain-text.ts';
+import { withContracts } from '#shared/packs/report/declared.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { sealDocument } from '#shared/packs/seal.ts';
 import { lacking } from '#shared/packs/attestation.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
 import { zoneYears } from '#shared/packs/zone-years.ts';
-import type { AnchorDocument, RequestedDocument } from '#shared/packs/seal-format.ts';
+import type {
+  AnchorDocument,
+  RequestedDocument,
+  TotalsDocument,
+} from '#shared/packs/seal-format.ts';
 import {
   BAG_DECLARATION,
   BAG_INFO,
@@ -53,6 +59,11 @@ export interface BuiltPack {
   sha256: string;
   /** What others were asked to attest of its anchor and have not. */
   lacks: readonly string[];
+  /** Folder of the archive. */
+  name: string;
+  /** Multihash of the seal's bytes, and what it states. */
+  seal: string;
+  totals: TotalsDocument;
 }
 
 /**
@@ -97,11 +108,11 @@ export async function buildPack(build: PackBuild): Promise<BuiltPack> {
   for (const file of progress.derivations.files()) await progress.add(file);
   const requested = await requestedPeriod(progress);
   await addReport(progress, requested);
-  await seal(progress, tags, { anchor, requested });
+  const sealed = await seal(progress, tags, { anchor, requested });
   const { asked } = build;
   const lacks =
     anchor === undefined ? lacking(asked, { timestamps: 0, witnesses: [] }) : (anchor.lacks ?? []);
-  return { ...(await archive.finish()), lacks };
+  return { ...(await archive.finish()), lacks, name, ...sealed };
 }
 
 /** Everything that is known beforehand. */
@@ -148,7 +159,7 @@ async function addReport(
   requested: RequestedDocument | undefined,
 ): Promise<void> {
   const { build, checkpoint, totals } = progress;
-  const stated = await statementOf(build);
+  const stated = await statementOf(progress);
   const page = reportPage({
     name: progress.name,
     issuer: packIssuer(build.issuer.publicUrl).did,
@@ -171,10 +182,24 @@ async function addReport(
   await progress.add({ path: REPORT_PAGE, bytes: Buffer.from(page) });
 }
 
-async function statementOf({ operator, source, orgId }: PackBuild): Promise<ReportStatement> {
-  const { contracts, ...named } = operator;
+async function statementOf({
+  report: facts,
+  build,
+  origin,
+}: PackInProgress): Promise<ReportStatement> {
+  const { operator, source, orgId, createdAt } = build;
+  const { evidence, keptDays, ...named } = operator;
+  const { generation } = logOfTree(origin);
+  const contracts = operator.contracts.map((each) => ({ ...each, name: printable(each.name) }));
+  const declared = withContracts(facts.declared(), { contracts });
   return {
-    contracts: contracts.map((each) => ({ ...each, name: printable(each.name) })),
+    contracts,
+    earlier: await source.earlierPacks(orgId, { ...build, generation }, createdAt),
+    // What else the operator has papers of is none of this organisation's business.
+    evidence: evidence.filter((each) =>
+      declared.some(({ input, of }) => input === each.input && of === each.of),
+    ),
+    keptDays,
     operator: partyOf(named),
     organisation: partyOf((await source.organisation(orgId)) ?? {}),
   };
@@ -203,7 +228,7 @@ async function seal(
     anchor,
     requested,
   }: { anchor: AnchorDocument | undefined; requested: RequestedDocument | undefined },
-): Promise<void> {
+): Promise<{ seal: string; totals: TotalsDocument }> {
   const { build, archive, checkpoint } = progress;
   const issuer = packIssuer(build.issuer.publicUrl);
   const at = new Date(checkpoint.signedAt).toISOString();
@@ -218,6 +243,7 @@ async function seal(
   });
   tags.push(await addTag(archive, BAG_INFO, info));
   tags.push(await addTag(archive, MANIFEST, formatManifest(progress.manifest)));
+  const totals = progress.totals.total().document();
   const document = sealDocument({
     issuer,
     orgId,
@@ -231,13 +257,15 @@ async function seal(
     signedHeads: progress.signedHeads,
     ...(anchor === undefined ? {} : { anchor }),
     ...(requested === undefined ? {} : { requested }),
-    totals: progress.totals.total().document(),
+    totals,
     lineage: progress.lineage.counts,
     files: new Map(tags.map(({ path, sha256 }) => [path, base64url(sha256)])),
     resources: progress.citations.resources([...issuer.contexts, ...progress.lineage.contexts]),
   });
-  tags.push(await addTag(archive, SEAL, build.signer.signCredential({ ...document })));
+  const sealed = await addTag(archive, SEAL, build.signer.signCredential({ ...document }));
+  tags.push(sealed);
   await addTag(archive, TAG_MANIFEST, formatManifest(tags));
+  return { seal: multihashOf(base64url(sealed.sha256)), totals };
 }
 
 async function addTag(

@@ -20,6 +20,7 @@ import type { ProcessContext, ProcessParts } from '#shared/process/run-process.t
 import { JobRole } from '#workers/runtime/deps.ts';
 import type { PackDocuments } from './documents.ts';
 import { exportEvents } from './events.ts';
+import { readEvidence } from './files/evidence.ts';
 import { runDueExports } from './run-export.ts';
 import { sweepExports } from './sweep.ts';
 
@@ -45,6 +46,8 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
       name: config.operatorName,
       identifier: config.operatorIdentifier,
       contracts: config.electricityContracts,
+      evidence: config.evidence === undefined ? [] : readEvidence(config.evidence),
+      keptDays: config.packsKeptDays,
     },
     issuer: receiptIssuer(config.publicUrl),
     signer: () => packSigner(config),

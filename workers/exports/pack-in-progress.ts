@@ -18,6 +18,8 @@ import type { PackDocuments } from './documents.ts';
 
 export interface PackBuild extends PackRange {
   orgId: string;
+  /** When it was asked for, in epoch milliseconds: packs that are sealed later are none of before. */
+  createdAt?: number;
   source: PackSource;
   documents: PackDocuments;
   /** What the operator states of itself. */

@@ -115,7 +115,8 @@ async function write(
     });
     await upload.commit();
     upload = undefined;
-    if (!(await jobs.finish(run, pack))) throw new ExportLost();
+    const { keptDays } = operator;
+    if (!(await jobs.finish(run, { ...pack, keptDays }))) throw new ExportLost();
     return pack;
   } catch (error) {
     // The first error is what went wrong; what cannot be thrown away now is thrown away by the next run.

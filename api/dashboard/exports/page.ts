@@ -23,6 +23,8 @@ export interface ExportsParts {
   after: string | undefined;
   /** Whether the plan has exports. */
   onPlan: boolean;
+  /** Days for which a finished pack is kept. */
+  keptDays: number;
   /** What the form was sent with, and what was wrong with it. */
   from: string;
   to: string;
@@ -64,8 +66,8 @@ export function exportsPage(frame: Frame, parts: ExportsParts): Html {
         ? html`<div class="empty">
             <h2>No packs</h2>
             <p class="prose">
-              Packs stand here while they are made, and for a week afterwards; then they are
-              deleted, and the same period can be packed again.
+              Packs stand here while they are made, and for ${counted(parts.keptDays, 'day')}
+              afterwards; then they are deleted, and the same period can be packed again.
             </p>
           </div>`
         : list(frame, page.items)
@@ -73,7 +75,7 @@ export function exportsPage(frame: Frame, parts: ExportsParts): Html {
     ${pager('packs', { address: base(frame), after, next })}`;
 }
 
-function form(frame: Frame, { from, to, problem }: ExportsParts): Html {
+function form(frame: Frame, { from, to, problem, keptDays }: ExportsParts): Html {
   return html`<section class="stack tight">
     <h2>Make a pack</h2>
     ${problem === undefined ? undefined : note('bad', html`<p><strong>No pack was made.</strong> ${problem}</p>`)}
@@ -83,7 +85,8 @@ function form(frame: Frame, { from, to, problem }: ExportsParts): Html {
     </form>
     <p class="help">
       The days on which receipts entered the ledger. Leave both empty for everything. A pack ends at
-      the newest signed checkpoint; later receipts are not in it.
+      the newest signed checkpoint; later receipts are not in it. It is kept for
+      ${counted(keptDays, 'day')}.
     </p>
   </section>`;
 }

@@ -102,7 +102,7 @@ async function isOnPlan({ accounts }: DashboardDeps, orgId: string): Promise<boo
 async function list(
   deps: DashboardDeps,
   [request, reply]: PageExchange,
-  parts: Omit<ExportsParts, 'page' | 'after' | 'onPlan'>,
+  parts: Omit<ExportsParts, 'page' | 'after' | 'onPlan' | 'keptDays'>,
   status = 200,
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
@@ -114,11 +114,12 @@ async function list(
     ...(after === undefined ? {} : { after }),
   });
   const onPlan = await isOnPlan(deps, orgId);
+  const { keptDays } = deps.exports;
   return sendFramed(deps, [request, reply], {
     title: 'Exports',
     section: 'exports',
     status,
-    body: (frame) => exportsPage(frame, { page, after, onPlan, ...parts }),
+    body: (frame) => exportsPage(frame, { page, after, onPlan, keptDays, ...parts }),
   });
 }
 

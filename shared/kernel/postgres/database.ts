@@ -537,6 +537,18 @@ interface ScreeningTable {
   names_revision: number;
 }
 
+interface SealedPackTable {
+  org_id: string;
+  seal: string;
+  name: string;
+  first_index: Int8;
+  last_index: Int8;
+  checkpoint_size: Int8;
+  generation: number;
+  totals: string;
+  sealed_at: Defaulted<Date>;
+}
+
 interface ServiceContractTable {
   id: GeneratedInt8;
   org_id: string;
@@ -909,6 +921,7 @@ export interface Database {
   sanctions_list: SanctionsListTable;
   sanctions_name: SanctionsNameTable;
   screening: ScreeningTable;
+  sealed_pack: SealedPackTable;
   service_contract: ServiceContractTable;
   stored_answer: StoredAnswerTable;
   usage_day: UsageDayTable;

@@ -1248,6 +1248,19 @@ def count(receipt, groups):
             sums[key] = sums.get(key, 0) + decimal.Decimal(each[end])
 
 
+def declared_in(inputs):
+    """What a derivation record takes from the catalogue, the operator's word: which input, and of which operator or model."""
+    model = next((each['name'] for each in inputs if each['type'] == 'ModelRecord'), '')
+    for each in inputs:
+        record = each.get('record', {})
+        if each['type'] == 'SiteFactor':
+            yield from ((name, record['operator']) for name, field in (('pue', 'pue'), ('wue', 'wue_l_per_kwh')) if field in record)
+        elif each['type'] == 'ModelRecord' and {'active_b', 'total_b'} & set(record):
+            yield 'size', model
+        elif each['type'] == 'HardwareRecord':
+            yield from ((name, model) for name in ('batch', 'gpus', 'precision') if record.get(f'{name}_basis') == 'catalogue')
+
+
 def count_hours(receipt, zones):
     """Adds a receipt to those of its zone that have the factor of their hour, or could have one."""
     measurement, subject = receipt.get('measurement', {}), receipt['credentialSubject']
@@ -1343,7 +1356,7 @@ class Verifier:
         # What receipts say that nothing confirms, and what whoever sealed says of names and contracts.
         self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'delay': 0, 'notes': 0}
         # By zone: what receipts with factors of hours add up to; annual factors, each with how far hours may be from it.
-        self.hours, self.annual = {}, {}
+        self.hours, self.annual, self.declared = {}, {}, set()
         self.software, self.first_notes, self.statement = {}, [], {}
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
@@ -1642,6 +1655,8 @@ class Verifier:
         if counts:
             count(receipt, self.groups)
             count_hours(receipt, self.hours)
+            if 'measurement' in receipt and 'gridZone' in receipt['credentialSubject']:
+                self.declared.add(('zone', receipt['credentialSubject']['region']))
 
     def claim(self, receipt):
         measurement, note, claims = receipt.get('measurement', {}), receipt.get('revisionNote'), self.claims
@@ -1676,6 +1691,7 @@ class Verifier:
                 check('record' not in each or multihash(sha256(canonical(each['record']))) == each['digest'],
                       f"{path}: the record {each['name']} is not the one of its digest")
             self.records[digest] = record
+            self.declared.update(declared_in(record['inputs']))
         record = self.records[digest]
         check(association['hadPlan'] == record['methodology']['id'] and association['agent'] == receipt['issuer'],
               f'{place}: its derivation record names another methodology')
@@ -1815,11 +1831,11 @@ class Verifier:
         check(self.read('data/report/totals.csv') == text.encode(), 'the receipts do not add up to data/report/totals.csv')
 
     def read_statement(self):
-        """Names and contracts are on no receipt: what they say is not checked, but that they are what they show."""
+        """Names, contracts and evidence are on no receipt: what they say is not checked, but that they are what they show."""
         path = 'data/report/stated.json'
         data = self.read(path)
         self.statement = stated = parse(data, path)
-        check(canonical(stated) == data and sorted(stated) == ['contracts', 'operator', 'organisation'], f'{path} is not in its form')
+        check(canonical(stated) == data and sorted(stated) == STATED, f'{path} is not in its form')
         words, regions = [], []
         for party in (stated['operator'], stated['organisation']):
             check(set(party) <= {'identifier', 'name'}, f'{path} is not in its form')
@@ -1829,8 +1845,25 @@ class Verifier:
                   and re.fullmatch(r'(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,9})?', each['kgCo2ePerKwh'], re.ASCII), f'{path} is not in its form')
             words += [each['name'], each['region']]
             regions.append(each['region'])
-        check(all(isinstance(each, str) and 0 < len(each.encode('utf-16-le')) <= 2048 for each in words) and len(regions) <= 256,
-              f'{path} is not in its form')
+        for each in stated['evidence']:
+            check(EVIDENCE <= set(each) <= EVIDENCE | {'certificate', 'vintage', 'volumeKwh'} and each['input'] in DECLARED
+                  and re.fullmatch('[0-9a-f]{64}', each['sha256'], re.ASCII)
+                  and re.fullmatch('0|[1-9][0-9]{0,14}', each.get('volumeKwh', '0'), re.ASCII), f'{path} is not in its form')
+            words += each.values()
+        after = self.first
+        for each in stated['earlier']:
+            counts = [each[name] for name in EARLIER if name not in ('amounts', 'name', 'seal')]
+            amounts = [amount for kind in each['amounts'].values() for amount in kind.values()]
+            check(sorted(each) == EARLIER and set(each['amounts']) == set(UNITS) and len(stated['earlier']) <= 4
+                  and all(set(kind) == set(BOUNDS) for kind in each['amounts'].values()) and all(type(one) is int and one >= 0 for one in counts)
+                  and all(len(one) <= 64 and re.fullmatch(r'(?:0|[1-9][0-9]*)(?:\.[0-9]+)?', one, re.ASCII) for one in amounts)
+                  and re.fullmatch('uEi[A-D][A-Za-z0-9_-]{42}[AQgw]', each['seal'], re.ASCII), f'{path} is not in its form')
+            check(each['firstIndex'] <= each['lastIndex'] < min(after, each['checkpointSize']), f'{path}: an earlier pack is none of before')
+            after = each['firstIndex']
+            words.append(each['name'])
+        check(all(isinstance(each, str) and 0 < len(each.encode('utf-16-le')) <= 2048 for each in words)
+              and max(len(regions), len(stated['evidence'])) <= 256 and type(stated['keptDays']) is int
+              and 1 <= stated['keptDays'] <= 3650, f'{path} is not in its form')
         check(not any(disguised(each, spaces=True, joiners=True) for each in words), f'{path}: a name is not what it shows')
         check(len(set(regions)) == len(regions), f'{path}: a region has two contracts')
 
@@ -2205,6 +2238,22 @@ def words_of_hours(verifier):
         yield 'hours out of range: ' + '; '.join(odd) + ': further from the annual factor of their zone than zones are from the world'
 
 
+def words_of_declared(declared, stated):
+    """What the operator declares, and for which of it there are papers, by its word."""
+    inputs = list(dict.fromkeys(f'{name} of {of}' for name, of in [
+        *sorted(declared, key=lambda each: [part.encode('utf-16-be') for part in each]),
+        *(('contract', each['region']) for each in stated['contracts'] if ('zone', each['region']) in declared)]))
+    files = {name: [each['file'] for each in stated['evidence'] if f"{each['input']} of {each['of']}" == name] for name in inputs}
+    none = [name for name in inputs if not files[name]]
+    named = [f'{name}: {file}' for name in inputs for file in files[name]]
+    if inputs:
+        yield (f"declared inputs: {len(inputs)} {'input' if len(inputs) == 1 else 'inputs'} by the word of the operator; evidence is named for "
+               + (f'{len(inputs) - len(none)}: {quoted(named)}' if named else 'none')
+               + (f'; for {len(none)} there is none: {quoted(none)}' if none else ''))
+    if named:
+        yield 'evidence: NOT CHECKED: ask for the files; `docket verify --evidence` compares them'
+
+
 def words_of_claims(verifier):
     """What receipts say that nothing confirms, and what whoever sealed says of names and contracts."""
     claims, stated = verifier.claims, verifier.statement
@@ -2223,9 +2272,14 @@ def words_of_claims(verifier):
     if claims['notes']:
         yield (f"notes on revisions: {claims['notes']}, the word of those who asked, which nothing confirms: "
                + quoted(verifier.first_notes))
+    yield from words_of_declared(verifier.declared, stated)
     names = [party[name] for party in (stated['organisation'], stated['operator']) for name in ('name', 'identifier') if name in party]
     if names:
         yield f'names: {quoted(names)}, the word of whoever sealed'
+    if stated['earlier']:
+        nearest = stated['earlier'][0]
+        yield (f"earlier packs: {len(stated['earlier'])} named, NOT CHECKED; the nearest has the entries {nearest['firstIndex']} to "
+               f"{nearest['lastIndex']} and the seal {nearest['seal']}: docket reconcile lays it beside this one")
     bought = [f"{each['region']} at {each['kgCo2ePerKwh']} kgCO2e/kWh: {each['name']}" for each in stated['contracts']]
     if bought:
         yield f'contracts: {quoted(bought)}, the word of whoever sealed; no total has them'
@@ -2272,6 +2326,11 @@ def report(verifier, trusted, policy=None):
     whose = verifier.issuer if verifier.is_trusted else 'whoever made the pack, which may be anyone'
     yield SHOWN.format(first=bounds['firstIndex'], last=bounds['lastIndex'], size=subject['checkpoint']['size'], whose=whose)
 
+
+STATED = ['contracts', 'earlier', 'evidence', 'keptDays', 'operator', 'organisation']
+EARLIER = ['amounts', 'checkpointSize', 'covered', 'failed', 'firstIndex', 'lastIndex', 'name', 'refused', 'seal', 'uncovered']
+EVIDENCE = {'file', 'input', 'of', 'says', 'sha256'}
+DECLARED = ['batch', 'contract', 'gpus', 'precision', 'pue', 'size', 'wue', 'zone']
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, struct.error,
              zipfile.BadZipFile, NotImplementedError, EOFError, OverflowError)

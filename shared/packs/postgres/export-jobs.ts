@@ -8,7 +8,8 @@ import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type { ExportRecord } from '../export-record.ts';
-import { EXPORT_SHOWN_S, PACK_KEPT_S } from '../retention.ts';
+import { EXPORT_SHOWN_S } from '../retention.ts';
+import type { TotalsDocument } from '../seal-format.ts';
 import { eventOf, EXPORT_COLUMNS, exportOf } from './exports.ts';
 
 /** A run says how far it is several times a second; one that is silent for so long is dead. */
@@ -33,6 +34,22 @@ export interface ExportRun {
   record: ExportRecord;
 }
 
+/** A pack that has its name in the store. */
+export interface FinishedPack {
+  sizeBytes: number;
+  /** Hex. */
+  sha256: string;
+  /** What others were asked to attest of its anchor and have not. */
+  lacks: readonly string[];
+  /** Days after which it is deleted. */
+  keptDays: number;
+  /** Folder of the archive. */
+  name: string;
+  /** Multihash of the seal's bytes, and what it states. */
+  seal: string;
+  totals: TotalsDocument;
+}
+
 export type ExportJobs = ReturnType<typeof createExportJobs>;
 
 /** The queue of exports in PostgreSQL, for the process that builds packs. */
@@ -43,6 +60,7 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
     { id, runId }: { id: string; runId: string },
     action: 'export.ready' | 'export.failed',
     values: UpdateObject<Database, 'export'>,
+    also?: (db: Queries, record: ExportRecord) => Promise<void>,
   ): Promise<boolean> =>
     inTransaction(pool, async (client) => {
       const row = await updateRun(queriesOn(client), { id, runId })
@@ -54,6 +72,7 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
       const record = exportOf(row);
       await appendAudit(client, surroundings, eventOf(record, action, BUILDER));
       if (action === 'export.ready') await tellReady(client, surroundings, record);
+      await also?.(queriesOn(client), record);
       return true;
     });
   const fail = async (
@@ -82,18 +101,20 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
       return numUpdatedRows === 1n;
     },
     /** False as above. */
-    finish: (
-      { record, runId }: ExportRun,
-      { sizeBytes, sha256, lacks }: { sizeBytes: number; sha256: string; lacks: readonly string[] },
-    ): Promise<boolean> =>
-      end({ id: record.id, runId }, 'export.ready', {
+    finish: ({ record, runId }: ExportRun, pack: FinishedPack): Promise<boolean> => {
+      const { sizeBytes, sha256, lacks, keptDays } = pack;
+      const values = {
         status: 'ready',
         done: sql<string>`last_index - first_index + 1`,
         size_bytes: sizeBytes,
         sha256,
         is_attested: lacks.length === 0,
-        expires_at: sql<Date>`now() + make_interval(secs => ${PACK_KEPT_S})`,
-      }),
+        expires_at: sql<Date>`now() + make_interval(days => ${keptDays})`,
+      } as const;
+      return end({ id: record.id, runId }, 'export.ready', values, (on, ended) =>
+        rememberSeal(on, ended, pack),
+      );
+    },
     fail: ({ record, runId }: ExportRun, error: { code: string; message: string }): Promise<void> =>
       fail({ id: record.id, runId }, error),
     /** Gives an export back: `now` when the process stops, `later` when something has to heal first. */
@@ -211,6 +232,28 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
       await db.deleteFrom('export').where('removed_at', '<', ago(EXPORT_SHOWN_S)).execute();
     },
   };
+}
+
+/** What was sealed is named by later packs; one that was built again to the same bytes is there already. */
+async function rememberSeal(
+  db: Queries,
+  { orgId, firstIndex, lastIndex, checkpointSize, generation = 1 }: ExportRecord,
+  { seal, name, totals }: FinishedPack,
+): Promise<void> {
+  await db
+    .insertInto('sealed_pack')
+    .values({
+      org_id: orgId,
+      seal,
+      name,
+      first_index: firstIndex,
+      last_index: lastIndex,
+      checkpoint_size: checkpointSize,
+      generation,
+      totals: JSON.stringify(totals),
+    })
+    .onConflict((conflict) => conflict.columns(['org_id', 'seal']).doNothing())
+    .execute();
 }
 
 /** Tells the webhooks of its organisation that a pack can be fetched. */

@@ -29,6 +29,8 @@ import {
   lacking,
 } from '../attestation.ts';
 import type { PackRange } from '../layout.ts';
+import { EARLIER_PACKS_MAX, type EarlierPack, earlierPack } from '../report/statement.ts';
+import type { TotalsDocument } from '../seal-format.ts';
 
 /** An entry of the ledger with what a pack says of it. */
 export interface PackEntry {
@@ -142,6 +144,20 @@ const ORGANISATION = statement(
   'select name, identifier from account where id = $1',
 );
 
+const EARLIER = statement(
+  {
+    seal: 'text',
+    name: 'text',
+    first_index: 'int8',
+    last_index: 'int8',
+    checkpoint_size: 'int8',
+    totals: 'text',
+  },
+  `select seal, name, first_index, last_index, checkpoint_size, totals from sealed_pack
+   where org_id = $1 and generation = $2 and last_index < $3 and ($4::timestamptz is null or sealed_at < $4)
+   order by last_index desc, first_index, checkpoint_size desc, sealed_at desc, seal limit 1`,
+);
+
 /**
  * All that a pack is made of. Each call is a short read along a primary key, outside any transaction: entries and
  * checkpoints never change. What lies below a checkpoint is read by `reads`, where the checkpoint itself has come: it was
@@ -172,6 +188,28 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
     /** The name of an organisation and its identifier, for people; null where there is no account. */
     organisation: async (orgId: string): Promise<NamedParty | null> =>
       (await queryRow(pool, ORGANISATION, [orgId])) ?? null,
+    /**
+     * Packs that were sealed before a moment and end before the range, nearest first: of several that end with one entry the
+     * longest, and before it the next.
+     */
+    async earlierPacks(
+      orgId: string,
+      { firstIndex, generation = 1 }: PackRange,
+      before: number | undefined,
+    ): Promise<EarlierPack[]> {
+      const [packs, until]: [EarlierPack[], Date | null] = [
+        [],
+        before === undefined ? null : new Date(before),
+      ];
+      let first = firstIndex;
+      while (packs.length < EARLIER_PACKS_MAX) {
+        const row = await queryRow(pool, EARLIER, [orgId, generation, first, until]);
+        if (row === undefined) break;
+        first = Number(row.first_index);
+        packs.push(earlierOf(row));
+      }
+      return packs;
+    },
     /** The entries with these indexes, in order. */
     async entriesAt(orgId: string, indexes: readonly number[], size: number): Promise<PackEntry[]> {
       const values = [orgId, size, indexes];
@@ -345,6 +383,17 @@ function withOneNote({
     keys: new Map([...keys].map(([key, file]) => [key, renewedHead(file)])),
     losses,
   };
+}
+
+function earlierOf(row: Row<typeof EARLIER>): EarlierPack {
+  const pack = {
+    checkpointSize: Number(row.checkpoint_size),
+    firstIndex: Number(row.first_index),
+    lastIndex: Number(row.last_index),
+    name: row.name,
+    seal: row.seal,
+  };
+  return earlierPack(pack, JSON.parse(row.totals) as TotalsDocument);
 }
 
 async function anchoredHead(

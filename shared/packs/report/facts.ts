@@ -3,6 +3,8 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { RevisionReason } from '#shared/receipts/format-1.ts';
 import { type HourParts, HourSums, type HourUse, hourUseOf } from '#shared/packs/hours.ts';
 import { type CountedReceipt, Totals, TOTALS_BY } from '#shared/packs/totals.ts';
+import { type DeclaredInput, declaredIn, distinct } from './declared.ts';
+import { type ComputedMeasurement, Sensitivity, type SensitivityParts } from './sensitivity.ts';
 
 /** A figure of a record that receipts of the pack were computed from. */
 export interface ReportFactor {
@@ -27,13 +29,13 @@ interface Source {
 /** The parts of a lineage document that the report shows. */
 interface LineageDocument {
   bibliography: { id: string; name: string; text: string; license?: string }[];
-  measurement: {
+  measurement: Pick<ComputedMeasurement, 'steps'> & {
     hadPlan: { name: string; version: string };
     used: {
       name: string;
       type: string[];
       carried: boolean;
-      record: { batch_basis?: string };
+      record: Readonly<Record<string, unknown>>;
       figures: {
         name: string;
         symbol: string;
@@ -60,6 +62,8 @@ export interface ReportedEntry {
   derivation: string | undefined;
   /** Where it may have the factor of an hour. */
   hours: HourUse | undefined;
+  /** Of the grid, in which its region is declared to be. */
+  zone: string | undefined;
 }
 
 /** @param derivation the key of how its numbers came about */
@@ -70,7 +74,8 @@ export function reportedEntry(
 ): ReportedEntry {
   const { revisionReason: revised, degradation } = document;
   const hours = hourUseOf(document);
-  return { counted, revised, degraded: degradation?.code, derivation, hours };
+  const { gridZone: zone } = document.credentialSubject;
+  return { counted, revised, degraded: degradation?.code, derivation, hours, zone };
 }
 
 /** Facts of entries as plain data, for handing to another thread. */
@@ -79,6 +84,8 @@ export interface ReportParts {
   uncovered: ReadonlyMap<string, number>;
   energy: ReadonlyMap<string, ReadonlyMap<string, DecimalParts>>;
   hours: HourParts;
+  sensitivity: SensitivityParts;
+  zones: ReadonlySet<string>;
 }
 
 /** What the report says beside the totals, collected as receipts pass: bounded by models, regions and reasons. */
@@ -97,13 +104,20 @@ export class ReportFacts {
   factorsLeftOut = 0;
   /** What receipts that count say of factors of hours. */
   readonly hours = new HourSums();
+  /** How totals answer to what is declared. */
+  readonly sensitivity = new Sensitivity();
+  /** What lineage documents say was declared. */
+  readonly #declared: DeclaredInput[] = [];
+  /** Regions of counted receipts with the grid zone of each, a line break between. */
+  readonly #zones = new Set<string>();
   /** Energy of counted receipts, by region and by derivation, or by the factor of its hour with an `@` before it. */
   readonly #energy = new Map<string, Map<string, DecimalSum>>();
   /** By derivation: greenhouse gas of a kilowatt-hour where it is one figure. */
   readonly #gasOfKwh = new Map<string, number>();
 
   /** Takes the next receipt. @param counts whether it is the current one of an inference of the range */
-  take({ counted, revised, degraded, derivation, hours }: ReportedEntry, counts: boolean): void {
+  take(entry: ReportedEntry, counts: boolean): void {
+    const { counted, revised, degraded, derivation, hours, zone } = entry;
     if (revised === undefined) this.first.add(counted);
     else add(this.revised, revised);
     if (!counts) return;
@@ -111,8 +125,11 @@ export class ReportFacts {
     if (hours !== undefined) this.hours.add(hours);
     const energy = counted.values.energy?.value;
     if (derivation === undefined || energy === undefined) return;
+    const region = counted.groups[REGION]!;
     const factor = hours?.hour === undefined ? derivation : `@${hours.hour.factor}`;
-    this.#energyOf(counted.groups[REGION]!, factor).add(energy);
+    this.#energyOf(region, factor).add(energy);
+    this.sensitivity.add(derivation, counted, hours?.hour?.factor);
+    if (zone !== undefined) this.#zones.add(`${region}\n${zone}`);
   }
 
   /** What receipts have shown so far; none of them revised another. */
@@ -126,12 +143,16 @@ export class ReportFacts {
       uncovered: this.uncovered,
       energy: new Map(energy),
       hours: this.hours.parts(),
+      sensitivity: this.sensitivity.parts(),
+      zones: this.#zones,
     };
   }
 
-  merge({ first, uncovered, energy, hours }: ReportParts): void {
+  merge({ first, uncovered, energy, hours, sensitivity, zones }: ReportParts): void {
     this.first.merge(first);
     this.hours.merge(hours);
+    this.sensitivity.merge(sensitivity);
+    for (const each of zones) this.#zones.add(each);
     for (const [code, number] of uncovered) add(this.uncovered, code, number);
     for (const [region, sums] of energy) {
       for (const [derivation, sum] of sums) this.#energyOf(region, derivation).merge(sum);
@@ -159,6 +180,8 @@ export class ReportFacts {
       .flatMap(({ figures }) => figures.filter(({ symbol }) => symbol === 'F_gwp'));
     // The factor of an hour is another one for each receipt, which carries it.
     if (gas.length === 1) this.#gasOfKwh.set(derivation, Number(gas[0]!.value));
+    this.sensitivity.explain(derivation, measurement, this.#gasOfKwh.get(derivation));
+    this.#declared.push(...declaredIn(measurement.used));
     for (const { name: record, type, carried, figures, record: content } of measurement.used) {
       // What a request carries is its own.
       if (type.includes('UsageRecord')) continue;
@@ -166,7 +189,7 @@ export class ReportFacts {
         this.hourly = true;
         continue;
       }
-      const isAssumed = content.batch_basis === 'assumed';
+      const isAssumed = content['batch_basis'] === 'assumed';
       const basis = carried ? ({ basis: isAssumed ? 'assumed' : 'declared' } as const) : {};
       for (const { name, value, unit, year, sources } of figures) {
         const key = `${record} ${name} ${value}`;
@@ -175,6 +198,15 @@ export class ReportFacts {
         else this.factors.set(key, { record, name, value, unit, year, sources, ...basis });
       }
     }
+  }
+
+  /** What estimates of the pack take from the word of the operator, by kind and name. */
+  declared(): DeclaredInput[] {
+    const zones = [...this.#zones].map((each): DeclaredInput => {
+      const [of = '', value = ''] = each.split('\n');
+      return { input: 'zone', of, value };
+    });
+    return distinct([...this.#declared, ...zones]);
   }
 
   /**

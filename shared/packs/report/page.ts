@@ -11,6 +11,8 @@ import {
 import type { ZoneYear } from '#shared/packs/zone-years.ts';
 import { timeWords } from '#shared/kernel/time.ts';
 import { BARS_MAX, barChart } from './chart.ts';
+import { earlierSection } from './earlier-section.ts';
+import { declaredSection } from './declared-section.ts';
 import type { ReportFacts } from './facts.ts';
 import type { ReportStatement } from './statement.ts';
 import {
@@ -88,8 +90,10 @@ export function reportPage(input: ReportInput): string {
     split(input, total),
     marketBased(input, total),
     hoursAndYears(input),
+    declaredSection(input.facts, input.stated, total),
     coverage(input, total),
     restatements(input, total),
+    earlierSection(input.stated.earlier, total),
     disclosure(input, total),
     uncertainty(),
     check(input),
@@ -384,7 +388,7 @@ ${lines.join('\n')}
 </tbody></table></section>`;
 }
 
-function disclosure({ facts, totals }: ReportInput, total: Totals): string {
+function disclosure({ facts, stated, totals }: ReportInput, total: Totals): string {
   const { covered, inputTokens, outputTokens } = total.counts;
   const gas = total.amount('gwp');
   const use = facts.useGas();
@@ -406,7 +410,7 @@ function disclosure({ facts, totals }: ReportInput, total: Totals): string {
   return `<section><h2>For disclosures</h2>
 <p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based; market-based ones stand apart where contracts were declared.</p>
 <p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1. Primary data (ESRS E1 AR 46(g)): ${primaryShare(totals, total)}.</p>
-<p><strong>Basis.</strong> Greenhouse gas is in CO₂ equivalents over 100 years, all gases together, by the warming potentials that the sources below used; they give no gas apart. Depletion of minerals and fossil energy of electricity is by an inventory whose year stands beside each factor. This page has no base year and no consolidation approach: both are the reporting organisation’s. Every change of an estimate is a restatement with a reason, of any size, as the section above has them; there is no threshold below which one is left out. A service keeps a pack for seven days: those who rely on it keep it, and earlier packs to compare with.</p>
+<p><strong>Basis.</strong> Greenhouse gas is in CO₂ equivalents over 100 years, all gases together, by the warming potentials that the sources below used. They give no gas apart, and the factors do not say by which assessment report of the IPCC (AR5 or AR6) these are. Depletion of minerals and fossil energy of electricity is by an inventory whose year stands beside each factor. This page has no base year and no consolidation approach: both are the reporting organisation’s. Every change of an estimate is a restatement with a reason, of any size, as the section above has them; there is no threshold below which one is left out. The service that made this pack keeps one for ${counted(stated.keptDays, 'day')}: those who rely on it keep it, and earlier packs to compare with.</p>
 <p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((inputTokens + outputTokens) / 1_000)}.</p>${intensity}</section>`;
 }
 

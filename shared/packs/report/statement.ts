@@ -2,13 +2,87 @@ import Type, { type Static } from 'typebox';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
+import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
+import type { QuantityName } from '#shared/methodology/measurement.ts';
+import type { TotalsDocument } from '#shared/packs/seal-format.ts';
+import { QUANTITIES } from '#shared/packs/totals.ts';
 
-/** What no receipt says and a report needs (`stated.json`): names, and contracts for electricity. */
+/**
+ * What no receipt says and a report needs (`stated.json`): names, contracts for electricity, which evidence there is of what
+ * the operator declares, packs of before, and for how long packs are kept.
+ */
 
 const text = Type.String({ minLength: 1, maxLength: 1_024 });
+const sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const CLOSED = { additionalProperties: false };
 const Party = Type.Object({ identifier: Type.Optional(text), name: Type.Optional(text) }, CLOSED);
+
+/** What an estimate, or a report, takes from the word of the operator. */
+const DECLARED_KINDS = [
+  'batch',
+  'contract',
+  'gpus',
+  'precision',
+  'pue',
+  'size',
+  'wue',
+  'zone',
+] as const;
+export type DeclaredKind = (typeof DECLARED_KINDS)[number];
+
+/** A file that the operator has for something that it declares; of a contract also what was bought. */
+export const EVIDENCE = Type.Object(
+  {
+    certificate: Type.Optional(text),
+    file: text,
+    input: Type.Enum([...DECLARED_KINDS]),
+    of: text,
+    says: text,
+    sha256,
+    vintage: Type.Optional(text),
+    volumeKwh: Type.Optional(Type.String({ pattern: '^(?:0|[1-9][0-9]{0,14})$' })),
+  },
+  CLOSED,
+);
+export type Evidence = Static<typeof EVIDENCE>;
+
+/** As many as there are contracts and models that an operator has papers for. */
+export const EVIDENCE_MAX = 256;
+/** Days for which a pack can be kept: ten years. */
+const KEPT_DAYS_MAX = 3_650;
+
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const decimal = Type.String({ pattern: DECIMAL_PATTERN, maxLength: 64 });
+const Amount = Type.Object({ lower: decimal, upper: decimal, value: decimal }, CLOSED);
+
+/** A pack that was sealed before, with the figures that its seal states. */
+const EarlierPack = Type.Object(
+  {
+    amounts: Type.Object(
+      Object.fromEntries(QUANTITIES.map((name) => [name, Amount])) as Record<
+        QuantityName,
+        typeof Amount
+      >,
+      CLOSED,
+    ),
+    checkpointSize: count,
+    covered: count,
+    failed: count,
+    firstIndex: count,
+    lastIndex: count,
+    name: text,
+    refused: count,
+    seal: Type.String({ pattern: MULTIHASH_PATTERN }),
+    uncovered: count,
+  },
+  CLOSED,
+);
+export type EarlierPack = Static<typeof EarlierPack>;
+
+/** A year by quarters; those before are named by the earliest of them. */
+export const EARLIER_PACKS_MAX = 4;
 
 const Statement = Type.Object(
   {
@@ -23,6 +97,9 @@ const Statement = Type.Object(
       ),
       { maxItems: 256 },
     ),
+    earlier: Type.Array(EarlierPack, { maxItems: EARLIER_PACKS_MAX }),
+    evidence: Type.Array(EVIDENCE, { maxItems: EVIDENCE_MAX }),
+    keptDays: Type.Integer({ minimum: 1, maximum: KEPT_DAYS_MAX }),
     operator: Party,
     organisation: Party,
   },
@@ -41,4 +118,31 @@ export function parseStatement(source: string): ReportStatement {
     throw new MalformedData('wrong_value', '', 'is not in its canonical form');
   }
   return statement;
+}
+
+/** A pack as later ones name it. @param totals as its seal states them */
+export function earlierPack(
+  pack: Omit<EarlierPack, 'amounts' | 'covered' | 'failed' | 'refused' | 'uncovered'>,
+  { covered, failed, refused, uncovered, result }: TotalsDocument,
+): EarlierPack {
+  const amounts = result.map(({ quantityKind, lower, upper, value }) => [
+    quantityKind,
+    { lower, upper, value },
+  ]);
+  return {
+    ...pack,
+    covered,
+    failed,
+    refused,
+    uncovered,
+    amounts: Object.fromEntries(amounts) as EarlierPack['amounts'],
+  };
+}
+
+/** Do the entries of each lie before those of the one that names it, and of the one before it in the list? */
+export function areInOrder(earlier: readonly EarlierPack[], firstIndex: number): boolean {
+  return earlier.every(({ firstIndex: first, lastIndex, checkpointSize }, i) => {
+    const next = i === 0 ? firstIndex : earlier[i - 1]!.firstIndex;
+    return first <= lastIndex && lastIndex < next && lastIndex < checkpointSize;
+  });
 }

@@ -10,6 +10,7 @@ import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { haltLogs } from '#shared/ledger/postgres/append.ts';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
+import { Totals } from '#shared/packs/totals.ts';
 import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
@@ -112,7 +113,8 @@ const FACTS: Readonly<Record<Exclude<WebhookType, 'webhook.test'>, () => Promise
     );
     const jobs = createExportJobs(database.poolAs('docket_exports'), systemSurroundings);
     const run = { runId, record: { id } } as Parameters<typeof jobs.finish>[0];
-    const pack = { sizeBytes: 5, sha256: 'a'.repeat(64), lacks: [] };
+    const sealed = { name: 'a', seal: 'b', totals: new Totals().document() };
+    const pack = { sizeBytes: 5, sha256: 'a'.repeat(64), lacks: [], keptDays: 7, ...sealed };
     expect(await jobs.finish(run, pack)).toBe(true);
     expect(await jobs.finish(run, pack)).toBe(false);
   },

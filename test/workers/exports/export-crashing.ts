@@ -2,6 +2,7 @@
  * Builds one export and kills itself at the nth step that touches the store or the end of the run:
  * node export-crashing.ts <database url> <keys dir> <packs dir> <export id> <n>. Prints how many steps there were.
  */
+import { STATES_NOTHING } from '#test/support/packs.ts';
 import { randomUUID } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
@@ -61,7 +62,7 @@ await runExport(
     store,
     source: createPackSource(pool),
     documents: packDocuments({ signingKeysDir, publicUrl }),
-    operator: { contracts: [] },
+    operator: STATES_NOTHING,
     issuer: receiptIssuer(publicUrl),
     signer: () => createReceiptSigner({ privateKeyPem, did }),
     events: {

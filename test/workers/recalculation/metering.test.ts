@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Meter } from '#shared/catalogue/catalogue.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { encodeUlid } from '#shared/kernel/ids.ts';
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { askMeter } from '#shared/metering/http/meter-client.ts';
 import { forgetMetered } from '#shared/metering/postgres/forget.ts';
 import { createMeteringStore } from '#shared/metering/postgres/metering.ts';
@@ -225,6 +226,23 @@ describe('a meter', () => {
       expect(metered.digest).toBe(`u${digest.toString('base64url')}`);
     }
     expect((await docket('metered', 'uEiNothing')).code).toBe(1);
+    // All that receipts of a pack name, and the intervals of spans, under their digests.
+    await expectGoodPack(lab, directory);
+    const out = join(directory, endpoint);
+    const pack = join(directory, 'whole.zip');
+    const written = await docket('metered', '--pack', pack, '--out', out);
+    expect(written).toMatchObject({ code: 0, stderr: '' });
+    const files = readdirSync(out);
+    for (const file of files)
+      expect(file).toBe(`${multihashOfContent(readFileSync(join(out, file)))}.json`);
+    const records = files.map((file) => readFileSync(join(out, file), 'utf8'));
+    const parts = records.flatMap(
+      (text) => (JSON.parse(text) as { intervals?: string[] }).intervals ?? [],
+    );
+    const named = [id, over].map((each) => revised(each!).measurement!.metered!.digest);
+    expect(files).toEqual(
+      expect.arrayContaining([...named, ...parts].map((each) => `${each}.json`)),
+    );
     const { stdout } = await docket('accuracy', '--json');
     const row = (JSON.parse(stdout) as { endpoint: string }[]).find(
       (each) => each.endpoint === endpoint,

@@ -10,6 +10,7 @@ const DESCRIPTION = {
   publicUrl: 'https://gateway.example',
   supportEmail: 'support@docket.example',
   bodyBytesMax: 1_048_576,
+  packsKeptDays: 7,
   version: '0',
 };
 
