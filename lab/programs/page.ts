@@ -13,19 +13,24 @@ const MARKS = { works: '✓', fails: '✗' } as const;
 
 const INTRODUCTION = `# Clients: agents and other programs
 
-What the programs that people put before a model do with Docket, as \`npm run programs -- --write\` found it: it starts the product before a model that answers by script, installs each program at the version given here, and gives it prompts without a terminal, as a person of whom it knows nothing. A library is in a script that runs an agent with it as its documentation shows, with a tool that writes a file and one that reads it. Set are the address, the key and the model, each as the program's own documentation has it ([programs.ts](../lab/programs/programs.ts) says how), and nothing else but what lets it use its tools without asking a person, and keeps it from reporting home. What single calls of client libraries do, and how each reads a receipt, is on [another page](libraries.md).
+Which agents and other programs work with Docket by address, key and model alone, and where each has its receipt. Client libraries, call by call, are on [another page](libraries.md).
 
-- *three steps*: the model has it write a file with its own tools, read it again, and say that it has done so; the file is there.
-- *silence of 50 s*: the model thinks so long before its first word, and the answer comes.
-- *broken answer*: its connection is cut in the middle, once. The program asks again and has the answer, or says what happened (*says so*). For an answer that comes whole Docket itself asks the model again.
-- *receipts*: each call of the model until then has left one receipt of the program's key; all verify, and those of whole answers state the model's tokens.
-- *too many a second*: the key has just used what it may ask in a second. The program waits as long as \`Retry-After\` says, asks again and has the answer, or says what happened (*says so*).
-- *long session*: each of two prompts is within the model's window, and both together are not: the model refuses them. The program shortens the conversation and has the answer, or says what happened (*says so*).
-- *over its limit*: the day's budget is used up. The program shows why within ninety seconds. \`Retry-After\` says midnight, when the budget is whole again, and \`x-should-retry: false\` stands beside it. Why a program waits is on the dashboard under _Requests_.
+\`npm run programs -- --write\` writes this page. It installs each program at the version given here and gives it prompts without a terminal, before a model that answers by script. It sets the address, the key and the model as the program's documentation has it ([programs.ts](../lab/programs/programs.ts)), lets the program use its tools without asking, and keeps it from reporting home. Libraries run an agent in a script, as their documentation shows.
 
-Codex is told of a model by a name that it knows (\`gpt-5.5\`), which is an [alias](catalogue.md#names-that-programs-have-built-in) in the catalogue here; it sends other tools and settings with a name that it does not know. What comes from a hub of models is not tried: guidellm makes up texts with a model's tokenizer, and has a prompt in a file here; the tasks of lm-eval are fetched, and it has one of a single question here (tasks that compare given answers ask for probabilities, which chats do not give); Open WebUI reads documents by a model for embeddings, and is asked to chat here.
+**The receipt.** No program shows it. _docket last_ means: \`npx docket last\` lists the newest receipts of a key, and the dashboard has them on its first page and under _Receipts_. What you write with a library has the receipt in what the library returns.
 
-*where the receipt is*: none of the programs shows one. \`npx docket last\` lists the newest of a key, with time, model and tokens, and the dashboard has them on its first page and under *Receipts* (_docket last_). What is written with a library has the receipt in what the library hands over: the member is what [tests](../test/product) and [the other page](libraries.md) read it from.
+| step | what passes |
+| --- | --- |
+| three steps | The model has the program write a file with its own tools, read it again and say so. The file is there. |
+| silence of 50 s | The model thinks so long before its first word, and the answer comes. |
+| broken answer | The connection is cut in the middle, once. The program asks again and has the answer, or says what happened (_says so_). Docket itself asks again for an answer that is not streamed. |
+| receipts | Each call of the model until then has left one receipt of the program's key. All verify, and those of whole answers state the model's tokens. |
+| too many a second | The key has used up its second. The program waits as long as \`Retry-After\` says and has the answer, or says what happened (_says so_). |
+| long session | Two prompts fit the model's window one by one but not together, and the model refuses. The program shortens the conversation and has the answer, or says what happened (_says so_). |
+| over its limit | The day's requests are used up: \`Retry-After\` says midnight, beside \`x-should-retry: false\`. The program shows why within ninety seconds. The dashboard shows it under _Requests_ in any case. |
+
+- **Codex** is given a model's name that it knows (\`gpt-5.5\`), an [alias](catalogue.md#names-that-programs-have-built-in) in the catalogue. With others it sends other tools and settings.
+- **Not tried** is what needs a hub of models: guidellm's prompts made by a tokenizer, the tasks that lm-eval fetches, and reading documents in Open WebUI. Tasks of lm-eval that compare given answers need probabilities, which chats do not give.
 `;
 
 const LEGEND =

@@ -182,7 +182,7 @@ enabled = false
     goesOn: true,
     why: {
       'over its limit':
-        'it sleeps for as long as `Retry-After` says, whatever `x-should-retry` says.',
+        'it sleeps for as long as `Retry-After` says, without regard to `x-should-retry`.',
     },
     command: async ({ baseUrl, apiKey, model, work, home, bin, goesOn }, prompt) => {
       const options = { baseURL: baseUrl, apiKey };
@@ -213,7 +213,7 @@ enabled = false
     goesOn: true,
     why: {
       'over its limit':
-        'it sleeps for as long as `Retry-After` says, whatever `x-should-retry` says.',
+        'it sleeps for as long as `Retry-After` says, without regard to `x-should-retry`.',
     },
     command: async ({ baseUrl, apiKey, model, home, bin, goesOn }, prompt) => {
       const file = join(home, 'config.yaml');
@@ -329,7 +329,7 @@ models:
     hasTools: true,
     why: {
       'over its limit':
-        'it asks again a minute later, and two minutes after that, whatever stands in the answer, and then shows why.',
+        'it asks again a minute later, and two minutes after that, without regard to the answer, and then shows why.',
     },
     command: scripted(['use_smolagents.py'], openai),
   },
