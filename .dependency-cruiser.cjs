@@ -116,7 +116,8 @@ module.exports = {
       comment:
         'Which store, mail server or signer is used is decided in one place per process; everything else is handed it. Type-only imports choose nothing.',
       severity: 'error',
-      from: { path: '^(api|workers)/', pathNot: '(deps|/main)[.]ts$' },
+      // A thread begins with a file of its own, as a process does with its main.ts.
+      from: { path: '^(api|workers)/', pathNot: '(deps|-thread|/main)[.]ts$' },
       to: {
         path: `^shared/.+/${OUTSIDE}/`,
         // Lanes and jobs are how processes meet, and native providers are found by name: there is nothing to choose.

@@ -8,8 +8,9 @@ import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
-import { LOOKED_THROUGH_MAX, type RequestReader } from '#shared/requests/postgres/requests.ts';
+import type { RequestReader } from '#shared/requests/postgres/requests.ts';
 import {
+  LOOKED_THROUGH_MAX,
   requestFacts,
   type RequestRow,
   type StatusFilter,

@@ -98,3 +98,9 @@ export function statusFilterOf(text: string): StatusFilter | undefined {
   if (ofClass !== undefined) return ofClass;
   return /^[245]\d\d$/.test(text) ? Number(text) : undefined;
 }
+
+/**
+ * Rows that are looked through for one page: a few tenths of a second. A filter that few rows fit, or none, would otherwise have
+ * all read that an organisation has, which are millions.
+ */
+export const LOOKED_THROUGH_MAX = 200_000;

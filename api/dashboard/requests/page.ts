@@ -2,12 +2,8 @@ import { html, type Html } from '#api/html.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { TAG_LENGTH_MAX } from '#shared/kernel/tags.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
-import {
-  type CodeCount,
-  LOOKED_THROUGH_MAX,
-  type RequestPage,
-} from '#shared/requests/postgres/requests.ts';
-import { receiptOf, type RequestRow } from '#shared/requests/row.ts';
+import type { CodeCount, RequestPage } from '#shared/requests/postgres/requests.ts';
+import { LOOKED_THROUGH_MAX, receiptOf, type RequestRow } from '#shared/requests/row.ts';
 import {
   badge,
   dayFields,
@@ -166,10 +162,10 @@ function failureCounts(address: string, { search, failures }: RequestsParts): Ht
 
 function noneAmongMany(): Html {
   return html`<div class="empty">
-    <h2>No request fits among the newest</h2>
+    <h2>No request matches among the newest</h2>
     <p class="prose">
-      The newest ${count(LOOKED_THROUGH_MAX)} of these days were looked through. Name the days that
-      you look for.
+      The newest ${count(LOOKED_THROUGH_MAX)} requests of these days were searched. Choose fewer
+      days.
     </p>
   </div>`;
 }

@@ -12,7 +12,7 @@ import {
   statement,
 } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
-import type { RequestRow, StatusFilter } from '../row.ts';
+import { LOOKED_THROUGH_MAX, type RequestRow, type StatusFilter } from '../row.ts';
 
 /** The columns that are written, in their order. */
 const WRITTEN: readonly GivenColumn<RequestRow>[] = [
@@ -186,12 +186,6 @@ const WHICH = {
   failed: 'and code is not null',
   ok: 'and code is null and status < 400',
 } as const;
-
-/**
- * Rows that are looked through for one page: a few tenths of a second. A filter that few rows fit, or none, would otherwise have
- * all read that an organisation has, which are millions.
- */
-export const LOOKED_THROUGH_MAX = 200_000;
 
 /** Answered by an index alone; those with a tag by that of rows that have one. */
 const among = (which: keyof typeof WHICH, order: 'asc' | 'desc', isTagged: boolean) =>
