@@ -17,6 +17,7 @@ import { comparedModels } from './compared-models.ts';
 import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
 import { fieldRows } from './receipt-table.ts';
+import { longPrompts, PROMPTS } from './long-prompts.ts';
 import { messageRows } from './messages-table.ts';
 import { recordRows } from './records-table.ts';
 import { responseRows } from './responses-table.ts';
@@ -43,6 +44,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
     const { head, rows } = comparedModels();
     return table(head, rows);
   },
+  long_prompts: () =>
+    table(
+      ['model', ...PROMPTS.map((tokens) => `${tokens.toLocaleString('en')} tokens in`)],
+      longPrompts(),
+    ),
   metrics: metricsTable,
   alerts: () => table(['alert', 'severity', 'fires when', 'means', 'see'], alertRows()),
   receipt: () => fieldTable(RECEIPT, ['credentialSubject', 'measurement', 'proof']),

@@ -64,7 +64,9 @@ const MEANINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'ModelRecord of the factor set': {
     'kv.bytes_per_token':
-      'bytes of the cache that attention reads for each token of context and each sequence. Absent where the layout is not published: then what long contexts take to read is not counted, the lineage says `context_energy_unknown`, and a stated batch cannot be held against memory, so that it is not T2',
+      'bytes of the cache that attention reads for each token of context and each sequence. Absent where the layout is not published: then what long contexts take to compute and to read is not counted, the lineage says `context_energy_unknown`, and a stated batch cannot be held against memory, so that it is not T2',
+    'kv.operations_per_pair':
+      'operations of attention for a token of the prompt and one before it: two for each number of a key and of a value, in each head and layer',
   },
 };
 
@@ -130,7 +132,13 @@ function membersOfRecords(): Map<string, Set<string>> {
     }
   }
   const kv = newestFactorSet().models.flatMap(({ kv: layout }) => Object.keys(layout ?? {}));
-  if (kv.includes('bytes_per_token')) add('ModelRecord of the factor set', ['kv.bytes_per_token']);
+  const ofAttention = ['bytes_per_token', 'operations_per_pair'].filter((each) =>
+    kv.includes(each),
+  );
+  add(
+    'ModelRecord of the factor set',
+    ofAttention.map((each) => `kv.${each}`),
+  );
   return found;
 }
 

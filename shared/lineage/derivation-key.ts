@@ -3,7 +3,7 @@ import type { CarriedRecord } from '#shared/methodology/measurement.ts';
 import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { InputDocument } from '#shared/receipts/document.ts';
 
-/** A methodology counts what a context above this costs by a formula of its own (`context_min`). */
+/** A methodology counts what a context above this costs by formulas of its own (`context_min`). */
 export const LONG_CONTEXT_TOKENS = 2_048;
 
 /**
@@ -42,7 +42,7 @@ function course(usage: CarriedRecord): string[] {
     called: usage['upstream_s'] !== undefined,
     ranged: usage['output_tokens_upper'] !== undefined,
     decoded: output > 0 || count(usage['output_tokens_upper']) > 0,
-    long: output > 0 && context > LONG_CONTEXT_TOKENS,
+    long: context > LONG_CONTEXT_TOKENS,
   };
   return Object.entries(turns).flatMap(([turn, taken]) => (taken ? [turn] : []));
 }

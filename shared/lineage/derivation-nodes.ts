@@ -117,7 +117,7 @@ function warningNode({ code, message }: Warning): WarningNode {
 
 /**
  * The record that gives a number which is no figure of it: how the model is served says bytes of a weight (by its
- * precision) and stated GPUs; a model without a known cache layout, that reading the cache is not counted.
+ * precision) and stated GPUs; a model whose layout of attention is not known, that attention is not counted.
  */
 function givers({ inputs }: Derivation, lineage: string): ReadonlyMap<string, string> {
   const at = (found: (view: RecordView) => boolean): string =>
@@ -126,6 +126,7 @@ function givers({ inputs }: Derivation, lineage: string): ReadonlyMap<string, st
   return new Map([
     ['w', replica],
     ['n', replica],
+    ['E_att', at(({ kind }) => kind === 'model')],
     ['E_kv', at(({ kind }) => kind === 'model')],
   ]);
 }

@@ -37,11 +37,13 @@ interface ModelRates {
   /** J, all GPUs. */
   readonly decodePerToken: number;
   readonly prefillPerToken: number;
-  /** J per token read back; 0 where the layout of the cache is not known. */
+  /** J per token read back; 0 where the layout of attention is not known. */
   readonly cachePerPair: number;
+  /** J for 2 * 10^9 pairs of a prefilled token and one before it; 0 as well where that is not known. */
+  readonly attentionPerPair: number;
   readonly secondsPerToken: number;
-  /** Known cache layout, for the warning on long contexts. */
-  readonly cacheKnown: boolean;
+  /** Known layout of attention, for the warning on long contexts. */
+  readonly attentionKnown: boolean;
 }
 
 /** A model at a place: everything about a request that is not the request's own. */
@@ -183,13 +185,15 @@ function modelRates(
     );
   }
   const cachePerPair = size.kv === undefined ? 0 : C.q.value * size.kv.bytes_per_token;
+  const attentionPerPair = size.kv === undefined ? 0 : C.p.value * size.kv.operations_per_pair;
   return {
     active,
     decodePerToken,
     prefillPerToken,
     cachePerPair,
+    attentionPerPair,
     secondsPerToken,
-    cacheKnown: size.kv !== undefined,
+    attentionKnown: size.kv !== undefined,
   };
 }
 

@@ -60,6 +60,7 @@ const LIMITS = [
   'The modelled time is that of a replica which serves B requests. On hardware that is shared by fewer, or slower, the larger of the two times is nearer, and inside the bounds.',
   'The recorded time stands for each attempt, as the tokens do.',
   'What the decode fit holds of the key/value cache is that of a short context; the constant 2048 is where the fit ends, not where reading begins.',
+  'Attention over a long prompt is counted where the layout of the model is published, each token with all before it: a model that attends to less of a long context takes less.',
 ];
 
 /** What each revision says of itself. */

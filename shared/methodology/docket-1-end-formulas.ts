@@ -8,6 +8,8 @@ type ResultName = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf';
 
 /** Where the token counts have an interval: the same once more, at an end of it. */
 interface EndFormulas {
+  readonly attention: Formula;
+  readonly attentionUnknown: Formula;
   readonly cache: Formula;
   readonly cacheUnknown: Formula;
   readonly gpu: Formula;
@@ -53,6 +55,7 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
   const context = `(I_${end} + N_${end} - min(I_${end} + N_${end}, context_min))`;
   const start = `(I_${end} - min(I_${end}, context_min))`;
   const prefilled = `(I_${end} - min(I_c, I_${end}))`;
+  const cached = `(min(I_c, I_${end}) - min(min(I_c, I_${end}), context_min))`;
   const step = (symbol: string, what: string, unit: string, formula: string, when: string) => ({
     symbol: `${symbol}_${end}`,
     name: what,
@@ -70,9 +73,24 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
       `E_${end} * F_${impact} ${by} f_${impact} + T_${end} * S_${impact} / (lifetime * B) ${by} f_embodied`,
       interval,
     );
+  const attentionName = `energy of attention in prefill ${counts}`;
   const cacheName = `energy of reading the key/value cache ${counts}`;
   const unmeasured = `${interval}, and neither a meter nor the upstream’s word gives the energy`;
   return {
+    attention: step(
+      'E_att',
+      attentionName,
+      'J',
+      `p * o_att * (${start} - ${cached}) * (${start} + ${cached}) / 4000000000`,
+      `${interval}, and the layout is known`,
+    ),
+    attentionUnknown: step(
+      'E_att',
+      attentionName,
+      'J',
+      'E_att',
+      `${interval}, and the layout is not known`,
+    ),
     cache: step(
       'E_kv',
       cacheName,
@@ -85,7 +103,7 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
       'E_gpu',
       `GPU energy of all attempts ${counts}`,
       'J',
-      `k * (N_${end} * e_dec + e_pre * ${prefilled} + E_kv_${end})`,
+      `k * (N_${end} * e_dec + e_pre * ${prefilled} + E_att_${end} + E_kv_${end})`,
       unmeasured,
     ),
     energy: step(
@@ -106,7 +124,7 @@ function ofEnd(end: 'lower' | 'upper'): EndFormulas {
       'T_mod',
       `modelled time on the hardware ${counts}`,
       's',
-      `k * (N_${end} * l_tok + B * e_pre * ${prefilled} / (n * tdp))`,
+      `k * (N_${end} * l_tok + B * (e_pre * ${prefilled} + E_att_${end}) / (n * tdp))`,
       `${interval}, and the size is known`,
     ),
     time: time(

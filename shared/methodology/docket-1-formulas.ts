@@ -50,8 +50,8 @@ export const DOCKET_CONSTANTS = {
     value: 2048,
     unit: 'tokens',
     meaning:
-      'context above which reading the key/value cache is counted; shorter ones are inside the decode fit',
-    sources: ['S25'],
+      'context above which attention is counted by itself, its operations and reading the key/value cache; shorter ones are inside the fits of decode and prefill',
+    sources: ['S25', 'S39'],
   },
   host: {
     value: 0.35,
@@ -201,17 +201,33 @@ export const DOCKET_FORMULAS = {
     unit: 'J',
     formula: 'e_pre * (I - I_c)',
   },
+  contextCached: {
+    symbol: 'L_cached',
+    name: 'tokens of context beyond context_min that came from the prefix cache',
+    unit: '1',
+    formula: 'I_c - min(I_c, context_min)',
+    when: 'the size is known',
+  },
   contextStart: {
     symbol: 'L_start',
     name: 'tokens of context beyond context_min before the first output token',
     unit: '1',
     formula: 'I - min(I, context_min)',
+    when: 'the size is known',
+  },
+  attention: {
+    symbol: 'E_att',
+    name: 'energy of attention in prefill beyond context_min: each token with each one before it, at the energy that prefill takes for an operation (p for 2 * 10^9, in 16 bits whatever the weights are served in)',
+    unit: 'J',
+    formula: 'p * o_att * (L_start - L_cached) * (L_start + L_cached) / 4000000000',
+    when: 'the layout is known; otherwise E_att is 0',
   },
   contextEnd: {
     symbol: 'L_end',
     name: 'tokens of context beyond context_min after the last output token',
     unit: '1',
     formula: 'I + N - min(I + N, context_min)',
+    when: 'the layout is known',
   },
   cache: {
     symbol: 'E_kv',
@@ -224,7 +240,7 @@ export const DOCKET_FORMULAS = {
     symbol: 'E_gpu',
     name: 'GPU energy of all attempts',
     unit: 'J',
-    formula: 'k * (E_dec + E_pre + E_kv)',
+    formula: 'k * (E_dec + E_pre + E_att + E_kv)',
     when: 'no energy was metered, and none stated that is within bounds',
   },
   gpuMeasured: {
@@ -324,7 +340,7 @@ export const DOCKET_FORMULAS = {
     symbol: 'T_mod',
     name: 'modelled time on the hardware; while one request is served, each of the B that share the replica is prefilled once, at full power',
     unit: 's',
-    formula: 'k * (N * l_tok + B * e_pre * (I - I_c) / (n * tdp))',
+    formula: 'k * (N * l_tok + B * (e_pre * (I - I_c) + E_att) / (n * tdp))',
     when: 'the size is known',
   },
   recorded: {

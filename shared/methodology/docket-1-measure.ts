@@ -37,6 +37,8 @@ interface Energy extends Reach {
 /** Tokens that are prefilled, and those of input and output. */
 interface Counts {
   readonly prefilled: number;
+  /** Of the input, from the prefix cache. */
+  readonly cached: number;
   readonly input: number;
   readonly output: number;
 }
@@ -160,10 +162,13 @@ function energy(
       return value;
     }
     const cache = cacheEnergy(rates, bounding);
-    recorder?.step(rates.cacheKnown ? formulas.cache : formulas.cacheUnknown, cache);
+    recorder?.step(rates.attentionKnown ? formulas.cache : formulas.cacheUnknown, cache);
     const gpu =
       attempts *
-      (bounding.output * rates.decodePerToken + rates.prefillPerToken * bounding.prefilled + cache);
+      (bounding.output * rates.decodePerToken +
+        rates.prefillPerToken * bounding.prefilled +
+        attentionEnergy(rates, bounding) +
+        cache);
     recorder?.step(formulas.gpu, gpu);
     const kwh = pue * ofGpus(gpu);
     recorder?.step(formulas.energy, kwh);
@@ -175,6 +180,7 @@ function energy(
 function countsOf({ inputTokens, cachedInputTokens, outputTokens }: RequestFigures): Counts {
   return {
     prefilled: inputTokens - cachedInputTokens,
+    cached: cachedInputTokens,
     input: inputTokens,
     output: outputTokens,
   };
@@ -188,10 +194,15 @@ function countsAt(
   if (tokenInterval === undefined) return undefined;
   const { inputLower, inputUpper, outputLower, outputUpper } = tokenInterval;
   const [input, output] = end === 'lower' ? [inputLower, outputLower] : [inputUpper, outputUpper];
-  return { prefilled: input - Math.min(cached, input), input, output };
+  return {
+    prefilled: input - Math.min(cached, input),
+    cached: Math.min(cached, input),
+    input,
+    output,
+  };
 }
 
-/** J of one attempt: prefill, decode, and reading the cache. */
+/** J of one attempt: prefill with its attention, decode, and reading the cache. */
 function gpuEnergy(rates: Rates, counts: Counts, recorder: Recorder | undefined): number {
   const decode = counts.output * rates.decodePerToken;
   recorder?.step(F.decode, decode);
@@ -199,12 +210,26 @@ function gpuEnergy(rates: Rates, counts: Counts, recorder: Recorder | undefined)
   recorder?.step(F.prefill, prefill);
   const cache = cacheEnergy(rates, counts);
   if (recorder !== undefined) noteCache(rates, counts, cache, recorder);
-  return decode + prefill + cache;
+  return decode + prefill + attentionEnergy(rates, counts) + cache;
 }
 
-/** Tokens of context that the decode fit does not hold. */
+/** Tokens of context that the fits of decode and prefill do not hold. */
 function beyondFit(context: number): number {
   return context - Math.min(context, C.context_min.value);
+}
+
+/** Each prefilled token is held against those before it; what the prefill fit holds of that is not counted again. */
+function attentionEnergy({ attentionPerPair }: Rates, { input, cached }: Counts): number {
+  const start = beyondFit(input);
+  const before = beyondFit(cached);
+  return (attentionPerPair * (start - before) * (start + before)) / 4_000_000_000;
+}
+
+function noteAttention(rates: Rates, counts: Counts, recorder: Recorder): void {
+  if (!rates.attentionKnown) return recorder.given('E_att', 0, 'J');
+  recorder.step(F.contextCached, beyondFit(counts.cached));
+  recorder.step(F.contextStart, beyondFit(counts.input));
+  recorder.step(F.attention, attentionEnergy(rates, counts));
 }
 
 /** Each output token reads what lies before it; what the decode fit holds of that is not counted again. */
@@ -220,17 +245,16 @@ function noteCache(
   cache: number,
   recorder: Recorder,
 ): void {
-  if (rates.cacheKnown) {
-    recorder.step(F.contextStart, beyondFit(input));
+  if (rates.attentionKnown) {
     recorder.step(F.contextEnd, beyondFit(input + output));
     recorder.step(F.cache, cache);
     return;
   }
   recorder.given('E_kv', 0, 'J');
-  if (output > 0 && beyondFit(input + output) > 0) {
+  if (beyondFit(input + output) > 0) {
     recorder.warn(
       'context_energy_unknown',
-      'The context is long and the layout of the key/value cache is not known: reading it is not counted.',
+      'The context is long and the layout of attention is not known: its operations and reading the key/value cache are not counted.',
     );
   }
 }
@@ -258,6 +282,7 @@ function seconds(
     if (ranged) for (const end of ENDS) recorder?.step(END_FORMULAS[end].timeRecorded, recorded);
     return { value: recorded, lower: recorded, upper: recorded, larger: undefined };
   }
+  if (recorder !== undefined) noteAttention(rates, countsOf(request), recorder);
   const time = (counts: Counts): number => modelledTime(deployment, rates, request, counts);
   const modelled = time(countsOf(request));
   recorder?.step(F.modelled, modelled);
@@ -269,6 +294,9 @@ function seconds(
     const result = recorded === undefined ? bounding : reach(recorded, bounding, end);
     const formulas = END_FORMULAS[end];
     if (counts !== undefined) {
+      const { attention, attentionUnknown } = formulas;
+      const formula = rates.attentionKnown ? attention : attentionUnknown;
+      recorder?.step(formula, attentionEnergy(rates, counts));
       recorder?.step(formulas.modelled, bounding);
       recorder?.step(recorded === undefined ? formulas.timeModelled : formulas.time, result);
     } else if (recorded !== undefined && end === 'upper') recorder?.step(REACHING.time, result);
@@ -288,10 +316,11 @@ function modelledTime(
   { batch, gpus, gpuPowerW }: Deployment,
   rates: Rates,
   { attempts }: RequestFigures,
-  { prefilled, output }: Counts,
+  counts: Counts,
 ): number {
-  const prefill = (batch * rates.prefillPerToken * prefilled) / (gpus * gpuPowerW);
-  return attempts * (output * rates.secondsPerToken + prefill);
+  const joules = rates.prefillPerToken * counts.prefilled + attentionEnergy(rates, counts);
+  const prefill = (batch * joules) / (gpus * gpuPowerW);
+  return attempts * (counts.output * rates.secondsPerToken + prefill);
 }
 
 /** What was recorded of the time; `latencyS` holds the waiting too, and all attempts. */

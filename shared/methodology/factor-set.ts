@@ -103,12 +103,14 @@ export type Precision = (typeof PRECISIONS)[number];
 const kvFields = {
   layers: whole(1, 10_000),
   value_bytes: whole(1, 8),
-  /** Follows from the other fields, and is checked. */
+  query_heads: whole(1, 10_000),
+  /** Follow from the other fields, and are checked. */
   bytes_per_token: whole(1, 1e9),
+  operations_per_pair: whole(1, 1e12),
   sources: cited,
 };
 
-/** What a token leaves in the key/value cache. */
+/** What a token leaves in the key/value cache, and what attention computes for it and each token before it. */
 const KvLayout = Type.Union([
   record({
     layout: Type.Literal('grouped'),
@@ -116,7 +118,13 @@ const KvLayout = Type.Union([
     head_dim: whole(1, 100_000),
     ...kvFields,
   }),
-  record({ layout: Type.Literal('latent'), latent_dim: whole(1, 1_000_000), ...kvFields }),
+  record({
+    layout: Type.Literal('latent'),
+    latent_dim: whole(1, 1_000_000),
+    key_dim: whole(1, 100_000),
+    value_dim: whole(1, 100_000),
+    ...kvFields,
+  }),
 ]);
 
 const ModelRecord = record({

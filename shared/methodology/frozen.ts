@@ -17,7 +17,7 @@ export interface FrozenMethodology {
 }
 
 export const FROZEN_FACTOR_SETS: readonly FrozenFactorSet[] = [
-  { version: '2026-11', digest: 'o5oClvEPLKADxBfoB0pwHryF1OMzzydbw3q_SB6FBoU' },
+  { version: '2026-11', digest: 'CrU_fTf3gLI2-JMOApm_WJHGtm181mOnSbjxukiDlIM' },
 ];
 
 /** Oldest first within an id. */
@@ -25,7 +25,7 @@ export const FROZEN_METHODOLOGIES: readonly FrozenMethodology[] = [
   {
     id: 'docket-1',
     version: '1.0.0',
-    digest: 'OiHTs8yg2O3wPSS_QpVU8po96zeOEhILFkBqEywiYYw',
+    digest: 'cos28WbbpcI7TvWKreEra87vZFEh7FQHsFzmmdvUq14',
   },
   {
     id: 'ecologits-0.11.2',

@@ -76,7 +76,7 @@ function recorded(
   inputs.fromSet('model', record, () => [
     ...figures('P_a', 'active_b', 'active parameters', record.active_b),
     ...figures('P_t', 'total_b', 'total parameters', record.total_b),
-    ...(record.kv === undefined ? [] : [cacheFigure(record.kv)]),
+    ...(record.kv === undefined ? [] : attentionFigures(record.kv)),
   ]);
   const guessed = record.confidence === 'guess';
   return {
@@ -211,12 +211,21 @@ export function figures(
 
 const UNITS: Readonly<Record<string, string>> = { pue: '1', wue_l_per_kwh: 'L/kWh' };
 
-function cacheFigure(kv: KvLayout): Figure {
-  return {
-    symbol: 'b_kv',
-    name: 'key/value cache per token',
-    value: kv.bytes_per_token,
-    unit: 'byte',
-    cites: kv.sources,
-  };
+function attentionFigures(kv: KvLayout): Figure[] {
+  return [
+    {
+      symbol: 'b_kv',
+      name: 'key/value cache per token',
+      value: kv.bytes_per_token,
+      unit: 'byte',
+      cites: kv.sources,
+    },
+    {
+      symbol: 'o_att',
+      name: 'operations of attention for a token and one before it',
+      value: kv.operations_per_pair,
+      unit: '1',
+      cites: kv.sources,
+    },
+  ];
 }

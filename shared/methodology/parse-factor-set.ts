@@ -80,12 +80,11 @@ function checkModel(model: ModelRecord, path: string): void {
       'of a dense model must equal total_b',
     );
   }
-  if (model.kv !== undefined && model.kv.bytes_per_token !== kvBytes(model.kv)) {
-    throw new MalformedData(
-      'wrong_value',
-      `${path}.kv.bytes_per_token`,
-      'does not follow from the layout',
-    );
+  if (model.kv === undefined) return;
+  const derived = { bytes_per_token: kvBytes(model.kv), operations_per_pair: pairWork(model.kv) };
+  for (const [name, value] of Object.entries(derived)) {
+    if (model.kv[name as keyof typeof derived] === value) continue;
+    throw new MalformedData('wrong_value', `${path}.kv.${name}`, 'does not follow from the layout');
   }
 }
 
@@ -94,6 +93,12 @@ function kvBytes(layout: KvLayout): number {
   const values =
     layout.layout === 'latent' ? layout.latent_dim : 2 * layout.kv_heads * layout.head_dim;
   return layout.layers * values * layout.value_bytes;
+}
+
+/** Each head multiplies a query with a key, and a weight with a value: two operations for each of their numbers. */
+function pairWork(layout: KvLayout): number {
+  const dims = layout.layout === 'latent' ? layout.key_dim + layout.value_dim : 2 * layout.head_dim;
+  return 2 * layout.layers * layout.query_heads * dims;
 }
 
 function checkModelClass(group: ModelClassRecord, path: string): void {

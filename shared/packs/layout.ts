@@ -15,7 +15,7 @@ export const SHARD_BYTES_MAX = 64 * 1_048_576;
 export const PACK_ENTRIES_MAX = 100_000_000;
 
 /**
- * Lineage documents of one pack, of some 52 KB each. A hundred models in three regions, with short and with long
+ * Lineage documents of one pack, of some 63 KB each. A hundred models in three regions, with short and with long
  * contexts, stay below; and making or verifying that many takes less than 300 MB of memory.
  */
 export const LINEAGE_DOCUMENTS_MAX = 1_000;

@@ -62,14 +62,16 @@ function energySplit(steps: readonly Step[]): Html | undefined {
     steps.find((step) => step.symbol === symbol)?.value;
   const [total, it, gpu] = [value('E'), value('E_it'), value('E_gpu')];
   const [decode, prefill, cache] = [value('E_dec'), value('E_pre'), value('E_kv')];
+  const attention = value('E_att');
   if (total === undefined || total === 0 || it === undefined || gpu === undefined) return undefined;
   if (decode === undefined || prefill === undefined) return undefined;
-  const parts = decode + prefill + (cache ?? 0);
+  const parts = decode + prefill + (attention ?? 0) + (cache ?? 0);
   const ofGpu = (part: number): number =>
     parts === 0 ? 0 : (part / parts) * (gpu / JOULES_OF_KWH);
   const rows: readonly (readonly [string, number])[] = [
     ['Decode: writing the answer', ofGpu(decode)],
     ['Prefill: reading the prompt', ofGpu(prefill)],
+    ...(attention === undefined ? [] : ([['Long prompt: attention', ofGpu(attention)]] as const)),
     ...(cache === undefined ? [] : ([['Long context: reading the cache', ofGpu(cache)]] as const)),
     ['Host and idle machines', it - gpu / JOULES_OF_KWH],
     ['Building (PUE)', total - it],

@@ -1042,7 +1042,7 @@ FIGURES_OF_DEPLOYMENT = {
     },
     # One count stands for both where a catalogue states one.
     'ModelRecord': {'P_a': 'active_b', 'P_a_max': 'active_b.max', 'P_a_min': 'active_b.min', 'P_t': 'total_b', 'P_t_max': 'total_b.max',
-                    'P_t_min': 'total_b.min', 'b_kv': 'kv.bytes_per_token'},
+                    'P_t_min': 'total_b.min', 'b_kv': 'kv.bytes_per_token', 'o_att': 'kv.operations_per_pair'},
     'SiteFactor': {'PUE': 'pue', 'PUE_max': 'pue.max', 'PUE_min': 'pue.min', 'WUE': 'wue_l_per_kwh', 'WUE_max': 'wue_l_per_kwh.max',
                    'WUE_min': 'wue_l_per_kwh.min'},
 }
@@ -1064,7 +1064,7 @@ def derivation(plan, used):
             turns = (('measured', 'measured_joules' in record), ('stated', 'stated_joules' in record),
                      ('beyond', 'stated_beyond' in record), ('timed', 'latency_s' in record),
                      ('called', 'upstream_s' in record), ('ranged', 'output_tokens_upper' in record), ('decoded', max(output, most) > 0),
-                     ('long', output > 0 and given + output > LONG_CONTEXT))
+                     ('long', given + output > LONG_CONTEXT))
             parts.append(['UsageRecord'] + [turn for turn, taken in turns if taken])
         elif each['type'] == 'GridFactor' and record is not None:
             parts.append(['GridFactor'] + [record.get(name, '') for name in ('provider', 'signal', 'version', 'zone')])
@@ -1120,8 +1120,8 @@ def course_of(path, measured, used, method, quality):
     (`measured`) stays which of the formulas were taken, in which order, which doubts bear on what, and what each record was read
     for; what it says that they come to is not looked at."""
     values = {symbol: float(each['value']) for symbol, each in method['constants'].items()}
-    # Where nothing is known of a cache, reading it is not counted.
-    values['E_kv'] = 0.0
+    # Where the layout of attention is not known, it is not counted.
+    values['E_att'] = values['E_kv'] = 0.0
     doubts = {each['id']: each['factor'] for each in method['factor_set']['content']['uncertainty'] + method['bounds']['factors']}
     formulas = {(each['symbol'], each['formula']) for each in method['formulas']}
     own, taken = inputs_of_request(used), []
@@ -1328,8 +1328,8 @@ PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger
 # What was released with the product, by multihash, as dev/verifier-forms.ts writes it. The values of a release are not in this
 # script, so it says of a methodology that none has it, and not where it differs.
 RELEASED = json.loads(r'''
-{"factorSets":{"uEiCjmgKW8Q8soAPEF-gHSnAevIXU4zPPJ1vDer9IHoUGhQ":"2026-11"},
-"methodologies":{"uEiA6IdOzzKDY7fA9JL9ClVTymj3rN44SEgsWQGoTLCJhjA":"docket-1 1.0.0",
+{"factorSets":{"uEiAKtT99N_eAsjb4kw4Cmb9Ykca2bXzWY6dJuPG6SIOUgw":"2026-11"},
+"methodologies":{"uEiByizbxZtulwjtO9Yqt4Strzu9kUSHsVAewXOaZ29SrXg":"docket-1 1.0.0",
 "uEiC-rbgqSq8VXRKjo-zuU-1cdkg_O96dk0QbC5RGOjSlag":"ecologits-0.11.2 1.0.0"}}
 ''')
 
@@ -1632,7 +1632,7 @@ class Verifier:
         place = f'entry {index}'
         receipt = parse(line, place)
         text = ENCODER.encode(receipt)
-        check(text.encode('utf-8') == line and len(line) <= 65536, f'{place} is not in its canonical form')
+        check(text.encode('utf-8') == line and len(line) <= 65535, f'{place} is not in its canonical form')
         check_form(receipt, place)
         signed = self.keys.verify_credential(receipt, text, self.issuer, place)
         check(signed <= self.sealed_at + SKEW, f'{place} was signed after the seal')

@@ -53,13 +53,18 @@ describe('a lineage document', () => {
   it('links every number to those that it was computed from, and to the record that gives it', () => {
     fc.assert(
       fc.property(requests, (input) => {
-        for (const { wasDerivedFrom, reads } of lineage(issued(input)).measurement!.steps)
+        const { steps } = lineage(issued(input)).measurement!;
+        // Where the layout of attention is not known, one record says of both that they are nothing.
+        const isKnown = steps.some(({ symbol }) => symbol === 'E_kv');
+        const named = (symbol: string): string =>
+          isKnown ? symbol : symbol.replace(/^E_(?:att|kv)$/, 'E_att and E_kv');
+        for (const { wasDerivedFrom, reads } of steps)
           expect(wasDerivedFrom).toHaveLength(
-            new Set(reads.map(({ symbol, value }) => `${symbol} ${value}`)).size,
+            new Set(reads.map(({ symbol, value }) => `${named(symbol)} ${value}`)).size,
           );
       }),
     );
-    // No layout of its key/value cache is published.
+    // No layout of its attention is published.
     const model = { id: 'glm-5', footprint: { ref: 'glm-5' } };
     const { measurement } = lineage(issued(request({ model })));
     const { used } = measurement!;
@@ -68,7 +73,7 @@ describe('a lineage document', () => {
       return step.wasDerivedFrom[step.reads.findIndex((read) => read.symbol === symbol)];
     };
     expect(source('w', 'W')).toBe(used.find(({ name }) => name === 'replica')!.id);
-    expect(source('E_kv', 'E_gpu')).toBe(used.find(({ type }) => type[1] === 'ModelRecord')!.id);
+    expect(source('E_att', 'E_gpu')).toBe(used.find(({ type }) => type[1] === 'ModelRecord')!.id);
     const known = new Set([
       ...used.map(({ id }) => id),
       ...measurement!.hadPlan.constants.map(({ id }) => id),
@@ -164,6 +169,6 @@ describe('a lineage document', () => {
     expect(lineageOf(anew, bytes, factsOf(bytes))).toBe(text);
     const canonical = JSON.stringify(JSON.parse(text) as JsonObject);
     expect(canonical).toBe(text);
-    expect(text.length).toBeLessThan(64_000);
+    expect(text.length).toBeLessThan(66_000);
   });
 });

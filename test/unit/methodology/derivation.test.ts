@@ -56,14 +56,15 @@ describe('an explanation', () => {
           expect(last.get(`${name}_lower`)).toBe(lower);
           expect(last.get(`${name}_upper`)).toBe(upper);
         }
-        // What a step reads is a step before it, a figure of a record, a constant, a bound, or one of three
-        // that the replica record or the absence of a cache settles.
+        // What a step reads is a step before it, a figure of a record, a constant, a bound, or one of four
+        // that the replica record or an unknown layout of attention settles.
         const known = new Set([
           ...constants.map(({ symbol }) => symbol),
           ...inputs.flatMap(({ values }) => values.map(({ symbol }) => symbol)),
           ...bounds.map(({ share }) => `f_${share}`),
           'w',
           'n',
+          'E_att',
           'E_kv',
         ]);
         for (const step of steps) {
@@ -123,6 +124,7 @@ describe('formulas', () => {
       'N_upper',
       'w',
       'J',
+      'E_att',
       'E_kv',
     ]);
     for (const { formula } of PUBLISHED_FORMULAS) {

@@ -105,9 +105,11 @@ describe('energy', () => {
     );
   });
 
-  it('does not jump at any number of tokens: one more costs what the one before it cost, and at most what reading one more adds', () => {
+  it('does not jump at any number of tokens: one more costs what the one before it cost, and at most what attention to one more adds', () => {
     const known = FACTOR_SET.models.flatMap(({ id, kv }) =>
-      kv === undefined ? [] : [{ ref: id, bytes: kv.bytes_per_token }],
+      kv === undefined
+        ? []
+        : [{ ref: id, bytes: kv.bytes_per_token, operations: kv.operations_per_pair }],
     );
     const near = fc.integer({ min: -3, max: 3 }).map((offset) => 2_048 + offset);
     const tokens = fc.oneof(near, fc.integer({ min: 1, max: 6_000 }));
@@ -117,21 +119,47 @@ describe('energy', () => {
         tokens,
         tokens,
         fc.boolean(),
-        ({ ref, bytes }, input, output, out) => {
+        ({ ref, bytes, operations }, input, output, out) => {
           const model = { id: 'x', footprint: { ref } };
           const at = (more: number): number => {
             const [n, i] = out ? [output + more, input] : [output, input + more];
             return valueOf({ ...withTokens(n, i), model });
           };
-          const reading = ((150e-12 * bytes * (output + 2)) / 3.6e6) * 1.35 * 1.12 * 1.12;
+          const joules = 150e-12 * bytes * (output + 2) + 1.7e-12 * operations;
+          const attending = (joules / 3.6e6) * 1.35 * 1.12 * 1.12;
           // Twelve digits are kept.
           const rounding = at(2) * 1e-11;
           const change = at(2) - at(1) - (at(1) - at(0));
-          expect(Math.abs(change)).toBeLessThanOrEqual(reading + rounding);
+          expect(Math.abs(change)).toBeLessThanOrEqual(attending + rounding);
         },
       ),
       { numRuns: runs(500) },
     );
+  });
+
+  it('of a prompt beyond 2,048 tokens holds attention, each token with each before it; what was cached costs none', () => {
+    const model = { id: 'x', footprint: { ref: 'llama-3.1-70b' } };
+    const at = (inputTokens: number, cachedInputTokens: number): number =>
+      valueOf({
+        ...request({
+          usage: { inputTokens, cachedInputTokens, outputTokens: 0, source: 'upstream' },
+        }),
+        model,
+      });
+    // 80 layers of 64 heads of 128, a key and a value, two operations each.
+    const operations = 80 * 64 * 2 * 128 * 2;
+    const joules = (input: number, cached: number): number =>
+      0.0034 * 70.55 * (input - cached) +
+      (1.7e-12 * operations * ((input - 2_048) ** 2 - Math.max(0, cached - 2_048) ** 2)) / 2;
+    const kwh = (of: number): number => (of / 3.6e6) * 1.35 * 1.12 * 1.12;
+    for (const [input, cached] of [
+      [100_000, 0],
+      [100_000, 90_000],
+      [3_000, 2_999],
+    ] as const) {
+      expect(at(input, cached) / kwh(joules(input, cached))).toBeCloseTo(1, 10);
+    }
+    expect(at(100_000, 0) / at(10_000, 0)).toBeGreaterThan(17);
   });
 
   it('is the same on both sides of 2,048 tokens', () => {

@@ -253,6 +253,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
     ['models[0].active_b', ['models', 0, 'active_b'], 5],
     ['models[1]', ['models', 1, 'aliases'], ['GPT-3.5-Turbo']],
     ['models[67].kv.bytes_per_token', ['models', 67, 'kv', 'bytes_per_token'], 1000],
+    ['models[67].kv.operations_per_pair', ['models', 67, 'kv', 'operations_per_pair'], 1000],
     ['model_classes[0].total_b', ['model_classes', 0, 'total_b'], 16],
     ['uncertainty[0].factor', ['uncertainty', 0, 'factor'], 1],
     ['version', ['version'], 'latest'],
