@@ -21,6 +21,7 @@ import { longPrompts, PROMPTS } from './long-prompts.ts';
 import { messageRows } from './messages-table.ts';
 import { recordRows } from './records-table.ts';
 import { responseRows } from './responses-table.ts';
+import { columns, contextRows, formRows, patterns, sealRows } from './specification-tables.ts';
 
 /** Name of a table, as its marks say it → its text. */
 const TABLES: Readonly<Record<string, () => string>> = {
@@ -55,6 +56,12 @@ const TABLES: Readonly<Record<string, () => string>> = {
   inference: () => fieldTable(RECEIPT.properties.credentialSubject),
   measurement: () => fieldTable(RECEIPT.properties.measurement),
   proof: () => fieldTable(RECEIPT.properties.proof),
+  context: () => table(['format', 'second context'], contextRows()),
+  patterns,
+  forms: () => table(['field', 'there', 'form'], formRows()),
+  seal: () => table(['field', 'there', 'form', 'meaning'], sealRows()),
+  totals_columns: () => columns('totals'),
+  receipt_columns: () => columns('receipts'),
   records: () => table(['record', 'member', 'what it says'], recordRows()),
   responses: () =>
     table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
@@ -71,6 +78,8 @@ export const PAGES_WITH_TABLES: readonly string[] = [
   'docs/operations.md',
   'docs/receipts.md',
   'docs/responses.md',
+  'docs/spec/pack.md',
+  'docs/spec/receipt.md',
   'docs/webhooks.md',
 ];
 

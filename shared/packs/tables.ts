@@ -10,7 +10,7 @@ const AMOUNTS = QUANTITIES.flatMap((name) => {
   return [column, `${column}_lower`, `${column}_upper`];
 });
 
-const TOTALS_HEADER = csvLine([
+export const TOTALS_HEADER = csvLine([
   'by',
   'name',
   'requests',

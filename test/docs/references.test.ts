@@ -85,7 +85,15 @@ describe('the pages', () => {
     const folders = sourceFiles().map(({ path }) => path.split('/').slice(0, -1).slice(0, 2));
     const present = folders.flatMap((path) => path.map((_, i) => path.slice(0, i + 1).join('/')));
     // Pages, files of operators and data of tests, where no source is.
-    const others = ['docs', 'docs/catalogue', 'ops', 'ops/prometheus', 'ops/grafana', 'ops/helm'];
+    const others = [
+      'docs',
+      'docs/catalogue',
+      'docs/spec',
+      'ops',
+      'ops/prometheus',
+      'ops/grafana',
+      'ops/helm',
+    ];
     others.push('test/fixtures', 'test/vectors');
     expect([...shown].toSorted()).toEqual([...new Set([...present, ...others])].toSorted());
   });

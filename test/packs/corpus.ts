@@ -79,12 +79,17 @@ export class Corpus {
   /** A deployment with the keys of the corpus and an empty ledger. @param directory of its own */
   async lab(directory = mkdtempSync(join(tmpdir(), 'docket-corpus-'))): Promise<PackLab> {
     const { pool } = await createTestDatabase();
+    this.takeKeys(directory);
+    return new PackLab(pool, directory);
+  }
+
+  /** Its keys, in `keys` of a directory and readable by their owner alone. */
+  takeKeys(directory: string): void {
     cpSync(this.path('keys'), join(directory, 'keys'), { recursive: true });
     for (const purpose of readdirSync(this.path('keys'))) {
       chmodSync(join(directory, 'keys', purpose), 0o700);
       chmodSync(join(directory, 'keys', purpose, 'active.pem'), 0o600);
     }
-    return new PackLab(pool, directory);
   }
 
   /** Brings its receipts into a ledger, one after the other. */

@@ -1,0 +1,1078 @@
+/**
+ * The vectors of docs/spec: made of the corpus with its keys, and of the published key of RFC 8037, so that they are the same
+ * whenever they are made.
+ */
+import { createPrivateKey, hash } from 'node:crypto';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { examplePrivateKeyPem, examplePublicKey } from '#dev/example-receipt.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { parseStrictJson } from '#shared/kernel/json-reader.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { append, EMPTY_FRONTIER, frontierRoot } from '#shared/ledger/frontier.ts';
+import { leafHash } from '#shared/ledger/hashing.ts';
+import {
+  COSIGNATURE_TYPE,
+  encodeBase64,
+  ML_DSA_44_TYPE,
+  noteKeyHash,
+} from '#shared/ledger/notes.ts';
+import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
+import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
+import { ANCHORED_HEAD, KEY_EVENTS, SEAL } from '#shared/packs/layout.ts';
+import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { jwkThumbprint, publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
+import { createReceiptSigner, ed25519Signer } from '#shared/receipts/signing/signer.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import type { PackLab } from '#test/support/packs.ts';
+import { Corpus } from './corpus.ts';
+import { atEntry } from './ledger-edits.ts';
+import { dropAnchor, rewriteLedger, signedHead } from './tamper-lab.ts';
+import { ForgedPack, type Loose } from './tampering.ts';
+
+export const VECTORS = join(import.meta.dirname, '../../docs/spec/vectors');
+
+type Found = { verdict: 'good' } | { verdict: 'bad' | 'intact' | 'cannot_judge'; reason?: string };
+
+/** A case, with what both verifiers say and why. */
+interface Case {
+  name: string;
+  why: string;
+}
+
+export interface JsonCase extends Case {
+  /** Base64. */
+  source: string;
+  canonical?: string;
+  reason?: string;
+}
+
+type ReceiptCase = Case & Found & { receipt: string };
+type HeadCase = Case & Found & { log: string; note: string };
+type CosignatureCase = Case & Found & { key: string; text: string; signature: string };
+
+/** What stands in the place of some of the bytes that were there; of a file that was not, in the place of none. */
+interface Splice {
+  at: number;
+  removed: number;
+  inserted: string;
+}
+
+export type PackCase = Case &
+  Found & {
+    base: 'range' | 'whole';
+    /** Of files of the pack. Those that are null are gone; the order is that of the manifest. */
+    files: Readonly<Record<string, Splice | null>>;
+    /** Of the archive, after that; `inserted` is base64. */
+    archive?: Splice;
+    sha256: string;
+    /** What the reader asks for beside the verdict. */
+    asks?: 'no trust' | '--require-anchor' | '--require-released-methodology';
+    /** A witness policy that is asked for. */
+    policy?: string;
+  };
+
+const corpus = new Corpus('format-1');
+const issuer = receiptIssuer('https://gateway.example');
+const LOG = `gateway.example/log/${corpus.expected.organisation}`;
+const base64 = (bytes: Uint8Array | string): string => Buffer.from(bytes).toString('base64');
+
+type Purpose = 'receipts' | 'packs' | 'checkpoints' | 'anchor';
+const pemOf = (purpose: Purpose): string => corpus.read('keys', purpose, 'active.pem').toString();
+const signerBy = (privateKeyPem: string) => createReceiptSigner({ privateKeyPem, did: issuer.did });
+const foreign = signerBy(examplePrivateKeyPem);
+const foreignMethod = {
+  id: `${issuer.did}#${jwkThumbprint(examplePublicKey)}`,
+  type: 'Multikey',
+  controller: issuer.did,
+  publicKeyMultibase: publicKeyMultibase(examplePublicKey),
+};
+
+/** The issuer's keys, and one that it has revoked. */
+function didOfVectors(): string {
+  const did = JSON.parse(corpus.didJson) as { verificationMethod: object[] };
+  const revoked = { ...foreignMethod, revoked: '2026-11-20T12:00:00.000Z' };
+  return `${JSON.stringify({ ...did, verificationMethod: [...did.verificationMethod, revoked] }, null, 2)}\n`;
+}
+
+function jsonVectors(): { cases: JsonCase[] } {
+  const sources: [name: string, source: string | Buffer, why: string][] = [
+    ['names in order', '{"b":1,"a":[true,"x"]}', 'Names stand by their UTF-16 code units.'],
+    ['white space', ' {\n "a" : 1 }\r\n', 'White space is no part of a document.'],
+    [
+      'escapes',
+      String.raw`{"a":"\u0041\/\u00e9\u20ac\ud83d\ude00\u001f\u007f\b\t\n\f\r\"\\"}`,
+      'Strings have the shortest escapes, in lower case.',
+    ],
+    [
+      'the largest numbers',
+      '{"a":9007199254740991,"b":-9007199254740991}',
+      'They are exact in binary64.',
+    ],
+    ['one number more', '{"a":9007199254740992}', 'Readers would round it to other numbers.'],
+    ['a fraction', '{"a":1.0}', 'Writers differ in how they write it.'],
+    ['an exponent', '{"a":1e3}', 'Writers differ in how they write it.'],
+    ['a negative zero', '{"a":-0}', 'Its canonical form is another.'],
+    ['null', '{"a":null}', 'What is not known is absent.'],
+    ['a name twice', '{"a":1,"a":1}', 'Readers would take the first or the last.'],
+    ['a name beyond ASCII', '{"é":1}', 'Orders of names differ between encodings.'],
+    ['half of a pair', String.raw`{"a":"\ud83d"}`, 'It has no UTF-8.'],
+    ['a byte order mark', '\uFEFF{"a":1}', 'It is no white space.'],
+    ['Latin-1', Buffer.from('{"a":"\u00E9"}', 'latin1'), 'It is not UTF-8.'],
+    ['something behind it', '{"a":1}{}', 'A text is one value.'],
+    ['a comma too many', '{"a":1,}', 'It is no JSON.'],
+  ];
+  return {
+    cases: sources.map(([name, source, why]) => ({
+      name,
+      why,
+      source: base64(source),
+      ...readAs(source),
+    })),
+  };
+}
+
+function readAs(source: string | Buffer): Pick<JsonCase, 'canonical' | 'reason'> {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+      Buffer.from(source),
+    );
+    return { canonical: canonicalJson(parseStrictJson(text)) };
+  } catch (error) {
+    return { reason: error instanceof MalformedData ? error.code : 'not_utf8' };
+  }
+}
+
+/** A receipt of the corpus with something else in it. */
+function edited(base: string, edit: (receipt: Loose) => void): Loose {
+  const receipt: Loose = JSON.parse(corpus.bytesOf(base).toString());
+  edit(receipt);
+  return receipt;
+}
+
+/** By someone without a key: the signature stays. */
+const unsigned = (base: string, edit: (receipt: Loose) => void): string =>
+  canonicalJson(edited(base, edit));
+
+/** By a holder of the key. */
+function signed(
+  base: string,
+  edit: (receipt: Loose) => void,
+  signer = signerBy(pemOf('receipts')),
+): string {
+  const { proof: _, ...receipt } = edited(base, edit);
+  return signer.sign(JSON.parse(canonicalJson(receipt)) as never);
+}
+
+function receiptVectors() {
+  const good = (name: string, receipt: string, why: string): ReceiptCase => ({
+    name,
+    why,
+    verdict: 'good',
+    receipt,
+  });
+  const bad = (name: string, reason: string, receipt: string, why: string): ReceiptCase => ({
+    name,
+    why,
+    verdict: 'bad',
+    reason,
+    receipt,
+  });
+  const subject =
+    (edit: (subject: Loose) => void) =>
+    (receipt: Loose): void =>
+      edit(receipt.credentialSubject);
+  const proof =
+    (edit: (proof: Loose) => void) =>
+    (receipt: Loose): void =>
+      edit(receipt.proof);
+  const contradiction = (
+    name: string,
+    base: string,
+    edit: (receipt: Loose) => void,
+    why: string,
+  ): ReceiptCase => bad(name, 'contradiction', signed(base, edit), why);
+  const cases: ReceiptCase[] = [
+    good('with an estimate', corpus.bytesOf('complete').toString(), 'As it was issued.'),
+    good('failed', corpus.bytesOf('failed').toString(), 'As it was issued.'),
+    good(
+      'printed for people',
+      JSON.stringify(JSON.parse(corpus.bytesOf('failed').toString()), null, 2),
+      'White space is no part of the canonical form.',
+    ),
+    bad(
+      'another number',
+      'signature_invalid',
+      unsigned(
+        'failed',
+        subject((s) => void (s.attempts += 1)),
+      ),
+      'The signature is over the document.',
+    ),
+    bad(
+      'another key named',
+      'unknown_key',
+      unsigned(
+        'failed',
+        proof((p) => void (p.verificationMethod = `${issuer.did}#${'A'.repeat(43)}`)),
+      ),
+      'No key of that name is trusted.',
+    ),
+    bad(
+      'a key of another issuer',
+      'issuer_mismatch',
+      unsigned(
+        'failed',
+        proof((p) => void (p.verificationMethod = `did:web:other.example#${'A'.repeat(43)}`)),
+      ),
+      'A receipt is signed by its issuer.',
+    ),
+    bad(
+      'without a proof',
+      'not_signed',
+      unsigned('failed', (r) => void delete r.proof),
+      'It proves nothing.',
+    ),
+    bad(
+      'another kind of proof',
+      'wrong_proof_type',
+      unsigned(
+        'failed',
+        proof((p) => void (p.type = 'Ed25519Signature2020')),
+      ),
+      'There is one kind.',
+    ),
+    bad(
+      'another cryptosuite',
+      'wrong_cryptosuite',
+      unsigned(
+        'failed',
+        proof((p) => void (p.cryptosuite = 'eddsa-rdfc-2022')),
+      ),
+      'There is one cryptosuite.',
+    ),
+    bad(
+      'another purpose',
+      'wrong_proof_purpose',
+      unsigned(
+        'failed',
+        proof((p) => void (p.proofPurpose = 'authentication')),
+      ),
+      'A receipt asserts something.',
+    ),
+    bad(
+      'other contexts in the proof',
+      'context_mismatch',
+      unsigned(
+        'failed',
+        proof((p) => void p['@context'].pop()),
+      ),
+      'The proof is over the contexts of its document.',
+    ),
+    bad(
+      'a signature that is none',
+      'malformed_signature',
+      unsigned(
+        'failed',
+        proof((p) => void (p.proofValue = `${p.proofValue}1`)),
+      ),
+      'It is not 64 bytes.',
+    ),
+    bad(
+      'a context that no receipt has',
+      'unknown_context',
+      signed(
+        'failed',
+        (r) =>
+          void (r['@context'][1] =
+            `https://gateway.example/contexts/docket-receipt-${'A'.repeat(43)}.jsonld`),
+      ),
+      'The second context says which format it is.',
+    ),
+    bad(
+      'by a key for heads',
+      'key_not_authorised',
+      signed('failed', () => {}, signerBy(pemOf('checkpoints'))),
+      'It is not under assertionMethod.',
+    ),
+    bad(
+      'by a key that was revoked',
+      'key_revoked',
+      signed('failed', () => {}, foreign),
+      'Who stole it can write any date.',
+    ),
+    bad(
+      'of a time to come',
+      'in_the_future',
+      signed('failed', (r) => void (r.validFrom = '9999-11-20T09:38:06.007Z')),
+      'It lies more than five minutes ahead.',
+    ),
+    bad(
+      'that held for a while',
+      'expired',
+      signed('failed', (r) => void (r.validUntil = '2026-11-20T13:00:00.000Z')),
+      'That time is over.',
+    ),
+    bad(
+      'a field that is not known',
+      'unknown_field',
+      signed(
+        'failed',
+        subject((s) => void (s.note = 'x')),
+      ),
+      'What no reader knows could mean anything.',
+    ),
+    bad(
+      'a field less',
+      'missing_field',
+      signed(
+        'failed',
+        subject((s) => void delete s.salt),
+      ),
+      'It is always there.',
+    ),
+    bad(
+      'a number as text',
+      'wrong_value',
+      signed(
+        'failed',
+        subject((s) => void (s.attempts = '1')),
+      ),
+      'Each field has one form.',
+    ),
+    bad(
+      'a decimal with an exponent',
+      'wrong_value',
+      signed('complete', (r) => void (r.measurement.result[0].value = '1e-6')),
+      'Quantities are plain decimals.',
+    ),
+    bad(
+      'a day that the calendar has not',
+      'wrong_value',
+      signed(
+        'failed',
+        subject((s) => void (s.endedAt = '2026-11-31T09:38:06.007Z')),
+      ),
+      'Times are of days that there are.',
+    ),
+    contradiction(
+      'tokens of what failed',
+      'failed',
+      subject((s) => Object.assign(s, { inputTokens: 1, cachedInputTokens: 0, outputTokens: 1 })),
+      'What it used is not known.',
+    ),
+    contradiction(
+      'a failure without a call',
+      'failed',
+      subject((s) => void (s.attempts = 0)),
+      'Then nothing has failed.',
+    ),
+    contradiction(
+      'a degraded receipt with another tier',
+      'degraded',
+      (r) => void (r.tier = 'audit'),
+      'An estimate goes with every other tier.',
+    ),
+    contradiction(
+      'unknown tokens that are stated',
+      'usage-unknown',
+      subject((s) => Object.assign(s, { outputTokens: 1 })),
+      'What is not known is absent.',
+    ),
+    contradiction(
+      'a count outside of its interval',
+      'counted-with-interval',
+      subject((s) => void (s.tokenInterval.inputUpper = s.inputTokens - 1)),
+      'The interval holds the count.',
+    ),
+    contradiction(
+      'a unit of another kind',
+      'complete',
+      (r) => void (r.measurement.result[0].unit = 'MJ'),
+      'Each kind has one unit.',
+    ),
+    contradiction(
+      'other tokens than were used',
+      'complete',
+      subject((s) => void (s.outputTokens += 1)),
+      'The usage record says otherwise.',
+    ),
+    contradiction(
+      'an answer of another request',
+      'complete',
+      subject((s) => void (s.answerId = 'chatcmpl-01M84F9WD460R30C1G60R30C00')),
+      'It has the ULID of the request.',
+    ),
+    contradiction(
+      'an id of another request',
+      'failed',
+      (r) => void (r.id = 'https://gateway.example/receipts/rcpt_01M84F9WD460R30C1G60R30C00'),
+      'It has the ULID of the request.',
+    ),
+    contradiction(
+      'begun a day before its id',
+      'failed',
+      subject(
+        (s) =>
+          void (s.startedAt = s.startedAt.replace(
+            /-(\d\d)T/,
+            (_: string, day: string) => `-${String(Number(day) - 1).padStart(2, '0')}T`,
+          )),
+      ),
+      'A ULID holds the time at which it was made.',
+    ),
+    contradiction(
+      'ended before it began',
+      'failed',
+      subject((s) => void (s.endedAt = s.startedAt.replace(/^\d{4}/, '2025'))),
+      'Nothing takes less than no time.',
+    ),
+    contradiction(
+      'a model that shows as another',
+      'complete',
+      subject((s) => void (s.modelVersion = `${s.modelVersion}\u200B`)),
+      'The character shows nothing.',
+    ),
+    contradiction(
+      'metered without a meter',
+      'complete',
+      (r) => void (r.measurement.dataQuality = 'T1'),
+      'T1 is the word of a meter.',
+    ),
+    contradiction(
+      'an hour of another zone',
+      'enterprise-hourly',
+      (r) => void (r.measurement.used[1].record.zone = 'DEU'),
+      'The factor is that of the grid on which it ran.',
+    ),
+    contradiction(
+      'a revision for a meter that has none',
+      'enterprise-annual-hours-incomplete',
+      (r) => void (r.revisionReason = 'measured'),
+      'A revision has what it came for.',
+    ),
+  ];
+  const derivations = Object.fromEntries(
+    cases.flatMap(({ receipt }) => {
+      const digest = /\/derivations\/([\w-]+)"/.exec(receipt)?.[1];
+      return digest === undefined
+        ? []
+        : [[digest, corpus.read('derivations', `${digest}.json`).toString()]];
+    }),
+  ) as Record<string, string>;
+  return { did: didOfVectors(), derivations, cases };
+}
+
+function headVectors() {
+  const directory = keysDirectory();
+  const range = new ForgedPack(corpus.path('range.zip'));
+  const note = range.text('data/ledger/checkpoint.txt');
+  const head = (
+    name: string,
+    verdict: 'good' | 'bad',
+    text: string,
+    why: string,
+    log = LOG,
+  ): HeadCase => ({ name, why, verdict, log, note: text });
+  const lab = labOf(directory);
+  const { size, root } = range.seal().credentialSubject.checkpoint as {
+    size: number;
+    root: string;
+  };
+  const rootBytes = Buffer.from(root.slice(1), 'base64url').subarray(2);
+  const [text = '', line = ''] = note.split('\n\n');
+  const heads: HeadCase[] = [
+    head('of the corpus', 'good', note, 'As it was signed.'),
+    head(
+      'another size',
+      'bad',
+      note.replace(`\n${size}\n`, `\n${size + 1}\n`),
+      'The signature is over the text.',
+    ),
+    head(
+      'a size with a zero before it',
+      'bad',
+      note.replace(`\n${size}\n`, `\n0${size}\n`),
+      'A number has one spelling.',
+    ),
+    head(
+      'another root',
+      'bad',
+      note.replace(/\n(\d+)\n...../, '\n$1\nAAAAA'),
+      'The signature is over the text.',
+    ),
+    head(
+      'by the key of receipts',
+      'bad',
+      signedHead(lab, size, rootBytes, 'receipts'),
+      'Keys under assertionMethod sign no heads.',
+    ),
+    head(
+      'under the name of another log',
+      'bad',
+      `${text}\n\n${line.replace('/log/', '/audit/')}`,
+      'A line counts under the name of its log.',
+    ),
+    head(
+      'another key hash',
+      'bad',
+      `${text}\n\n${line.replace(/ [^ ]{6}(?=[^ ]*$)/, ' AAAAAA')}`,
+      'The hash says which key a line is by.',
+    ),
+    head('without the end of its last line', 'bad', note.slice(0, -1), 'Each line of a note ends.'),
+    head('without a signature', 'bad', `${text}\n\n`, 'It is no signed note.'),
+  ];
+  const anchor = anchorText(range);
+  const lineOf = (time: number): Buffer => cosignature(anchor, time);
+  const name = 'witness.example/vectors';
+  const key = formatVerifierKey(name, COSIGNATURE_TYPE, examplePublicKey);
+  const by = (
+    what: string,
+    verdict: 'good' | 'bad',
+    signature: Buffer,
+    why: string,
+    altered = anchor,
+  ): CosignatureCase => ({
+    name: what,
+    why,
+    verdict,
+    key,
+    text: altered,
+    signature: base64(signature),
+  });
+  const good = lineOf(1_795_000_000);
+  const later = Buffer.from(good);
+  later[4 + 7]! ^= 1;
+  const cosignatures = [
+    by('of the anchor log', 'good', good, 'By the key of RFC 8037.'),
+    by('another time', 'bad', later, 'The signature is over the time.'),
+    by(
+      'another text',
+      'bad',
+      good,
+      'The signature is over the text.',
+      anchor.replace(/\n\d+\n/, '\n9\n'),
+    ),
+    by('a byte less', 'bad', good.subarray(0, -1), 'It has 4, 8 and 64 bytes.'),
+  ];
+  const leaves = corpus.expected.receipts.map((receipt) => leafHash(corpus.bytesOf(receipt.name)));
+  return {
+    did: corpus.didJson,
+    heads,
+    cosignatures,
+    unverified: formatVerifierKey('witness.example/ml-dsa', ML_DSA_44_TYPE, new Uint8Array(1_312)),
+    tree: corpus.expected.receipts.map(({ name: receipt }, i) => ({
+      receipt,
+      leaf: encodeBase64(leaves[i]!),
+      root: encodeBase64(frontierRoot(append(EMPTY_FRONTIER, leaves.slice(0, i + 1)).frontier)),
+    })),
+  };
+}
+
+/** The text of the head of the anchor log that a pack leads to. */
+function anchorText(pack: ForgedPack): string {
+  const { proof } = JSON.parse(pack.text(ANCHORED_HEAD)) as { proof: { proof: string } };
+  const [, note = ''] = /^[^]*?\n\n([^]*)$/.exec(proof.proof)!;
+  return `${note.split('\n\n')[0]}\n`;
+}
+
+/** By the key of RFC 8037, as a witness: what stands in its line. */
+function cosignature(text: string, time: number): Buffer {
+  const sign = ed25519Signer(createPrivateKey(examplePrivateKeyPem));
+  const stamp = Buffer.alloc(8);
+  stamp.writeBigUInt64BE(BigInt(time));
+  const name = 'witness.example/vectors';
+  return Buffer.concat([
+    noteKeyHash(name, examplePublicKey, COSIGNATURE_TYPE),
+    stamp,
+    sign(cosignedMessage(text, time)),
+  ]);
+}
+
+function keysDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'docket-specification-'));
+  corpus.takeKeys(directory);
+  return directory;
+}
+
+/** As much of a deployment as forging takes: its keys. */
+function labOf(directory: string): PackLab {
+  const signer = (purpose: 'receipts' | 'packs' = 'receipts') => signerBy(pemOf(purpose));
+  return { issuer, keysDir: join(directory, 'keys'), signer } as unknown as PackLab;
+}
+
+/** How a case of a pack is made. */
+interface PackRow {
+  name: string;
+  why: string;
+  base?: 'whole';
+  found: Found;
+  /** Who seals what was edited: no one unless it is said, and then manifests are as far as `repaired` says. */
+  sealedBy?: typeof foreign;
+  repaired?: 'nothing' | 'manifests';
+  edit?: (pack: ForgedPack) => void | ((seal: Loose) => void);
+  bytes?: (archive: Buffer) => Buffer;
+  asks?: PackCase['asks'];
+  policy?: string;
+}
+
+const bad = (reason: string): Found => ({ verdict: 'bad', reason });
+
+function packRows(lab: PackLab): PackRow[] {
+  const packs = lab.signer('packs');
+  const own = { sealedBy: packs };
+  const flip =
+    (at: number) =>
+    (archive: Buffer): Buffer => {
+      const bytes = Buffer.from(archive);
+      bytes[at]! ^= 1;
+      return bytes;
+    };
+  const lines =
+    (folder: string, edit: (all: string[]) => string[]) =>
+    (pack: ForgedPack): void =>
+      pack.lines(pack.shard(folder), edit);
+  const replaced =
+    (path: string, from: RegExp | string, to: string) =>
+    (pack: ForgedPack): void =>
+      pack.set(path, pack.text(path).replace(from, to));
+  const key = formatVerifierKey('witness.example/vectors', COSIGNATURE_TYPE, examplePublicKey);
+  const policy = `witness w ${key}\nquorum w\n`;
+  const methodology = 'data/methodologies/docket-1/1.0.0.json';
+  return [
+    { name: 'a range', found: { verdict: 'good' }, why: 'As it was exported.' },
+    {
+      name: 'a whole ledger',
+      base: 'whole',
+      found: { verdict: 'good' },
+      why: 'As it was exported.',
+    },
+    {
+      name: 'by the keys in it',
+      found: { verdict: 'intact' },
+      asks: 'no trust',
+      why: 'Anyone may have made it.',
+    },
+    {
+      name: 'an anchor is asked for',
+      found: { verdict: 'good' },
+      asks: '--require-anchor',
+      why: 'The range is anchored to its end.',
+    },
+    {
+      name: 'released methodologies are asked for',
+      found: { verdict: 'good' },
+      asks: '--require-released-methodology',
+      why: 'docket-1 1.0.0 was released.',
+    },
+    {
+      name: 'a witness is asked for',
+      found: bad('witness_missing'),
+      policy,
+      why: 'None has cosigned.',
+    },
+    {
+      name: 'a number of the format that is not known',
+      ...own,
+      found: { verdict: 'cannot_judge', reason: 'unknown_format' },
+      why: 'A later program may know it.',
+      edit: () => (seal) => void (seal.credentialSubject.format = 'docket-evidence-pack/2'),
+    },
+    {
+      name: 'archive: a byte behind it',
+      found: bad('not_a_zip'),
+      why: 'Nothing stands behind the end.',
+      bytes: (archive) => Buffer.concat([archive, Buffer.from('x')]),
+    },
+    {
+      name: 'archive: a time',
+      found: bad('malformed_zip'),
+      why: 'Headers follow from names and contents.',
+      bytes: flip(10),
+    },
+    {
+      name: 'archive: a byte of a file',
+      found: bad('checksum_mismatch'),
+      why: 'Its CRC-32 is another.',
+      bytes: (archive) =>
+        flip(archive.indexOf('"outputTokens":', archive.indexOf('data/receipts/')) + 16)(archive),
+    },
+    {
+      name: 'a file that the manifest does not have',
+      repaired: 'nothing',
+      found: bad('extra_file'),
+      why: 'Every file is in a manifest.',
+      edit: (pack) => pack.set('README.txt', 'x'),
+    },
+    {
+      name: 'a file that is missing',
+      repaired: 'nothing',
+      found: bad('missing_file'),
+      why: 'Every file of a manifest is there.',
+      edit: (pack) => void pack.files.delete('data/report/totals.csv'),
+    },
+    {
+      name: 'another file',
+      repaired: 'nothing',
+      found: bad('checksum_mismatch'),
+      why: 'The manifest has its digest.',
+      edit: replaced('data/report/totals.csv', '0.', '1.'),
+    },
+    {
+      name: 'another file, and manifests to match',
+      repaired: 'manifests',
+      found: bad('checksum_mismatch'),
+      why: 'The seal has the digest of the manifest.',
+      edit: replaced('data/report/totals.csv', '0.', '1.'),
+    },
+    {
+      name: 'a payload file of a kind that packs have not',
+      ...own,
+      found: bad('extra_file'),
+      why: 'Each has its place.',
+      edit: (pack) => pack.set('data/notes.txt', 'x'),
+    },
+    {
+      name: 'seal: another number',
+      repaired: 'manifests',
+      found: bad('seal_invalid'),
+      why: 'The signature is over the seal.',
+      edit: replaced(SEAL, /"covered":(\d+)/, '"covered":1'),
+    },
+    {
+      name: 'seal: by a key that is not the issuer’s',
+      sealedBy: foreign,
+      found: bad('unknown_key'),
+      why: 'No such key is trusted.',
+    },
+    {
+      name: 'seal: by the key of receipts',
+      sealedBy: lab.signer('receipts'),
+      found: bad('key_outside_interval'),
+      why: 'By the anchor log it is none for packs.',
+    },
+    {
+      name: 'seal: other totals',
+      ...own,
+      found: bad('totals_mismatch'),
+      why: 'The receipts add up to others.',
+      edit: () => (seal) => void (seal.credentialSubject.totals.inputTokens += 1),
+    },
+    {
+      name: 'seal: another size of the head',
+      ...own,
+      found: bad('seal_contradiction'),
+      why: 'Its name says another.',
+      edit: () => (seal) => void (seal.credentialSubject.checkpoint.size += 1),
+    },
+    {
+      name: 'seal: fewer signed heads',
+      ...own,
+      found: bad('wrong_count'),
+      why: 'There are more in the range.',
+      edit: () => (seal) => void (seal.credentialSubject.range.signedHeads -= 1),
+    },
+    {
+      name: 'another context',
+      ...own,
+      found: bad('context_mismatch'),
+      why: 'Its name holds its digest.',
+      edit: (pack) => {
+        const path = [...pack.files.keys()].find((file) =>
+          file.startsWith('data/contexts/docket-receipt-'),
+        )!;
+        pack.set(path, pack.text(path).replace('"', ' "'));
+      },
+    },
+    {
+      name: 'another methodology',
+      ...own,
+      found: bad('methodology_mismatch'),
+      why: 'Derivation records have its digest.',
+      edit: replaced(methodology, '"version"', '"Version"'),
+    },
+    {
+      name: 'a derivation record less',
+      ...own,
+      found: bad('derivation_missing'),
+      why: 'A receipt names it.',
+      edit: (pack) =>
+        void pack.files.delete(
+          [...pack.files.keys()].find((file) => file.startsWith('data/derivations/'))!,
+        ),
+    },
+    {
+      name: 'a receipt with another number',
+      ...own,
+      found: bad('receipt_invalid'),
+      why: 'Its signature is over what it said.',
+      edit: lines('receipts', (all) => all.with(7, all[7]!.replace('"attempts":', '"attempts":1'))),
+    },
+    {
+      name: 'a receipt with white space',
+      ...own,
+      found: bad('receipt_invalid'),
+      why: 'A line is the canonical form.',
+      edit: lines('receipts', (all) => all.with(7, all[7]!.replace('{', '{ '))),
+    },
+    {
+      name: 'two receipts swapped',
+      ...own,
+      found: bad('root_mismatch'),
+      why: 'The tree has them in another order.',
+      edit: (pack) => {
+        const swapped = ([a, b, c, ...rest]: string[]): string[] => [a!, c!, b!, ...rest];
+        lines('receipts', swapped)(pack);
+      },
+    },
+    {
+      name: 'the last receipt dropped',
+      ...own,
+      found: bad('revision_mismatch'),
+      why: 'It is said to be revised, and is not there.',
+      edit: lines('receipts', (all) => all.slice(0, -1)),
+    },
+    {
+      name: 'another head',
+      ...own,
+      found: bad('checkpoint_invalid'),
+      why: 'Its signature is over another root.',
+      edit: (pack) => {
+        replaced('data/ledger/checkpoint.txt', /\n(\d+)\n...../, '\n$1\nAAAAA')(pack);
+        return dropAnchor(pack);
+      },
+    },
+    {
+      name: 'a hash less on the way to the head',
+      ...own,
+      found: bad('root_mismatch'),
+      why: 'The range does not lead to it.',
+      edit: (pack) => pack.lines('data/ledger/consistency.txt', (all) => all.slice(1)),
+    },
+    {
+      name: 'a revision that is hidden',
+      ...own,
+      found: bad('revision_mismatch'),
+      why: 'It revises a receipt that is said to be current.',
+      edit: (pack) => pack.lines('data/superseded/000000000005.ndjson', (all) => all.slice(1)),
+    },
+    {
+      name: 'a revision with a proof of another place',
+      ...own,
+      found: bad('root_mismatch'),
+      why: 'The path does not lead from there.',
+      edit: lines('revision-proofs', (all) =>
+        all.with(
+          1,
+          all[1]!.replace(/"index":(\d+)/, (_, index) => `"index":${Number(index) + 1}`),
+        ),
+      ),
+    },
+    {
+      name: 'other totals in the table',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'It follows from the receipts.',
+      edit: replaced('data/report/totals.csv', /total,,(\d+)/, 'total,,1$1'),
+    },
+    {
+      name: 'a page that loads something',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'It could show anything.',
+      edit: replaced('data/report/report.html', '<body', '<img src="x"><body'),
+    },
+    {
+      name: 'a document of lineage less',
+      ...own,
+      found: bad('lineage_missing'),
+      why: 'The first receipt of a derivation has one.',
+      edit: (pack) => void pack.files.delete('data/lineage/000000000005.jsonld'),
+    },
+    {
+      name: 'another formula in lineage',
+      ...own,
+      found: bad('lineage_mismatch'),
+      why: 'The methodology has no such formula.',
+      edit: replaced('data/lineage/000000000005.jsonld', 'N * e_dec', 'N * e_pre'),
+    },
+    {
+      name: 'a key more in did.json',
+      ...own,
+      found: bad('keys_mismatch'),
+      why: 'The issuer has published no such key.',
+      edit: (pack) => {
+        const did = JSON.parse(pack.text('data/keys/did.json')) as { verificationMethod: object[] };
+        did.verificationMethod.push(foreignMethod);
+        pack.set('data/keys/did.json', `${JSON.stringify(did, null, 2)}\n`);
+      },
+    },
+    {
+      name: 'a key event less',
+      ...own,
+      found: bad('key_outside_interval'),
+      why: 'Its key was never added.',
+      edit: (pack) => pack.lines(KEY_EVENTS, (all) => all.slice(1)),
+    },
+    {
+      name: 'an anchored head in another slot',
+      ...own,
+      found: bad('anchor_invalid'),
+      why: 'The path does not lead from there.',
+      edit: replaced(ANCHORED_HEAD, /"slot": (\d+)/, '"slot": 7'),
+    },
+    {
+      name: 'without an anchor, where one is asked for',
+      ...own,
+      found: bad('anchor_missing'),
+      asks: '--require-anchor',
+      why: 'Nothing holds it in place from outside.',
+      edit: dropAnchor,
+    },
+    {
+      name: 'another ledger under the anchor, by a holder of its keys',
+      base: 'whole',
+      ...own,
+      found: bad('anchor_invalid'),
+      why: 'The anchored head is no beginning of it.',
+      edit: (pack) =>
+        rewriteLedger(
+          lab,
+          pack,
+          atEntry(1, (receipt) => void (receipt.credentialSubject.modelVersion = 'another')),
+        ),
+    },
+    {
+      name: 'another ledger without the anchor: figures that follow from nothing',
+      base: 'whole',
+      ...own,
+      found: bad('lineage_mismatch'),
+      why: 'Records and formulas lead to others.',
+      edit: (pack) => {
+        const ofLedger = rewriteLedger(
+          lab,
+          pack,
+          atEntry(1, (receipt) => void (receipt.measurement.result[0].value = '0.0000001')),
+        );
+        const ofAnchor = dropAnchor(pack);
+        return (seal) => {
+          ofLedger(seal);
+          ofAnchor(seal);
+        };
+      },
+    },
+  ];
+}
+
+async function packVectors() {
+  const directory = keysDirectory();
+  const lab = labOf(directory);
+  const cases: PackCase[] = [];
+  for (const {
+    name,
+    why,
+    base = 'range',
+    found,
+    sealedBy,
+    repaired,
+    edit,
+    bytes,
+    asks,
+    policy,
+  } of packRows(lab)) {
+    const before = new ForgedPack(corpus.path(`${base}.zip`));
+    const pack = new ForgedPack(corpus.path(`${base}.zip`));
+    const editSeal = edit?.(pack) ?? (() => {});
+    if (sealedBy !== undefined) pack.repair(sealedBy, editSeal);
+    else if (repaired === 'manifests') pack.repair();
+    const path = join(directory, 'case.zip');
+    await pack.write(path);
+    const written = readFileSync(path);
+    const archive = bytes?.(written) ?? written;
+    cases.push({
+      name,
+      why,
+      base,
+      ...found,
+      ...(asks === undefined ? {} : { asks }),
+      ...(policy === undefined ? {} : { policy }),
+      files: changesOf(before, pack),
+      ...(bytes === undefined ? {} : { archive: splice(written, archive, 'base64') }),
+      sha256: hash('sha256', archive),
+    });
+  }
+  const bases = Object.fromEntries(
+    ['range', 'whole'].map((base) => [base, hash('sha256', corpus.read(`${base}.zip`))]),
+  );
+  return { bases, cases };
+}
+
+function changesOf(before: ForgedPack, after: ForgedPack): PackCase['files'] {
+  const names = [...new Set([...before.files.keys(), ...after.files.keys()])];
+  return Object.fromEntries(
+    names.flatMap((name): [string, Splice | null][] => {
+      const [was = Buffer.alloc(0), is] = [before.files.get(name), after.files.get(name)];
+      if (is === undefined) return [[name, null]];
+      return before.files.has(name) && was.equals(is) ? [] : [[name, splice(was, is, 'utf8')]];
+    }),
+  );
+}
+
+/** What differs between two texts: one stretch. Borders lie between characters where it is told as text. */
+function splice(was: Buffer, is: Buffer, as: 'utf8' | 'base64'): Splice {
+  const inside = (bytes: Buffer, at: number): boolean =>
+    as === 'utf8' && at < bytes.length && (bytes[at]! & 0xc0) === 0x80;
+  const shorter = Math.min(was.length, is.length);
+  let at = 0;
+  while (at < shorter && was[at] === is[at]) at += 1;
+  while (inside(was, at) || inside(is, at)) at -= 1;
+  let behind = 0;
+  while (behind < shorter - at && was[was.length - 1 - behind] === is[is.length - 1 - behind])
+    behind += 1;
+  while (inside(was, was.length - behind) || inside(is, is.length - behind)) behind -= 1;
+  const inserted = is.subarray(at, is.length - behind).toString(as);
+  return { at, removed: was.length - behind - at, inserted };
+}
+
+/** The archive of a case, made from the pack that it differs from, as another program would. */
+export async function archiveOf({ base, files, archive }: PackCase, path: string): Promise<void> {
+  const pack = new ForgedPack(corpus.path(`${base}.zip`));
+  const spliced = (was: Buffer, { at, removed, inserted }: Splice, as: 'utf8' | 'base64'): Buffer =>
+    Buffer.concat([was.subarray(0, at), Buffer.from(inserted, as), was.subarray(at + removed)]);
+  for (const [name, change] of Object.entries(files)) {
+    if (change === null) pack.files.delete(name);
+    else pack.set(name, spliced(pack.files.get(name) ?? Buffer.alloc(0), change, 'utf8'));
+  }
+  const { id } = pack.seal().credentialSubject as { id: string };
+  pack.folder = id.slice(id.lastIndexOf('/') + 1);
+  await pack.write(path);
+  if (archive !== undefined) writeFileSync(path, spliced(readFileSync(path), archive, 'base64'));
+}
+
+/** The description of a format as JSON Schema: without what it says of linked data and conditions. */
+function schemaOf(format: object): object {
+  const text = JSON.stringify(format, (name, value: unknown) =>
+    name.startsWith('x-') || (name === 'format' && typeof value === 'string') ? undefined : value,
+  );
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    ...(JSON.parse(text) as object),
+  };
+}
+
+/** Every file of vectors, by its name. */
+export async function makeVectors() {
+  return {
+    'receipt.schema.json': schemaOf(FORMAT_1),
+    'seal.schema.json': schemaOf(SEAL_FORMAT),
+    'json.json': jsonVectors(),
+    'receipts.json': receiptVectors(),
+    'heads.json': headVectors(),
+    'packs.json': await packVectors(),
+  };
+}
+export type Vectors = Awaited<ReturnType<typeof makeVectors>>;
+
+export const vectorText = (vectors: object): string => `${JSON.stringify(vectors, null, 1)}\n`;
