@@ -33,7 +33,7 @@ import verify
 
 class One(verify.Verifier):
     def __init__(self, files):
-        self.records, self.manifest = {}, files
+        self.records, self.manifest, self.declared = {}, files, set()
 
     def read(self, path):
         return self.manifest[path].encode()
