@@ -141,22 +141,30 @@ export function toldUsage(
  */
 function elsewhere(usage: Usage, theirs: JsonObject): JsonObject {
   const { inputTokens, cachedInputTokens, outputTokens } = usage;
-  const { prompt_tokens_details: details, prompt_cache_hit_tokens: hit } = theirs;
+  const told = theirs['prompt_tokens_details'];
+  const details = isObject(told) ? told : {};
   return {
     ...(theirs['input_tokens'] == null ? {} : { input_tokens: inputTokens }),
     ...(theirs['output_tokens'] == null ? {} : { output_tokens: outputTokens }),
-    ...(isObject(details) && details['cached_tokens'] != null
+    // Where clients look for it, also of a server that tells it elsewhere alone.
+    ...(details['cached_tokens'] != null || cachedInputTokens > 0
       ? { prompt_tokens_details: { ...details, cached_tokens: cachedInputTokens } }
       : {}),
-    ...(hit == null ? {} : { prompt_cache_hit_tokens: cachedInputTokens }),
+    ...Object.fromEntries(
+      CACHED_NAMES.filter((name) => theirs[name] != null).map((name) => [name, cachedInputTokens]),
+    ),
   };
 }
 
-/** Where the several families of servers write the part of the prompt that came from their prefix cache. */
+/** Where servers write the part of the prompt that came from their cache, beside the details: DeepSeek, and Kimi with others. */
+const CACHED_NAMES = ['prompt_cache_hit_tokens', 'cached_tokens'] as const;
+
+/** The part of the prompt that came from a server's prefix cache. */
 function cachedTokens(usage: JsonObject): number {
   const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details'];
   const inDetails = isObject(details) ? count(details['cached_tokens']) : undefined;
-  return inDetails ?? count(usage['prompt_cache_hit_tokens']) ?? 0;
+  const [beside] = CACHED_NAMES.flatMap((name) => count(usage[name]) ?? []);
+  return inDetails ?? beside ?? 0;
 }
 
 function count(value: unknown): number | undefined {

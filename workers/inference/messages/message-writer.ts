@@ -235,7 +235,7 @@ export function messageUsage(usage: Usage | UnknownUsage, thinkingTokens = 0): J
 function counts(input: number, cached: number, output: number): JsonObject {
   return {
     input_tokens: input,
-    // No server of chat completions tells what it has written to a cache.
+    // What was written to a cache few servers of chat completions tell, and it is not read.
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: cached,
     output_tokens: output,

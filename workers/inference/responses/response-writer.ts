@@ -296,7 +296,7 @@ export function responseUsage(usage: Usage | UnknownUsage, reasoningTokens = 0):
   const { inputTokens, cachedInputTokens, outputTokens, source, extrapolated } = usage;
   return {
     input_tokens: inputTokens,
-    // Clients that hold an answer against its schema want the second as well; no upstream tells us.
+    // Clients that hold an answer against its schema want the second as well, which is not read of chats.
     input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: Math.min(reasoningTokens, outputTokens) },

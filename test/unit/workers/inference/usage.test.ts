@@ -64,6 +64,17 @@ describe('usage of an upstream', () => {
     expect(readUsage({ ...SOME, prompt_cache_hit_tokens: 9 })).toMatchObject({
       cachedInputTokens: 9,
     });
+    expect(readUsage({ ...SOME, cached_tokens: 8 })).toMatchObject({ cachedInputTokens: 8 });
+  });
+
+  it('cached tokens are told where clients look for them, wherever their server told them', () => {
+    for (const more of [{ prompt_cache_hit_tokens: 4 }, { cached_tokens: 4 }]) {
+      const theirs = { ...SOME, ...more };
+      const told = { ...theirs, prompt_tokens_details: { cached_tokens: 4 } };
+      expect(toldUsage(readUsage(theirs)!, theirs)).toEqual(told);
+    }
+    const none = { ...SOME, prompt_cache_hit_tokens: 0 };
+    expect(toldUsage(readUsage(none)!, none)).toBe(none);
   });
 
   it('usage under the names of chats and of responses says one thing under both', () => {
