@@ -10,7 +10,7 @@ import { boundPieces } from '#api/plugins/body-pieces.ts';
 import { allowOrigins, answerPreflights } from '#api/plugins/cross-origin.ts';
 import { refuseBeforeRouting } from '#api/plugins/early-refusals.ts';
 import { isOfMessages } from '#api/anthropic/error-envelope.ts';
-import { errorAnswer, idHeaders } from '#api/plugins/error-envelope.ts';
+import { errorAnswer, errorHeaders, idHeaders } from '#api/plugins/error-envelope.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { readNoFurtherParameters } from '#api/plugins/parameters.ts';
 import { HeldRefusals } from '#api/plugins/held-refusals.ts';
@@ -60,6 +60,8 @@ import { notFoundPage } from '#api/front/not-found-page.ts';
 import { receiptInBrowser } from '#api/front/receipt-door.ts';
 import { type FrontOptions, frontRoutes } from '#api/front/routes.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
+import { overflowEvents } from '#api/inference/response-events.ts';
+import { EVENT_STREAM } from '#api/inference/stream-dialects.ts';
 import { healthRoutes, isHealthCheck } from '#api/routes/health.ts';
 import { inferenceRoutes } from '#api/routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from '#api/routes/keys.ts';
@@ -139,9 +141,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { hasDashboard } = options.front;
   const send = (reply: FastifyReply, fault: Fault): FastifyReply => {
     const { id: requestId } = reply.request;
-    return looksForPage(reply.request, fault)
-      ? sendPage(reply, notFoundPage({ fault, requestId, hasDashboard }), 404)
-      : sendFault(reply, fault);
+    if (looksForPage(reply.request, fault))
+      return sendPage(reply, notFoundPage({ fault, requestId, hasDashboard }), 404);
+    const events = overflowEvents(fault, reply.request);
+    if (events === undefined) return sendFault(reply, fault);
+    return reply.headers({ ...errorHeaders(fault), ...EVENT_STREAM }).send(events);
   };
   const isOfDashboard = ({ url = '' }: { url?: string | undefined }): boolean =>
     options.dashboard !== undefined && /^\/dashboard\b/.test(url);

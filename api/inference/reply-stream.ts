@@ -14,7 +14,8 @@ import type { ExchangeSink } from './exchange/exchange.ts';
 import { storedAnswer } from './idempotency.ts';
 import { joinKept, rejoinKept } from './kept/told.ts';
 import type { ReplyDeps } from './reply-whole.ts';
-import { type StreamDialect, streamDialectOf } from './stream-dialects.ts';
+import { overflowEvents } from './response-events.ts';
+import { EVENT_STREAM, type StreamDialect, streamDialectOf } from './stream-dialects.ts';
 
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
@@ -24,6 +25,8 @@ const REPLAYED_CHARS = 256 * 1024;
 const READER_PATIENCE_MS = 60_000;
 /** And one that has not caught up with a running stream for so long: that holds its upstream, at a kilobyte a second. */
 const SLOW_READER_PATIENCE_MS = 240_000;
+
+const JSON_BODY = { 'content-type': 'application/json; charset=utf-8' };
 
 export interface StreamDeps extends ReplyDeps {
   unread: Pick<UnreadAnswers, 'written'>;
@@ -180,12 +183,13 @@ class EventStream implements ExchangeSink {
   #refuse(fault: Fault): void {
     this.#deps.events.refused(fault, this.#request);
     if (this.#response.headersSent || this.#response.destroyed) return;
-    const body = errorBody(fault, this.#request);
+    const events = overflowEvents(fault, this.#request);
+    const body = events ?? errorBody(fault, this.#request);
     this.#response
-      .writeHead(fault.status, {
+      .writeHead(events === undefined ? fault.status : 200, {
         ...failureHeaders(this.#deps, this.#admitted, this.#region, fault),
         ...errorHeaders(fault),
-        'content-type': 'application/json; charset=utf-8',
+        ...(events === undefined ? JSON_BODY : EVENT_STREAM),
         'content-length': Buffer.byteLength(body),
       })
       .end(body);
@@ -231,9 +235,7 @@ class EventStream implements ExchangeSink {
     this.#begun = true;
     this.#response.writeHead(200, {
       ...answerHeaders(this.#deps, this.#admitted, region),
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
+      ...EVENT_STREAM,
     });
   }
 }

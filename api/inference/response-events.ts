@@ -1,6 +1,9 @@
+import type { FastifyRequest } from 'fastify';
 import { emptyResponse, type ResponseNames } from '#shared/dialects/response-object.ts';
+import { codeRow } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
 import { memberText, setMember } from '#shared/kernel/json-text.ts';
 import { isAnnouncement } from '#shared/receipts/response-events.ts';
 import type { PendingReceipt } from '#shared/receipts/pending.ts';
@@ -60,9 +63,12 @@ export class ResponseEvents implements StreamDialect {
    */
   failed(fault: Fault, receipt?: PendingReceipt): string {
     const { error } = envelopeOf(fault);
-    const { code, message } = error;
     const { output = [] } = fault;
-    const response = { ...emptyResponse(this.#names, 'failed'), error: { code, message }, output };
+    const response = {
+      ...emptyResponse(this.#names, 'failed'),
+      error: { code: knownCode(fault), message: error.message },
+      output,
+    };
     return this.#frame('response.failed', { response, error, ...(receipt && { receipt }) });
   }
 
@@ -85,4 +91,32 @@ export class ResponseEvents implements StreamDialect {
     for (let at = text.indexOf(EVENT); at !== -1; at = text.indexOf(EVENT, at + 1))
       if (at === 0 || text[at - 1] === '\n') this.#sent += 1;
   }
+}
+
+/**
+ * What a response says of its failure. Agents know by OpenAI's own codes alone that it would come again: they shorten the
+ * conversation at the first and show the message of the second, and ask five times more at any other.
+ */
+function knownCode({ code }: Fault): string {
+  if (code === 'prompt_too_long') return 'context_length_exceeded';
+  return codeRow(code).retry ? code : 'invalid_prompt';
+}
+
+const OF_RESPONSES = /^\/v1\/responses\/?(?:\?|$)/;
+const EVENTS_ALONE = /^\s*text\/event-stream\s*(?:;|$)/i;
+
+/**
+ * The events by which a caller that takes nothing but events is told that its prompt is too long, in place of an error answer:
+ * Codex shortens a conversation when it reads them, and would send the same again after any answer of another kind. Undefined
+ * for all others, and for any other refusal.
+ */
+export function overflowEvents(
+  fault: Fault,
+  { id, url, headers: { accept = '' }, inference }: FastifyRequest,
+): string | undefined {
+  if (fault.code !== 'prompt_too_long' || inference?.stream !== true) return undefined;
+  if (!OF_RESPONSES.test(url) || !EVENTS_ALONE.test(accept)) return undefined;
+  const { requestedModel, model = requestedModel } = inference;
+  const events = new ResponseEvents({ requestId: id, startedAt: timeOfId(id), model });
+  return events.alive() + events.failed(fault);
 }

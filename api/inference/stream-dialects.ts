@@ -9,6 +9,12 @@ import { ResponseEvents } from './response-events.ts';
 /** Load balancers cut a connection after 60 s of silence, some after 30. */
 const KEEPALIVE_MS = 15_000;
 const KEEPALIVE = ': keepalive\n\n';
+/** The headers of events, which nothing on their way is to hold back. */
+export const EVENT_STREAM = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+};
 
 /** What one stream says in its interface, beside the payloads of its answer. */
 export interface StreamDialect {

@@ -166,7 +166,9 @@ export function noteReceipt({ inference }: FastifyRequest, receipt: string | nul
  */
 function hasReceipt(inference: InferenceNote | null, fault: Fault | null, status: number): boolean {
   const ran = inference?.admitted !== undefined;
-  if (ran && (status < 400 || status === CLIENT_LEFT)) return true;
+  // What an upstream has refused has none, also where that is told in a stream.
+  const wasRefused = fault?.type === 'validation_error';
+  if (ran && !wasRefused && (status < 400 || status === CLIENT_LEFT)) return true;
   return fault !== null && (fault.hasReceipt || 'x-receipt-id' in fault.headers);
 }
 

@@ -29,7 +29,7 @@ Which agents and other programs work with Docket by address, key and model alone
 | long session | Two prompts fit the model's window one by one but not together, and the model refuses. The program shortens the conversation and has the answer, or says what happened (_says so_). |
 | over its limit | The day's requests are used up: \`Retry-After\` says midnight, beside \`x-should-retry: false\`. The program shows why within ninety seconds. The dashboard shows it under _Requests_ in any case. |
 
-- **Codex** is given a model's name that it knows (\`gpt-5.5\`), an [alias](catalogue.md#names-that-programs-have-built-in) in the catalogue. With others it sends other tools and settings.
+- **Codex** is given a model's name that it knows (\`gpt-5.5\`), an [alias](catalogue.md#names-that-programs-have-built-in) in the catalogue. With others it sends other tools and settings. It says that a conversation is too long, and shortens it before its next prompt.
 - **Not tried** is what needs a hub of models: guidellm's prompts made by a tokenizer, the tasks that lm-eval fetches, and reading documents in Open WebUI. Tasks of lm-eval that compare given answers need probabilities, which chats do not give.
 `;
 

@@ -198,6 +198,8 @@ export interface Asked {
   idempotencyKey?: string;
   /** Chat completions, where it is not said. */
   route?: Route;
+  /** What its client takes. */
+  accept?: string;
 }
 
 /** An api process without stores. What is given replaces a double. */
@@ -323,6 +325,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       stream = false,
       body = {},
       idempotencyKey,
+      accept,
     }: Asked = {}) => {
       const said = { messages: [{ role: 'user', content: 'hello' }] };
       const text = JSON.stringify({
@@ -333,8 +336,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       });
       const request = {
         id: REQUEST_ID,
+        url: `/v1/${route.replace('.', '/')}`,
         body: { rawBody: Buffer.from(text) },
-        headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
+        headers: {
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+          ...(accept !== undefined && { accept }),
+        },
         credential: CREDENTIAL,
         intake: { keep() {}, release: () => (released += 1) },
         span: null,

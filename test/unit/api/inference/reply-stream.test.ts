@@ -293,6 +293,48 @@ describe('silence in a stream of a response', () => {
     });
   });
 
+  it.each([
+    ['prompt_too_long', 'context_length_exceeded'],
+    ['invalid_tools', 'invalid_prompt'],
+  ] as const)(
+    'ends by a failure that would come again with a code by which agents ask no more: %s',
+    async (code, known) => {
+      const { raw, hear } = await openResponse();
+      await vi.advanceTimersByTimeAsync(10_000);
+      hear({ ...FAILURE, error: { code, message: 'No.', param: 'input' } });
+      const last = /^data: (.*)$/m.exec(raw.written.at(-1)!)![1]!;
+      expect(JSON.parse(last)).toMatchObject({
+        response: { status: 'failed', error: { code: known, message: 'No.' } },
+        error: { code, message: 'No.', param: 'input' },
+      });
+    },
+  );
+
+  it(
+    'of a prompt that its upstream finds too long is 400, and events to a client that takes nothing else',
+    { tags: ['clients.compaction'] },
+    async () => {
+      const error = { code: 'prompt_too_long', message: 'Too long.', param: 'input' } as const;
+      for (const accept of ['application/json', 'application/json, text/event-stream', '*/*']) {
+        const { raw, hear } = await openResponse(openEdge(), { accept });
+        hear({ ...FAILURE, error });
+        expect(raw.head?.status).toBe(400);
+      }
+      const { raw, hear } = await openResponse(openEdge(), { accept: 'text/event-stream' });
+      hear({ ...FAILURE, error });
+      expect(raw.head).toMatchObject({
+        status: 200,
+        headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-should-retry': 'false' },
+      });
+      expect(raw.head?.headers).not.toHaveProperty('x-receipt-id');
+      expect(typesIn(raw.written)).toEqual(['0 created', '1 in_progress', '2 failed']);
+      expect(raw.written.join('')).toContain('"code":"context_length_exceeded"');
+      const other = await openResponse(openEdge(), { accept: 'text/event-stream' });
+      other.hear(FAILURE);
+      expect(other.raw.head?.status).toBe(502);
+    },
+  );
+
   it('is no reason to commit the status of one that fails before', async () => {
     const { raw, hear } = await openResponse();
     await vi.advanceTimersByTimeAsync(9_999);
