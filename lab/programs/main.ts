@@ -216,7 +216,7 @@ async function longSession({ program, setting }: Ready): Promise<void> {
 async function record({ name }: Program, apiKey: string): Promise<void> {
   const folder = join(ROOT, 'test/fixtures/programs');
   await mkdir(folder, { recursive: true });
-  const file = join(folder, `${name.replace('@', '').replace('/', '-')}.json`);
+  const file = join(folder, `${name.replace(/^@|\[.*\]$/g, '').replace('/', '-')}.json`);
   await writeFile(file, JSON.stringify(recorder.of(apiKey).slice(0, RECORDED_MAX)));
   await promisify(execFile)('oxfmt', [file]);
 }
