@@ -10,6 +10,7 @@ import type { TSchema } from 'typebox';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
+import { type Act, ACTS, isActOf, ORGANISATION_ROLES } from '#shared/persons/roles.ts';
 import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
 import { webhookExamples } from './webhook-examples.ts';
 import { alertRows } from './alerts-table.ts';
@@ -67,11 +68,20 @@ const TABLES: Readonly<Record<string, () => string>> = {
     table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
   webhooks: webhookExamples,
   messages: () => table(['field', 'to servers of chats'], messageRows()),
+  roles: () =>
+    table(
+      ['', ...ORGANISATION_ROLES],
+      (Object.keys(ACTS) as Act[]).map((act) => [
+        ACTS[act].words,
+        ...ORGANISATION_ROLES.map((role) => (isActOf(role, act) ? 'yes' : '')),
+      ]),
+    ),
 };
 
 /** The pages that hold such tables, relative to the repository. */
 export const PAGES_WITH_TABLES: readonly string[] = [
   'ARCHITECTURE.md',
+  'docs/dashboard.md',
   'docs/lanes.md',
   'docs/messages.md',
   'docs/methodology.md',

@@ -1997,6 +1997,13 @@ create unlogged table rate (
   constraint rate_pkey PRIMARY KEY (name)
 );
 
+create table second_factor_rule (
+  org_id text not null,
+  required_at timestamp(3) with time zone not null,
+  constraint second_factor_rule_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint second_factor_rule_pkey PRIMARY KEY (org_id)
+);
+
 create table session (
   id text not null,
   person_id text not null,
@@ -2007,6 +2014,7 @@ create table session (
   created_at timestamp(3) with time zone not null,
   sso_org_id text,
   confirmed_at timestamp(3) with time zone,
+  last_used_at timestamp(3) with time zone,
   constraint session_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint session_pkey PRIMARY KEY (id),
   constraint session_sso_org_id_fkey FOREIGN KEY (sso_org_id) REFERENCES account(id),
@@ -2100,6 +2108,7 @@ grant delete, insert, select on person to docket_api;
 grant delete on person to docket_housekeeping;
 grant insert, select on person to docket_operator;
 grant delete, insert, select, update on rate to docket_api;
+grant delete, insert, select on second_factor_rule to docket_api;
 grant delete, insert, select, update on session to docket_api;
 grant delete on session to docket_housekeeping;
 grant delete on session to docket_operator;

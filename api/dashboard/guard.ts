@@ -9,6 +9,7 @@ import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
 import { type Actor, AllowanceLost, OWN_ORGANISATION } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
+import { lackOf } from '#shared/persons/sessions.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { Session, SignedIn, Visitor } from './session/sign-in.ts';
 import { ASSETS } from '../front/assets.ts';
@@ -146,6 +147,9 @@ function awayOf(thrown: Error & { statusCode?: number }): Fault | undefined {
   return isStoreAway(thrown) ? failureOfStore(thrown) : undefined;
 }
 
+/** Where a page is opened by a proof that its session has not shown. */
+const CONFIRMING_PAGE = '/dashboard/account/confirm';
+
 /** The form again, with what its person is asked for beside it. */
 function askToConfirm(
   { form, asks, problem, takesPasskey }: ConfirmationNeeded,
@@ -156,14 +160,16 @@ function askToConfirm(
     .entries()
     .filter(([name]) => name !== CONFIRMING_FIELD && name !== PASSKEY_FIELD);
   const { organisation } = request.visit.session;
+  const isForPage = request.url.startsWith(CONFIRMING_PAGE);
   const step = {
-    address: request.url,
+    address: isForPage ? CONFIRMING_PAGE : request.url,
     fields,
     asked: CONFIRMING_FIELD,
     asks,
     problem,
     organisation,
     takesPasskey,
+    isForPage,
   };
   const page = unframed(ASSETS.addresses, 'Confirm that it is you', confirmationPage(step));
   return sendPage(reply, page, 403);
@@ -380,14 +386,28 @@ export function demandOwnSession(app: FastifyInstance): void {
 }
 
 /** Whether the issuer of an organisation has still to let the person of this session in. */
-export const waitsForIssuer = (
+const waitsForIssuer = (
   { orgId, asksSingleSignOn }: Membership,
   { organisation }: Session,
 ): boolean => asksSingleSignOn && organisation !== orgId;
 
 /**
- * Demands a part in the organisation of the address, and that its issuer has let the person in where it asks that. Another's
- * organisation is as one that does not exist.
+ * Where a session has to go before it opens the pages of an organisation: to its issuer, or to show or set up the second factor
+ * that it requires; undefined where it opens them.
+ */
+export function wayInto(
+  membership: Membership,
+  signedIn: Omit<SignedIn, 'person'>,
+): string | undefined {
+  if (waitsForIssuer(membership, signedIn.session)) return `/dashboard/sso/${membership.orgId}`;
+  const lack = lackOf(membership, signedIn);
+  if (lack === undefined) return undefined;
+  return lack === 'proof' ? CONFIRMING_PAGE : '/dashboard/account/second-factor';
+}
+
+/**
+ * Demands a part in the organisation of the address, and that the session has shown what it asks for. Another's organisation is
+ * as one that does not exist.
  */
 export function demandMembership(app: FastifyInstance): void {
   app.decorateRequest('membership', null as never);
@@ -396,9 +416,10 @@ export function demandMembership(app: FastifyInstance): void {
     const membership = request.visit.memberships.find(({ orgId }) => orgId === org);
     if (membership === undefined) throw notFound();
     const { orgId } = membership;
-    if (waitsForIssuer(membership, request.visit.session)) {
+    const way = wayInto(membership, request.visit);
+    if (way !== undefined) {
       const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
-      return seeOther(reply, `/dashboard/sso/${orgId}${to}`);
+      return seeOther(reply, way + to);
     }
     const page = request.url.slice(`/dashboard/${orgId}`.length);
     if (membership.orgState === 'closed' && !LEFT_OF_CLOSED.test(page)) {

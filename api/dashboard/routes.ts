@@ -36,7 +36,12 @@ import { reviewRoutes } from './reviews/routes.ts';
 import { serviceKeyRoutes } from './service-keys/routes.ts';
 import { settingsRoutes } from './settings/routes.ts';
 import { issuerRoutes, singleSignOnRoutes } from './single-sign-on/routes.ts';
-import { invitationRoutes, teamRoutes } from './team/routes.ts';
+import {
+  invitationRoutes,
+  memberSessionRoutes,
+  secondFactorRuleRoutes,
+  teamRoutes,
+} from './team/routes.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -113,6 +118,8 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             webhookRoutes(organisation, deps);
             auditRoutes(organisation, deps);
             teamRoutes(organisation, deps);
+            secondFactorRuleRoutes(organisation, deps);
+            memberSessionRoutes(organisation, deps);
             settingsRoutes(organisation, deps);
             singleSignOnRoutes(organisation, deps);
           },

@@ -107,6 +107,8 @@ const PAGES = [
   ['rotation', 'owner', '/dashboard/{orgId}/keys/{rotatedKeyId}/rotation'],
   ['audit-log', 'owner', '/dashboard/{orgId}/audit-log'],
   ['team', 'owner', '/dashboard/{orgId}/team'],
+  ['team-sessions', 'owner', '/dashboard/{orgId}/team/sessions'],
+  ['second-factor', 'owner', '/dashboard/account/second-factor'],
   ['settings', 'owner', '/dashboard/{orgId}/settings'],
   ['account', 'owner', '/dashboard/account'],
   ['invitations', 'owner', '/dashboard/invitations'],

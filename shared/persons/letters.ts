@@ -70,6 +70,18 @@ export function factorsResetLetter(person: Addressee): Letter {
   );
 }
 
+/** Tells a person that an owner of an organisation of theirs has signed them out somewhere. */
+export function sessionEndedLetter(
+  person: Addressee,
+  { orgName, owner, session }: { orgName: string; owner: string; session: string },
+): Letter {
+  return letter(person, 'A session of yours at Docket was ended', [
+    'Hello,',
+    `${named(owner)}, an owner of ${named(orgName)}, has ended a session of yours: ${named(session)}. You are signed out there; sign in again to continue.`,
+    'If you do not recognise that session, choose a new password at once, which signs out every open session.',
+  ]);
+}
+
 /** Tells a person that their password is another, in case it was not they who changed it. */
 export function passwordLetter(person: Addressee): Letter {
   return changedLetter(

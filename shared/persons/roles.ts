@@ -8,38 +8,49 @@ export type OrganisationRole = (typeof ORGANISATION_ROLES)[number];
 export const STAFF_ROLES = ['operator', 'reviewer'] as const;
 export type StaffRole = (typeof STAFF_ROLES)[number];
 
-/** What some members of an organisation may do and others may not. All of them see keys, usage and receipts. */
-export type Act =
-  | 'issue keys'
-  | 'revoke keys'
-  | 'flag receipts'
-  | 'make exports'
-  | 'read the audit log'
-  | 'apply for the organisation'
-  | 'manage the team'
-  | 'change settings'
-  | 'set budgets'
-  | 'set up webhooks'
-  | 'set up single sign-on'
-  | 'have responses kept'
-  | 'ask for closing';
-
-const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
-  'issue keys': ['owner', 'admin'],
-  'revoke keys': ['owner', 'admin'],
-  'flag receipts': ['owner', 'admin', 'member'],
-  'make exports': ['owner', 'admin', 'member'],
-  'read the audit log': ['owner', 'admin', 'auditor'],
-  'apply for the organisation': ['owner', 'admin'],
-  'manage the team': ['owner', 'admin'],
-  'change settings': ['owner', 'admin'],
-  'set budgets': ['owner', 'admin'],
-  'set up webhooks': ['owner', 'admin'],
+/**
+ * What some members of an organisation may do and others may not, in words for them, and in which roles. Everything else in
+ * it is read by all of them. Pages and documentation show this table.
+ */
+export const ACTS = {
+  'flag receipts': {
+    words: 'have a receipt estimated again',
+    roles: ['owner', 'admin', 'member'],
+  },
+  'make exports': { words: 'make and delete packs', roles: ['owner', 'admin', 'member'] },
+  'issue keys': {
+    words: 'create, rotate, rename and restore keys',
+    roles: ['owner', 'admin'],
+  },
+  'revoke keys': { words: 'revoke keys', roles: ['owner', 'admin'] },
+  'set budgets': { words: 'set budgets', roles: ['owner', 'admin'] },
+  'set up webhooks': { words: 'set up webhooks', roles: ['owner', 'admin'] },
+  'change settings': { words: 'change the settings', roles: ['owner', 'admin'] },
+  'apply for the organisation': {
+    words: 'apply for the organisation',
+    roles: ['owner', 'admin'],
+  },
+  'manage the team': {
+    words: 'invite and remove members, change roles, see who has a second factor',
+    roles: ['owner', 'admin'],
+  },
+  'read the audit log': { words: 'read the audit log', roles: ['owner', 'admin', 'auditor'] },
   // The one who names the issuer can come in by it as any member, owners included.
-  'set up single sign-on': ['owner'],
-  'have responses kept': ['owner'],
-  'ask for closing': ['owner'],
-};
+  'set up single sign-on': { words: 'set up single sign-on', roles: ['owner'] },
+  'require a second factor': { words: 'require a second factor', roles: ['owner'] },
+  'end sessions of members': { words: 'see and end the sessions of members', roles: ['owner'] },
+  'have responses kept': { words: 'have responses kept, or none', roles: ['owner'] },
+  'ask for closing': { words: 'ask for the organisation to be closed', roles: ['owner'] },
+} as const satisfies Readonly<
+  Record<string, { words: string; roles: readonly OrganisationRole[] }>
+>;
+export type Act = keyof typeof ACTS;
+
+/** Whether a role has an act at all, in an organisation that is active. */
+export function isActOf(role: OrganisationRole, act: Act): boolean {
+  const { roles }: { roles: readonly OrganisationRole[] } = ACTS[act];
+  return roles.includes(role);
+}
 
 /** What a closed organisation's own is still good for: to prove what was. */
 const AFTER_CLOSING: readonly Act[] = ['make exports', 'read the audit log'];
@@ -48,7 +59,7 @@ const AFTER_CLOSING: readonly Act[] = ['make exports', 'read the audit log'];
 export function may({ role, orgState }: Pick<Membership, 'role' | 'orgState'>, act: Act): boolean {
   if (act === 'issue keys' && orgState !== 'active') return false;
   if (orgState === 'closed' && !AFTER_CLOSING.includes(act)) return false;
-  return WHO_MAY[act].includes(role);
+  return isActOf(role, act);
 }
 
 /** Whether a member in the role `by` lets people into this role, and out of it. */
@@ -76,4 +87,6 @@ export interface Membership {
   role: OrganisationRole;
   /** Whether they get in by the issuer of the organisation alone. */
   asksSingleSignOn: boolean;
+  /** Whether its pages ask a password for more beside it: a code or a passkey. */
+  asksSecondFactor: boolean;
 }

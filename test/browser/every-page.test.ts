@@ -56,6 +56,7 @@ const PAGES = [
   'keys/new',
   'audit-log',
   'team',
+  'team/sessions',
   'settings',
 ];
 
@@ -108,6 +109,7 @@ it(
       `/dashboard/${orgId}/requests/${requestId}`,
       `/dashboard/${orgId}/keys/${key.id}/rotation`,
       '/dashboard/account',
+      '/dashboard/account/second-factor',
       '/dashboard/invitations',
       ...PAGES.map((path) => `/dashboard/${orgId}/${path}`),
     ];

@@ -113,7 +113,42 @@ function credentials(frame: Frame, parts: AccountParts): Html {
     </section>`;
 }
 
-function passkeySection(frame: Frame, { passkeys }: AccountParts): Html {
+/** What a person is led to who has no second factor, and wants to open the pages of an organisation that requires one. */
+export function setUpPage(frame: Frame, { to, problem }: { to: string; problem?: string }): Html {
+  const asking = frame.memberships.filter(({ asksSecondFactor }) => asksSecondFactor);
+  return html`<div class="head">
+      <p class="crumb"><a href="/dashboard/account">Your account</a></p>
+      <h1>Set up a second factor</h1>
+    </div>
+    ${problem === undefined ? undefined : told({ problem })}
+    ${
+      asking.length === 0
+        ? undefined
+        : note(
+            'plain',
+            html`<p>
+              ${asking.map(({ orgName }) => orgName).join(', ')}: members need a second factor in
+              addition to the password. Set up an app or a passkey to continue. API keys are
+              unaffected.
+            </p>`,
+          )
+    }
+    <section class="stack">
+      <h2>By an app</h2>
+      ${beginForm(frame, to)}
+    </section>
+    ${passkeySection(frame, { passkeys: [] }, to)}`;
+}
+
+/** Where to go when it is done, in place of the account's page. */
+const toField = (to: string | undefined): Html | undefined =>
+  to === undefined ? undefined : html`<input type="hidden" name="to" value="${to}" />`;
+
+function passkeySection(
+  frame: Frame,
+  { passkeys }: Pick<AccountParts, 'passkeys'>,
+  to?: string,
+): Html {
   return html`<section class="stack">
     <h2>Passkeys</h2>
     <p class="soft prose">
@@ -146,7 +181,7 @@ function passkeySection(frame: Frame, { passkeys }: AccountParts): Html {
           )
     }
     <form class="form" method="post" action="/dashboard/account/passkeys" data-passkey-place>
-      ${token(frame)}<input type="hidden" name="passkey" value="" />
+      ${token(frame)}${toField(to)}<input type="hidden" name="passkey" value="" />
       ${field({ id: 'passkey-name', name: 'name', label: 'Name of the device', required: true, max: '100', help: 'So that you recognise it in this list.' })}
       <div>
         ${passkeyButton({ label: 'Add a passkey', address: '/dashboard/account/passkeys/new', field: 'passkey', makes: true })}
@@ -172,13 +207,13 @@ const CODE_FIELD = {
   max: '20',
 } as const;
 
-function beginForm(frame: Frame): Html {
+function beginForm(frame: Frame, to?: string): Html {
   return html`<p class="soft prose">
       With a second factor, your password alone is not enough to sign in: you also enter a code from
       an authenticator app on your phone.
     </p>
     <form class="form" method="post" action="/dashboard/account/second-factor/begin">
-      ${token(frame)} ${field(PASSWORD_FIELD)}
+      ${token(frame)}${toField(to)} ${field(PASSWORD_FIELD)}
       <div><button type="submit">Set up an app</button></div>
     </form>`;
 }
@@ -202,13 +237,15 @@ interface SecondFactorParts {
   begun?: BegunSecondFactor;
   /** The same as the form brings it back, for when the code is wrong. */
   sealed?: string;
+  /** Where to go when it is on. */
+  to?: string | undefined;
   problem?: Html | string;
 }
 
 /** The secret for the app and the recovery codes, shown once, and the form for the first code. */
 export function secondFactorPage(
   frame: Frame,
-  { begun, sealed = '', problem }: SecondFactorParts,
+  { begun, sealed = '', to, problem }: SecondFactorParts,
 ): Html {
   return html`<div class="head">
       <p class="crumb"><a href="/dashboard/account">Your account</a></p>
@@ -241,7 +278,7 @@ export function secondFactorPage(
     <section class="stack tight">
       <h2>Enter the code that the app shows</h2>
       <form class="form" method="post" action="/dashboard/account/second-factor/confirm">
-        ${token(frame)}<input type="hidden" name="begun" value="${sealed}" />
+        ${token(frame)}${toField(to)}<input type="hidden" name="begun" value="${sealed}" />
         ${field(CODE_FIELD)}
         <div><button class="primary" type="submit">Turn it on</button></div>
       </form>

@@ -2,16 +2,24 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
 import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
 import {
+  askedOf,
   confirmedForm,
   mayTryPassword,
   noteWrongCode,
   TOO_MANY_ATTEMPTS,
 } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { doneOf } from '../forms.ts';
-import { type PageExchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
+import { askedFor, doneOf, Form } from '../forms.ts';
+import {
+  type PageExchange,
+  placeToGo,
+  seeOther,
+  sendFramed,
+  sessionForm,
+  visitorOf,
+} from '../guard.ts';
 import { isPasswordLength, PASSWORD_LENGTH_MIN, PASSWORD_RULE } from '../session/password-rule.ts';
-import { accountPage, type BegunSecondFactor, secondFactorPage } from './page.ts';
+import { accountPage, type BegunSecondFactor, secondFactorPage, setUpPage } from './page.ts';
 import { passkeyRoutes } from '../session/passkey-routes.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -106,7 +114,46 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
   });
   secondFactorRoutes(app, deps, show);
   passkeyRoutes(app, deps, show);
+  requiredRoutes(app, deps);
 }
+
+/** Where a session is led that lacks what an organisation requires for its pages, and from where it goes on to them. */
+function requiredRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/account/second-factor', SESSION, async (request, reply) => {
+    const to = placeToGo(askedFor(request, 'to'));
+    const { hasSecondFactor, hasPasskey } = request.visit;
+    if (hasSecondFactor || hasPasskey) return seeOther(reply, to);
+    return showSetUp(deps, [request, reply], { to });
+  });
+  app.get('/account/confirm', SESSION, async (request, reply) => {
+    const to = placeToGo(askedFor(request, 'to'));
+    const { session } = request.visit;
+    if (session.confirmedAt !== null) return seeOther(reply, to);
+    const form = (await deps.signIn()).formToken(`session ${session.id}`);
+    throw askedOf(request, new Form(new URLSearchParams({ form, to })));
+  });
+  app.post('/account/confirm', SESSION, async (request, reply) => {
+    const form = await confirmedForm(deps, request);
+    return seeOther(reply, placeToGo(form.text('to')));
+  });
+}
+
+function showSetUp(
+  deps: DashboardDeps,
+  exchange: PageExchange,
+  parts: Parameters<typeof setUpPage>[1],
+  status = 200,
+): Promise<FastifyReply> {
+  return sendFramed(deps, exchange, {
+    title: 'Set up a second factor',
+    status,
+    body: (frame) => setUpPage(frame, parts),
+  });
+}
+
+/** The place that a form goes on to when what it is about is done; undefined where it stays with the account. */
+const placeAfter = (form: Form): string | undefined =>
+  form.text('to') === '' ? undefined : placeToGo(form.text('to'));
 
 /** Draws the account's page again, with what was refused. */
 type Show = (
@@ -137,17 +184,20 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
   app.post('/account/second-factor/begin', SESSION, async (request, reply) => {
     const form = await confirmedForm(deps, request);
     const { person } = request.visit;
-    if (!(await mayTryPassword(deps, person.id))) {
-      return show(request, reply, { problem: TOO_MANY_ATTEMPTS }, 429);
-    }
+    const to = placeAfter(form);
+    const again = (problem: string, status: number): Promise<FastifyReply> =>
+      to === undefined
+        ? show(request, reply, { problem }, status)
+        : showSetUp(deps, [request, reply], { to, problem }, status);
+    if (!(await mayTryPassword(deps, person.id))) return again(TOO_MANY_ATTEMPTS, 429);
     const signIn = await deps.signIn();
     const begun = await signIn.beginSecondFactor(form.exact('current'), visitorOf(request));
     if (begun === null) {
-      const problem = 'The password is wrong, or you already have a second factor.';
-      return show(request, reply, { problem }, 400);
+      return again('The password is wrong, or you already have a second factor.', 400);
     }
     return draw(request, reply, {
       begun,
+      to,
       sealed: deps.flash.seal(subjectOf(request), JSON.stringify(begun)),
     });
   });
@@ -158,7 +208,8 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     // It may have been begun long ago, when its person had less to show than now.
     const form = await confirmedForm(deps, request);
     // A slip of the keyboard takes neither the QR code nor the recovery codes away.
-    const shown = shownBefore(form.exact('begun'), request);
+    const to = placeAfter(form);
+    const shown = { ...shownBefore(form.exact('begun'), request), to };
     if (!(await mayTryPassword(deps, person.id))) {
       return draw(request, reply, { ...shown, problem: TOO_MANY_ATTEMPTS }, 429);
     }
@@ -171,7 +222,7 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     }
     await deps.persons.sendLetter(secondFactorLetter(person, true));
     void reply.header('set-cookie', on.cookies);
-    return seeOther(reply, '/dashboard/account?done=on');
+    return seeOther(reply, to ?? '/dashboard/account?done=on');
   });
   app.post('/account/second-factor/end', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);

@@ -29,7 +29,7 @@ import {
   seeOther,
   sessionForm,
   visitorOf,
-  waitsForIssuer,
+  wayInto,
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
 import { type Explained, receiptPage, type ReceiptParts } from './receipt.ts';
@@ -117,7 +117,7 @@ export function receiptByAnyId(app: FastifyInstance, deps: DashboardDeps): void 
       }
       const id = receiptIdNamed(request.params.id);
       for (const membership of await membershipsOf(deps, signedIn)) {
-        if (id === undefined || waitsForIssuer(membership, signedIn.session)) continue;
+        if (id === undefined || wayInto(membership, signedIn) !== undefined) continue;
         const stored = await deps.ledger.receipt(membership.orgId, id);
         if (stored !== null) return sendReceipt(reply, id, stored);
       }

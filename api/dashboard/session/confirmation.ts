@@ -53,12 +53,11 @@ export async function noteWrongCode(deps: DashboardDeps, request: FastifyRequest
  */
 export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
   const form = await sessionForm(deps, request);
-  const { person, session, hasSecondFactor } = request.visit;
+  const { person, session } = request.visit;
   if (session.confirmedAt !== null && deps.now() - session.confirmedAt < CONFIRMED_MS) return form;
   const isOwn = session.organisation === null;
-  const hasPasskey = isOwn && (await deps.passkeys.of(person.id)).length > 0;
-  const asks = asksFor(isOwn, hasSecondFactor, hasPasskey);
-  const ask = (problem?: string) => new ConfirmationNeeded(form, asks, hasPasskey, problem);
+  const ask = (problem?: string) => askedOf(request, form, problem);
+  const { asks } = ask();
   // A form that has a field for the password anyway is not followed by another one.
   const inForm = asks === 'password' ? form.exact('current') : '';
   const [shown, passkey] = [form.exact(CONFIRMING_FIELD) || inForm, form.exact(PASSKEY_FIELD)];
@@ -89,6 +88,17 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
   }
   await signIn.confirm(session.id, asks);
   return form;
+}
+
+/** The question to the person of a session for the strongest proof that they have; `form` is kept, and sent again with it. */
+export function askedOf(
+  { visit: { session, hasSecondFactor, hasPasskey } }: FastifyRequest,
+  form: Form,
+  problem?: string,
+): ConfirmationNeeded {
+  const isOwn = session.organisation === null;
+  const asks = asksFor(isOwn, hasSecondFactor, hasPasskey);
+  return new ConfirmationNeeded(form, asks, isOwn && hasPasskey, problem);
 }
 
 function asksFor(isOwn: boolean, hasSecondFactor: boolean, hasPasskey: boolean): Proof {

@@ -82,17 +82,18 @@ export function passkeyRoutes(
   const act = (
     path: string,
     done: string,
-    perform: (request: FastifyRequest) => Promise<void>,
+    perform: (request: FastifyRequest) => Promise<string | void>,
   ): void => {
     app.post(path, SESSION, async (request, reply) => {
+      let to: string | void;
       try {
-        await perform(request);
+        to = await perform(request);
       } catch (error) {
         if (!(error instanceof Fault) || error.status >= 500) throw error;
         const problem = `Nothing was done. ${error.message}`;
         return show(request, reply, { problem }, error.status);
       }
-      return seeOther(reply, `/dashboard/account?done=${done}`);
+      return seeOther(reply, to ?? `/dashboard/account?done=${done}`);
     });
   };
   act('/account/passkeys', 'passkey', async (request) => {
@@ -108,6 +109,7 @@ export function passkeyRoutes(
     }
     await deps.passkeys.add(request.visit.person, form.text('name'), made, actorOf(request));
     await (await deps.signIn()).doubtOthers(request.visit);
+    return form.text('to') === '' ? undefined : placeToGo(form.text('to'));
   });
   act('/account/passkeys/remove', 'no-passkey', async (request) => {
     const form = await confirmedForm(deps, request);

@@ -147,7 +147,7 @@ export function confirmPage(
   </div>`;
 }
 
-/** Asks a person who has signed in a while ago for the password. What they have filled in comes along. */
+/** Asks a person who has signed in a while ago, or by less than they have, for a proof. What they have filled in comes along. */
 export function confirmationPage(step: {
   address: string;
   fields: readonly (readonly [name: string, value: string])[];
@@ -158,14 +158,19 @@ export function confirmationPage(step: {
   /** The organisation whose issuer is asked, for single sign-on. */
   organisation: string | null;
   takesPasskey: boolean;
+  /** Whether a page is opened with it, and nothing was filled in. */
+  isForPage: boolean;
 }): Html {
-  const { address, fields, asked, asks, problem, organisation, takesPasskey } = step;
+  const { address, fields, asked, asks, problem, organisation, takesPasskey, isForPage } = step;
   return html`<div class="stack">
     <h1>Confirm that it is you</h1>
     ${problem === undefined ? undefined : told({ problem })}
     <p>
-      You last confirmed it a while ago. What you entered is kept, and will be done once you confirm
-      with your ${asks}.
+      ${
+        isForPage
+          ? `To open this page, confirm with your ${asks}: you have not done so since you signed in.`
+          : `You last confirmed it a while ago. What you entered is kept, and will be done once you confirm with your ${asks}.`
+      }
     </p>
     <form class="form" method="post" action="${address}">
       ${fields.map(([name, value]) => hidden(name, value))}
@@ -211,7 +216,7 @@ export function confirmationPage(step: {
           : undefined
       }
     </form>
-    <p><a href="/dashboard">Cancel</a></p>
+    <p><a href="${isForPage ? '/dashboard/account' : '/dashboard'}">Cancel</a></p>
   </div>`;
 }
 

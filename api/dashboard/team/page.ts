@@ -1,13 +1,20 @@
 import { html, type Html } from '#api/html.ts';
 import { INVITES_LATER, mayInvite } from '#shared/persons/inviting.ts';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
-import type { Invitation } from '#shared/persons/postgres/team.ts';
+import type { Invitation, MemberSession } from '#shared/persons/postgres/team.ts';
 import {
+  type Act,
+  ACTS,
+  isActOf,
   may,
   mayAssign,
   ORGANISATION_ROLES,
   type OrganisationRole,
 } from '#shared/persons/roles.ts';
+import { SESSION_MS, USE_NOTED_MS } from '#shared/persons/sessions.ts';
+import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
+import { browserName } from '../account/browser-name.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import { ACT, badge, field, moment, shortMoment, table, told } from '../parts/elements.ts';
 
@@ -20,12 +27,13 @@ export interface TeamParts {
   email?: string;
 }
 
-const ROLE_WORDS: Readonly<Record<OrganisationRole, string>> = {
-  owner: 'everything, including who is an owner',
-  admin: 'keys, team, settings, audit log',
-  member: 'sees usage, keys and receipts, flags receipts, makes exports',
-  auditor: 'sees everything, changes nothing',
-};
+const ALL_ACTS = Object.keys(ACTS) as Act[];
+
+/** What a role may do, as a sentence goes on. */
+const wordsOf = (role: OrganisationRole): string =>
+  ALL_ACTS.filter((act) => isActOf(role, act))
+    .map((act) => ACTS[act].words)
+    .join('; ');
 
 export function teamPage(frame: Frame, parts: TeamParts): Html {
   const { members, invitations } = parts;
@@ -34,10 +42,19 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
     ${told(parts)}
     ${table(
       'Members',
-      ['Name', 'E-mail', 'Role', 'Since', ACT],
+      ['Name', 'E-mail', 'Role', ...(manages ? ['Second factor'] : []), ACT],
       members.map((member) => memberRow(frame, member)),
       'stacked',
     )}
+    ${
+      may(frame.membership!, 'end sessions of members')
+        ? html`<p>
+            <a href="/dashboard/${frame.membership!.orgId}/team/sessions">Sessions of members</a>:
+            see where members are signed in, and end it.
+          </p>`
+        : undefined
+    }
+    ${manages ? ruleSection(frame, members) : undefined}
     ${manages && invitations.length > 0 ? invitationTable(frame, invitations) : undefined}
     ${manages ? inviteForm(frame, parts) : undefined}
     ${
@@ -50,30 +67,151 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
     }
     <section class="stack tight">
       <h2>Roles</h2>
-      <dl class="facts">
-        ${ORGANISATION_ROLES.map(
-          (role) =>
-            html`<dt>${role}</dt>
-              <dd>${ROLE_WORDS[role]}</dd>`,
-        )}
-      </dl>
+      <p class="soft prose">
+        Everyone in the team sees everything else: keys, requests, receipts, usage, budgets, packs,
+        the ledger, the team and the settings. Only owners deal with owners.
+      </p>
+      ${table(
+        'What each role may do',
+        ['Act', ...ORGANISATION_ROLES],
+        ALL_ACTS.map(
+          (act) =>
+            html`<tr>
+              <th scope="row">${ACTS[act].words}</th>
+              ${ORGANISATION_ROLES.map(
+                (role) =>
+                  html`<td>${isActOf(role, act) ? 'yes' : html`<span class="soft">no</span>`}</td>`,
+              )}
+            </tr>`,
+        ),
+      )}
     </section>`;
 }
+
+/** Whether a second factor is required, who has none, and what an owner does about it. */
+function ruleSection(frame: Frame, members: readonly Member[]): Html {
+  const { orgId, asksSecondFactor } = frame.membership!;
+  const without = members.filter(({ factors }) => factors.length === 0).length;
+  const decides = may(frame.membership!, 'require a second factor');
+  return html`<section class="stack tight">
+    <h2>Second factor</h2>
+    <p class="prose">
+      ${asksSecondFactor ? badge('good', 'Required') : badge('plain', 'Not required')}
+      ${without === 0 ? 'Each member has one.' : `${without} of ${members.length} have none.`}
+    </p>
+    <p class="soft prose">
+      An authenticator app, or a passkey. If you require one, a password alone no longer opens the
+      pages of this organisation: members without one set it up first. Single sign-on counts as it
+      is; set at your issuer what it asks for. API keys are unaffected.
+    </p>
+    ${
+      decides
+        ? html`<form
+            method="post"
+            action="/dashboard/${orgId}/team/second-factor/${asksSecondFactor ? 'lift' : 'require'}"
+          >
+            ${token(frame)}
+            <button type="submit">
+              ${asksSecondFactor ? 'Stop requiring it' : 'Require a second factor'}
+            </button>
+          </form>`
+        : html`<p class="soft">An owner can change this.</p>`
+    }
+  </section>`;
+}
+
+/** Where members are signed in. */
+export function sessionsPage(
+  frame: Frame,
+  {
+    sessions,
+    currentId,
+    done,
+  }: {
+    sessions: readonly MemberSession[];
+    currentId: string;
+    done?: string;
+  },
+): Html {
+  const { membership, now } = frame;
+  const base = `/dashboard/${membership!.orgId}/team`;
+  return html`<div class="head">
+      <p class="crumb"><a href="${base}">Team</a></p>
+      <h1>Sessions of members</h1>
+    </div>
+    ${told(done === undefined ? {} : { done })}
+    <p class="soft prose">
+      A session ends by itself after ${SESSION_MS / HOUR_MS} hours. Ending one signs the member out
+      there, of their other organisations too. They get an e-mail, and can sign in again. “Last
+      used” is accurate to ${USE_NOTED_MS / MINUTE_MS} minutes.
+    </p>
+    ${table(
+      'Sessions of members',
+      ['Member', 'Browser', 'Network', 'Signed in', 'Last used', ACT],
+      sessions.map(
+        ({ member, session }) =>
+          html`<tr>
+            <th scope="row" class="clip name" title="${member.email}">${member.name}</th>
+            <td class="clip" title="${session.userAgent ?? ''}">${browserOf(session)}</td>
+            <td class="nowrap" data-head="Network">
+              ${networkOf(session)}
+              ${session.organisation === null ? undefined : badge('plain', 'single sign-on')}
+            </td>
+            <td data-head="Signed in">${shortMoment(session.since, now)}</td>
+            <td data-head="Last used">${shortMoment(session.usedAt, now)}</td>
+            <td class="num">
+              ${
+                session.id === currentId
+                  ? badge('good', 'This one')
+                  : html`<form method="post" action="${base}/sessions/end">
+                      ${token(frame)}<input type="hidden" name="session" value="${session.id}" />
+                      <button type="submit" aria-label="End a session of ${member.name}">
+                        End session
+                      </button>
+                    </form>`
+              }
+            </td>
+          </tr>`,
+      ),
+      'stacked',
+    )}`;
+}
+
+type Signed = MemberSession['session'];
+
+const browserOf = ({ userAgent }: Signed): string =>
+  userAgent === null ? 'unknown browser' : browserName(userAgent);
+
+/** An address of IPv4, or the /64 of one of IPv6, by which callers are told apart. */
+function networkOf({ address }: Signed): string {
+  if (address === null) return 'unknown network';
+  const network = callerNetwork(address);
+  return network.includes(':') ? `${network}::/64` : network;
+}
+
+/** A session as the e-mail to its person names it. */
+export const sessionName = (session: Signed): string =>
+  `${browserOf(session)}, ${networkOf(session)}`;
 
 function memberRow(frame: Frame, member: Member): Html {
   const { membership, person, now } = frame;
   const isSelf = member.id === person.id;
   const manages = may(membership!, 'manage the team') && mayAssign(membership!.role, member.role);
-  return html`<tr>
+  return html`<tr id="${member.id}">
     <th scope="row" class="clip name" title="${member.name}">${member.name}</th>
     <td>
-      <div class="row">
-        <span class="clip name" title="${member.email}">${member.email}</span>
-        ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
-      </div>
+      <div class="clip" title="${member.email}">${member.email}</div>
+      ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
+      <span class="soft small">since ${shortMoment(member.since, now)}</span>
     </td>
     <td>${manages ? roleForm(frame, member) : member.role}</td>
-    <td data-head="Since">${shortMoment(member.since, now)}</td>
+    ${
+      may(membership!, 'manage the team')
+        ? html`<td data-head="Second factor">
+            ${member.factors.length === 0 ? badge('warn', 'none') : member.factors.join(', ')}
+          </td>`
+        : undefined
+    }
     <td class="num">
       ${
         manages || isSelf
@@ -184,8 +322,10 @@ export function invitationsPage(frame: Frame, invitations: readonly Invitation[]
               html`<section class="stack tight">
                 <h2>${orgName}</h2>
                 <p class="prose">
-                  As ${role}: ${ROLE_WORDS[role]}. Everyone in its team will see your name and
-                  e-mail address. Open until ${moment(until, frame.now)}.
+                  As ${role} you see what everyone sees, and may ${wordsOf(role)}. Everyone in its
+                  team will see your name and e-mail address; its owners and admins whether you have
+                  a second factor, and its owners where you are signed in, which they can end. Open
+                  until ${moment(until, frame.now)}.
                 </p>
                 <form class="row" method="post" action="/dashboard/invitations">
                   ${token(frame)}<input type="hidden" name="org" value="${orgId}" />

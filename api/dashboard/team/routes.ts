@@ -4,7 +4,7 @@ import { withoutNote } from '#shared/kernel/mail-address.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { emailTyped } from '#shared/persons/checks.ts';
 import { checkInviting } from '#shared/persons/inviting.ts';
-import { teamInvitationLetter } from '#shared/persons/letters.ts';
+import { sessionEndedLetter, teamInvitationLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
 import { confirmedForm } from '../session/confirmation.ts';
@@ -19,7 +19,7 @@ import {
   sessionForm,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
-import { invitationsPage, teamPage, type TeamParts } from './page.ts';
+import { invitationsPage, sessionName, sessionsPage, teamPage, type TeamParts } from './page.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -38,10 +38,21 @@ const DONE: Readonly<Record<string, string>> = {
   withdrawn: 'Invitation withdrawn.',
   role: 'Role changed. It applies from the next page that they open.',
   removed: 'They are no longer in the team, and lose access with the next page that they open.',
+  required:
+    'A second factor is required. From the next page on, members without one have to set one up first.',
+  lifted: 'A second factor is no longer required.',
+};
+
+const SESSIONS_DONE: Readonly<Record<string, string>> = {
+  ended: 'Session ended.',
 };
 
 /** What is done by acts that give a person a part. */
 const GRANTING: ReadonlySet<string> = new Set(['invited', 'role']);
+
+/** What an owner reads who has no more than a password: their own pages would close behind them. */
+const NONE_OF_ONES_OWN =
+  'You have no second factor yourself. First set up an app or a passkey under Your account.';
 
 /** The members of an organisation, and those whom it has invited. */
 export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -97,6 +108,57 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     deps.teams.setRole(by, form.text('member'), roleFrom(form)),
   );
   act('/team/remove', 'removed', (by, form) => deps.teams.remove(by, form.text('member')));
+}
+
+/** Whether a second factor is required, for owners. Both ask for the proof: to lift it lets in by less, and who requires it has shown that they have one. */
+export function secondFactorRuleRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const act = (name: 'require' | 'lift', done: string): void => {
+    app.post(`/team/second-factor/${name}`, SESSION, async (request, reply) => {
+      await sessionForm(deps, request);
+      demandRight(request.membership, 'require a second factor');
+      await confirmedForm(deps, request);
+      const { orgId } = request.membership;
+      const { session, hasSecondFactor, hasPasskey } = request.visit;
+      const isLackingOwn = session.organisation === null && !hasSecondFactor && !hasPasskey;
+      if (name === 'require' && isLackingOwn) {
+        const problem = `Nothing was changed. ${NONE_OF_ONES_OWN}`;
+        return show(deps, [request, reply], { problem }, 400);
+      }
+      const by = { orgId, actor: actorOf(request) };
+      await deps.teams.requireSecondFactor(by, name === 'require');
+      return seeOther(reply, `/dashboard/${orgId}/team?done=${done}`);
+    });
+  };
+  act('require', 'required');
+  act('lift', 'lifted');
+}
+
+/** Where members are signed in, for owners. */
+export function memberSessionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get('/team/sessions', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'end sessions of members');
+    const sessions = await deps.teams.sessions(request.membership.orgId);
+    const { id: currentId } = request.visit.session;
+    const told = doneOf(request, SESSIONS_DONE);
+    return sendFramed(deps, [request, reply], {
+      title: 'Sessions of members',
+      section: 'team',
+      body: (frame) => sessionsPage(frame, { sessions, currentId, ...told }),
+    });
+  });
+  app.post('/team/sessions/end', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    demandRight(request.membership, 'end sessions of members');
+    const { orgId, orgName } = request.membership;
+    const { name: owner } = request.visit.person;
+    await deps.teams.endSession(
+      { orgId, actor: actorOf(request) },
+      form.text('session'),
+      ({ member, session }) =>
+        sessionEndedLetter(member, { orgName, owner, session: sessionName(session) }),
+    );
+    return seeOther(reply, `/dashboard/${orgId}/team/sessions?done=ended`);
+  });
 }
 
 /** What waits for a person themself. */

@@ -822,6 +822,11 @@ interface PersonsRateTable {
   due_at: Date;
 }
 
+interface PersonsSecondFactorRuleTable {
+  org_id: string;
+  required_at: Date;
+}
+
 interface PersonsSessionTable {
   id: string;
   person_id: string;
@@ -832,6 +837,7 @@ interface PersonsSessionTable {
   created_at: Date;
   sso_org_id: string | null;
   confirmed_at: Date | null;
+  last_used_at: Date | null;
 }
 
 interface PersonsSignInDomainTable {
@@ -939,6 +945,7 @@ export interface Database {
   'persons.passkey': PersonsPasskeyTable;
   'persons.person': PersonsPersonTable;
   'persons.rate': PersonsRateTable;
+  'persons.second_factor_rule': PersonsSecondFactorRuleTable;
   'persons.session': PersonsSessionTable;
   'persons.sign_in_domain': PersonsSignInDomainTable;
   'persons.single_sign_on': PersonsSingleSignOnTable;

@@ -29,6 +29,8 @@ export interface Member extends Person {
   emailVerified: boolean;
   /** Epoch milliseconds. */
   since: number;
+  /** What they have beside a password; who has come by the organisation's issuer has that. */
+  factors: readonly ('app' | 'passkey' | 'single sign-on')[];
 }
 
 /** What a person is let in to: an organisation in a role, or the work of the service. */
@@ -46,7 +48,9 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         .selectFrom('persons.membership as m')
         .innerJoin('account as a', 'a.id', 'm.org_id')
         .leftJoin('persons.single_sign_on as s', 's.org_id', 'm.org_id')
-        .select(['a.id', 'a.name', 'a.state', 'a.state_changed_at', 'm.role', 's.required'])
+        .leftJoin('persons.second_factor_rule as f', 'f.org_id', 'm.org_id')
+        .select(['a.id', 'a.name', 'a.state', 'a.state_changed_at', 'm.role'])
+        .select(['s.required', 'f.required_at'])
         .where('m.person_id', '=', personId)
         .where((eb) =>
           eb.or([
@@ -61,16 +65,21 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         .orderBy('a.name')
         .orderBy('a.id')
         .execute();
-      return rows.map(({ id, name, state, state_changed_at: since, role, required }) => ({
-        orgId: id,
-        orgName: name,
-        orgState: state,
-        orgStateSince: since.getTime(),
-        readableUntil: state === 'closed' ? since.getTime() + closedReadMs : null,
-        role,
-        // An owner keeps another way in: an issuer that is away, or set up wrong, shuts no owner out for good.
-        asksSingleSignOn: required === true && role !== 'owner',
-      }));
+      return rows.map((row) => {
+        const { id, name, state, role } = row;
+        const since = row.state_changed_at.getTime();
+        return {
+          orgId: id,
+          orgName: name,
+          orgState: state,
+          orgStateSince: since,
+          readableUntil: state === 'closed' ? since + closedReadMs : null,
+          role,
+          // An owner keeps another way in: an issuer that is away, or set up wrong, shuts no owner out for good.
+          asksSingleSignOn: row.required === true && role !== 'owner',
+          asksSecondFactor: row.required_at !== null,
+        };
+      });
     },
 
     async staffRoles(personId: string): Promise<StaffRole[]> {
@@ -110,6 +119,31 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         .selectFrom('persons.membership as m')
         .innerJoin('persons.person as p', 'p.id', 'm.person_id')
         .select(['p.id', 'p.name', 'p.email', 'p.email_verified', 'm.role', 'm.created_at'])
+        .select((eb) => [
+          'p.two_factor_enabled as hasApp',
+          eb
+            .exists(
+              eb
+                .selectFrom('persons.passkey as k')
+                .select('k.id')
+                .whereRef('k.person_id', '=', 'p.id'),
+            )
+            .$castTo<boolean>()
+            .as('hasPasskey'),
+          eb
+            .exists(
+              eb
+                .selectFrom('persons.issuer_login as l')
+                .innerJoin('persons.single_sign_on as s', (join) =>
+                  join.onRef('s.org_id', '=', 'l.org_id').onRef('s.issuer', '=', 'l.issuer'),
+                )
+                .select('l.subject')
+                .whereRef('l.org_id', '=', 'm.org_id')
+                .whereRef('l.person_id', '=', 'p.id'),
+            )
+            .$castTo<boolean>()
+            .as('hasIssuer'),
+        ])
         .where('m.org_id', '=', orgId)
         .orderBy('m.created_at')
         .orderBy('p.id')
@@ -122,6 +156,11 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         emailVerified: row.email_verified,
         role: row.role,
         since: row.created_at.getTime(),
+        factors: [
+          ...(row.hasApp ? (['app'] as const) : []),
+          ...(row.hasPasskey ? (['passkey'] as const) : []),
+          ...(row.hasIssuer ? (['single sign-on'] as const) : []),
+        ],
       }));
     },
 

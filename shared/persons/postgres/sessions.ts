@@ -4,10 +4,10 @@ import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { type Session, SESSION_MS, type SignedIn } from '../sessions.ts';
+import { type Session, SESSION_MS, type SignedIn, USE_NOTED_MS } from '../sessions.ts';
 import { whileCompared } from './compared-login.ts';
 
-type NewSession = Omit<Session, 'id' | 'since' | 'until'> & { personId: string };
+type NewSession = Omit<Session, 'id' | 'since' | 'until' | 'usedAt'> & { personId: string };
 
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -27,7 +27,7 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
       .innerJoin('persons.person as p', 'p.id', 's.person_id')
       .select(['p.id as person_id', 'p.name', 'p.email', 'p.two_factor_enabled', 's.id'])
       .select(['s.created_at', 's.expires_at', 's.address', 's.user_agent'])
-      .select(['s.sso_org_id', 's.confirmed_at'])
+      .select(['s.sso_org_id', 's.confirmed_at', 's.last_used_at'])
       .where('s.expires_at', '>', now());
   const rowOf = ({ personId, organisation, confirmedAt, address, userAgent }: NewSession) => ({
     person_id: personId,
@@ -67,15 +67,37 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
       return opened === undefined ? null : { id: row.id, token };
     },
 
-    /** Whose session has this token; null for none, one that ended, and a person whose address is not confirmed. */
+    /**
+     * Whose session has this token; null for none, one that ended, and a person whose address is not confirmed. Notes that it
+     * is used.
+     */
     async find(token: string): Promise<SignedIn | null> {
       const row = await select()
+        .select((eb) =>
+          eb
+            .exists(
+              eb
+                .selectFrom('persons.passkey as k')
+                .select('k.id')
+                .whereRef('k.person_id', '=', 'p.id'),
+            )
+            .$castTo<boolean>()
+            .as('hasPasskey'),
+        )
         .where('s.token', '=', hash('sha256', token))
         .where('p.email_verified', '=', true)
         .executeTakeFirst();
       if (row === undefined) return null;
-      const { person_id: id, name, email, two_factor_enabled: hasSecondFactor } = row;
-      return { person: { id, name, email }, session: sessionOf(row), hasSecondFactor };
+      const { person_id: id, name, email, two_factor_enabled: hasSecondFactor, hasPasskey } = row;
+      const session = sessionOf(row);
+      if (surroundings.now() - session.usedAt >= USE_NOTED_MS) {
+        await db
+          .updateTable('persons.session')
+          .set({ last_used_at: now() })
+          .where('id', '=', session.id)
+          .execute();
+      }
+      return { person: { id, name, email }, session, hasSecondFactor, hasPasskey };
     },
 
     /** Of a person, the newest first. */
@@ -134,7 +156,8 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
   };
 }
 
-function sessionOf(row: {
+/** A session as its row has it. */
+export function sessionOf(row: {
   id: string;
   created_at: Date;
   expires_at: Date;
@@ -142,11 +165,13 @@ function sessionOf(row: {
   user_agent: string | null;
   sso_org_id: string | null;
   confirmed_at: Date | null;
+  last_used_at: Date | null;
 }): Session {
   return {
     id: row.id,
     since: row.created_at.getTime(),
     until: row.expires_at.getTime(),
+    usedAt: (row.last_used_at ?? row.created_at).getTime(),
     address: row.address,
     userAgent: row.user_agent,
     organisation: row.sso_org_id,

@@ -12,9 +12,20 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkEmail } from '../checks.ts';
 import { checkInviting } from '../inviting.ts';
 import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
+import type { Session } from '../sessions.ts';
+import { sessionOf } from './sessions.ts';
 
 /** Long enough for a holiday; an invitation that was not taken is not left open for ever. */
 const INVITATION_MS = 14 * DAY_MS;
+
+/** Sessions that a page lists: of a large team on a working day. */
+const SESSIONS_MAX = 500;
+
+/** An open session of a member, which opens the pages of the organisation. */
+export interface MemberSession {
+  member: Person;
+  session: Session;
+}
 
 /** A part in an organisation that waits for a person to take it. */
 export interface Invitation {
@@ -55,7 +66,82 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
       until: row.expires_at.getTime(),
     }));
 
+  /** Sessions that open an organisation: those of its members, but for those that another's issuer has opened. */
+  const sessionsOn = (client: Parameters<typeof queriesOn>[0], orgId: string) =>
+    queriesOn(client)
+      .selectFrom('persons.session as s')
+      .innerJoin('persons.membership as m', 'm.person_id', 's.person_id')
+      .innerJoin('persons.person as p', 'p.id', 's.person_id')
+      .select(['p.id as person_id', 'p.name', 'p.email', 's.id', 's.created_at', 's.expires_at'])
+      .select(['s.address', 's.user_agent', 's.sso_org_id', 's.confirmed_at', 's.last_used_at'])
+      .where('m.org_id', '=', orgId)
+      .where('s.expires_at', '>', new Date(surroundings.now()))
+      .where((eb) => eb.or([eb('s.sso_org_id', 'is', null), eb('s.sso_org_id', '=', orgId)]));
+  type SessionRow = Awaited<ReturnType<ReturnType<typeof sessionsOn>['execute']>>[number];
+  const memberSessionOf = (row: SessionRow): MemberSession => ({
+    member: { id: row.person_id, name: row.name, email: row.email },
+    session: sessionOf(row),
+  });
+
   return {
+    /** Open sessions of its members by their names, the newest of each first. */
+    sessions: async (orgId: string): Promise<MemberSession[]> => {
+      const rows = sessionsOn(pool, orgId)
+        .orderBy('p.name')
+        .orderBy('p.id')
+        .orderBy('s.created_at', 'desc')
+        .limit(SESSIONS_MAX);
+      return (await rows.execute()).map(memberSessionOf);
+    },
+
+    /** Ends an open session of a member, who hears of it unless they have done it themselves. */
+    endSession: (
+      { orgId, actor }: Omit<Act, 'by'>,
+      id: string,
+      letterOf: (ended: MemberSession) => Letter,
+    ): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const row = await sessionsOn(client, orgId).where('s.id', '=', id).executeTakeFirst();
+        if (row === undefined) throw new Fault('member_not_found');
+        await queriesOn(client).deleteFrom('persons.session').where('id', '=', id).execute();
+        const ended = memberSessionOf(row);
+        const { id: subject, name, email } = ended.member;
+        if (subject !== actor.id) await queueLetter(client, surroundings, letterOf(ended));
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'session.ended',
+          actor,
+          subject,
+          details: { name, email, since: row.created_at.toISOString() },
+        });
+      }),
+
+    /** Has the pages of an organisation ask its members for a second factor, or no longer. */
+    requireSecondFactor: ({ orgId, actor }: Omit<Act, 'by'>, required: boolean): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const on = queriesOn(client);
+        const required_at = new Date(surroundings.now());
+        const changed = required
+          ? await on
+              .insertInto('persons.second_factor_rule')
+              .values({ org_id: orgId, required_at })
+              .onConflict((conflict) => conflict.column('org_id').doNothing())
+              .returning('org_id')
+              .executeTakeFirst()
+          : await on
+              .deleteFrom('persons.second_factor_rule')
+              .where('org_id', '=', orgId)
+              .returning('org_id')
+              .executeTakeFirst();
+        if (changed === undefined) return;
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'second_factor.required',
+          actor,
+          details: { required },
+        });
+      }),
+
     /** Those that an organisation has sent and that were not taken. */
     invitations: (orgId: string): Promise<Invitation[]> =>
       read(open().where('i.org_id', '=', orgId)),

@@ -1,11 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type OrganisationRole, type Person } from '#shared/persons/roles.ts';
+import {
+  type Act,
+  ACTS,
+  may,
+  ORGANISATION_ROLES,
+  type OrganisationRole,
+  type Person,
+} from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, newAccount, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
   formTokenOf,
   newPerson,
   openDashboardEdge,
+  PASSWORD,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
 
@@ -323,6 +331,189 @@ describe('the team', () => {
       const taken = await guest.visitor.post('/dashboard/invitations', fields);
       expect(taken.statusCode).toBe(404);
       expect((await guest.visitor.get(`/dashboard/${ours}/audit-log`)).statusCode).toBe(404);
+    },
+  );
+
+  it(
+    'what a role may do stands on the page as the pages themselves ask it',
+    { tags: ['dashboard.roles'] },
+    async () => {
+      const { payload } = await owner.visitor.get(team());
+      const rows = [...payload.matchAll(/<th scope="row">([^<]+)<\/th>([^]*?)<\/tr>/g)];
+      const shown = rows.map(([, words, cells]) => [
+        words,
+        cells!.match(/\b(?:yes|no)\b/g)?.map((cell) => cell === 'yes'),
+      ]);
+      const asked = (Object.keys(ACTS) as Act[]).map((each) => [
+        ACTS[each].words,
+        ORGANISATION_ROLES.map((role) => may({ role, orgState: 'active' }, each)),
+      ]);
+      expect(shown).toEqual(asked);
+    },
+  );
+
+  const withPasskey = ({ person: { id } }: Someone) =>
+    database.pool.query(
+      `insert into persons.passkey (id, person_id, name, public_key, counter, transports, created_at)
+       values ($1, $1, 'Phone', '\\x00', 0, '{}', now())`,
+      [id],
+    );
+  const shownInSessions = ({ person: { id } }: Someone, hasShown: boolean) =>
+    database.pool.query('update persons.session set confirmed_at = $2 where person_id = $1', [
+      id,
+      hasShown ? new Date() : null,
+    ]);
+
+  it(
+    'where an owner requires a second factor, its pages are shut to a password alone, who has none is led to set one up, and it is lifted with a proof',
+    { tags: ['dashboard.second-factor-required', 'dashboard.team'] },
+    async () => {
+      const [admin, member] = [await someone('admin'), await someone('member')];
+      const rule = (one: Someone, name: 'require' | 'lift') =>
+        one.visitor.send('/dashboard/account', `${team()}/second-factor/${name}`);
+      expect((await rule(admin, 'require')).statusCode).toBe(403);
+      // Who has none would shut themselves out.
+      const refused = await rule(owner, 'require');
+      expect([refused.statusCode, refused.payload.includes('no second factor yourself')]).toEqual([
+        400,
+        true,
+      ]);
+      await withPasskey(owner);
+      await shownInSessions(owner, false);
+      expect((await rule(owner, 'require')).payload).toContain('Confirm that it is you');
+      await shownInSessions(owner, true);
+      expect((await rule(owner, 'require')).headers.location).toBe(`${team()}?done=required`);
+      expect((await owner.visitor.get(team())).payload).toContain('2 of 3 have none');
+
+      const setUp = '/dashboard/account/second-factor';
+      const { headers } = await member.visitor.get(`/dashboard/${ours}/receipts`);
+      expect(headers.location).toBe(
+        `${setUp}?to=${encodeURIComponent(`/dashboard/${ours}/receipts`)}`,
+      );
+      const page = await member.visitor.get(headers.location!);
+      expect(page.payload).toContain('members need a second factor');
+      const begun = await member.visitor.send(headers.location!, `${setUp}/begin`, {
+        current: PASSWORD,
+        to: `/dashboard/${ours}/receipts`,
+      });
+      expect(begun.payload).toContain(`name="to" value="/dashboard/${ours}/receipts"`);
+      for (const path of ['keys', 'overview', 'team', 'usage.csv', 'audit-log.json']) {
+        expect((await member.visitor.get(`/dashboard/${ours}/${path}`)).headers.location).toContain(
+          setUp,
+        );
+      }
+      const left = await member.visitor.send('/dashboard/account', `${team()}/remove`, {
+        member: member.person.id,
+      });
+      expect([left.statusCode, left.headers.location]).toEqual([303, setUp]);
+
+      // A passkey that the session has not shown opens nothing: a password alone has opened it.
+      await withPasskey(member);
+      await shownInSessions(member, false);
+      const confirm = '/dashboard/account/confirm';
+      const asked = await member.visitor.get(team());
+      expect(asked.headers.location).toBe(`${confirm}?to=${encodeURIComponent(team())}`);
+      expect((await member.visitor.get(asked.headers.location!)).payload).toContain(
+        'confirm with your passkey',
+      );
+      const tried = await member.visitor.send(asked.headers.location!, confirm, {
+        to: team(),
+        'confirming-password': PASSWORD,
+      });
+      expect(tried.statusCode).toBe(403);
+      await shownInSessions(member, true);
+      expect((await member.visitor.get(asked.headers.location!)).headers.location).toBe(team());
+      expect((await member.visitor.get(team())).statusCode).toBe(200);
+
+      await shownInSessions(owner, true);
+      expect((await rule(owner, 'lift')).headers.location).toBe(`${team()}?done=lifted`);
+      expect((await admin.visitor.get(team())).statusCode).toBe(200);
+      const { items } = await registries.audit.list({ orgId: ours, limit: 2, order: 'desc' });
+      expect(items.map(({ action, details }) => [action, details])).toEqual([
+        ['second_factor.required', '{"required":false}'],
+        ['second_factor.required', '{"required":true}'],
+      ]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'owners see where members are signed in, and end it: the person is told, the log has it; others neither see nor end any',
+    { tags: ['dashboard.member-sessions', 'dashboard.team', 'dashboard.organisations'] },
+    async () => {
+      const [admin, member, stranger] = [
+        await someone('admin'),
+        await someone('member'),
+        await someone(),
+      ];
+      const page = `${team()}/sessions`;
+      const sessionOf = async ({ person }: Someone): Promise<string> =>
+        (
+          await database.pool.query<{ id: string }>(
+            'select id from persons.session where person_id = $1',
+            [person.id],
+          )
+        ).rows[0]!.id;
+      const end = (one: Someone, session: string) =>
+        one.visitor.send('/dashboard/account', `${page}/end`, { session });
+      for (const path of ['', '/end']) {
+        const form = formTokenOf((await admin.visitor.get('/dashboard/account')).payload);
+        const { statusCode } =
+          path === ''
+            ? await admin.visitor.get(page)
+            : await admin.visitor.post(page + path, { form });
+        expect(statusCode).toBe(403);
+      }
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '3 hours', address = '2001:db8:1:2:3::4'
+         where id = $1`,
+        [await sessionOf(member)],
+      );
+      const seen = (await owner.visitor.get(page)).payload;
+      expect([
+        seen.includes(await sessionOf(member)),
+        seen.includes('2001:db8:1:2::/64'),
+        seen.includes('3:0:0:4'),
+        seen.includes(await sessionOf(stranger)),
+        seen.includes('This one'),
+      ]).toEqual([true, true, false, false, true]);
+      expect((await end(owner, await sessionOf(stranger))).statusCode).toBe(404);
+      expect((await stranger.visitor.get('/dashboard/account')).statusCode).toBe(200);
+      const ended = await end(owner, await sessionOf(member));
+      expect(ended.headers.location).toBe(`${page}?done=ended`);
+      expect((await member.visitor.get(team())).headers.location).toContain('/dashboard/sign-in');
+      expect(await lettersTo(member.person.email)).toEqual([
+        expect.stringContaining('has ended a session of yours'),
+      ]);
+      const { items } = await registries.audit.list({ orgId: ours, limit: 1, order: 'desc' });
+      expect(items).toMatchObject([
+        { action: 'session.ended', actorId: owner.person.id, subject: member.person.id },
+      ]);
+    },
+  );
+
+  it(
+    'when a session was last used is noted every five minutes, and not with each page',
+    { tags: ['dashboard.member-sessions'] },
+    async () => {
+      const usedAt = async (): Promise<Date | null> =>
+        (
+          await database.pool.query<{ last_used_at: Date | null }>(
+            'select last_used_at from persons.session where person_id = $1',
+            [owner.person.id],
+          )
+        ).rows[0]!.last_used_at;
+      await owner.visitor.get(team());
+      expect(await usedAt()).toBeNull();
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '5 minutes' where person_id = $1`,
+        [owner.person.id],
+      );
+      await owner.visitor.get(team());
+      const noted = await usedAt();
+      expect(noted).not.toBeNull();
+      await owner.visitor.get(team());
+      expect(await usedAt()).toEqual(noted);
     },
   );
 });
