@@ -51,7 +51,9 @@ import { collectOperations } from '#api/docs/operation.ts';
 import { accountRoutes, type AccountRoutesOptions } from '#api/routes/account.ts';
 import { anchorRoutes, type AnchorRoutesOptions, publicAnchorRoutes } from '#api/routes/anchor.ts';
 import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-log.ts';
+import { docsPlaces } from '#api/docs/places.ts';
 import { docsRoutes } from '#api/routes/docs.ts';
+import { madeOnce } from '#shared/kernel/made-once.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { DashboardDeps } from '#api/dashboard/deps.ts';
 import { errorPageAnswer, sendError, sendPage } from '#api/dashboard/guard.ts';
@@ -302,8 +304,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(publicAnchorRoutes, options.anchor);
   await app.register(methodologyRoutes, options.methodologies);
   await app.register(frontRoutes, options.front);
-  if (options.dashboard !== undefined) await app.register(dashboardRoutes, options.dashboard);
   const { description } = options;
+  if (options.dashboard !== undefined) {
+    const docs = madeOnce(async () => docsPlaces(operations, description));
+    await app.register(dashboardRoutes, { ...options.dashboard, docs });
+  }
   await app.register(docsRoutes, { operations, description, hasDashboard });
   return app;
 }

@@ -34,6 +34,8 @@ import { queueRoutes } from './queues/routes.ts';
 import { regionRoutes } from './regions/routes.ts';
 import { reviewRoutes } from './reviews/routes.ts';
 import { serviceKeyRoutes } from './service-keys/routes.ts';
+import type { Place } from './search/find.ts';
+import { searchRoutes } from './search/routes.ts';
 import { settingsRoutes } from './settings/routes.ts';
 import { issuerRoutes, singleSignOnRoutes } from './single-sign-on/routes.ts';
 import {
@@ -49,7 +51,12 @@ const SESSION = { config: { scope: 'session' } } as const;
  * The pages that people come in by. Signing in is a session of a person; API keys open nothing here, and sessions nothing
  * under `/v1`.
  */
-export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, deps) => {
+export const dashboardRoutes: FastifyPluginAsync<
+  DashboardDeps & {
+    /** What a search finds of the documentation; nothing when absent. */
+    docs?: () => Promise<readonly Place[]>;
+  }
+> = async (app, { docs = () => Promise.resolve([]), ...deps }) => {
   await app.register(
     async (pages) => {
       takeForms(pages);
@@ -79,6 +86,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
           return seeOther(reply, await beginningOf(deps, membership));
         });
         accountPageRoutes(ours, deps);
+        searchRoutes(ours, deps, docs);
         await ours.register(async (own) => {
           demandOwnSession(own);
           credentialRoutes(own, deps);

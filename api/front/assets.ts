@@ -10,7 +10,11 @@ const read = (...names: string[]): string =>
 /** What browsers load beside a page, by address; all of it is ours. */
 const FILES = {
   css: { path: '/assets/style.css', type: 'text/css', text: read('tokens.css', 'dashboard.css') },
-  script: { path: '/assets/page.js', type: 'text/javascript', text: read('copy.js', 'passkey.js') },
+  script: {
+    path: '/assets/page.js',
+    type: 'text/javascript',
+    text: read('copy.js', 'passkey.js', 'search.js'),
+  },
   /** The picture of the page's tab. */
   icon: { path: '/assets/mark.svg', type: 'image/svg+xml', text: read('mark.svg') },
   verify: { path: '/assets/verify.js', type: 'text/javascript', text: read('verify.js') },

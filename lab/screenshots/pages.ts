@@ -109,6 +109,7 @@ const PAGES = [
   ['team', 'owner', '/dashboard/{orgId}/team'],
   ['team-sessions', 'owner', '/dashboard/{orgId}/team/sessions'],
   ['second-factor', 'owner', '/dashboard/account/second-factor'],
+  ['search', 'owner', '/dashboard/search?q=check&in={orgId}'],
   ['settings', 'owner', '/dashboard/{orgId}/settings'],
   ['account', 'owner', '/dashboard/account'],
   ['invitations', 'owner', '/dashboard/invitations'],

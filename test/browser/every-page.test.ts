@@ -111,6 +111,7 @@ it(
       '/dashboard/account',
       '/dashboard/account/second-factor',
       '/dashboard/invitations',
+      `/dashboard/search?q=e&in=${orgId}`,
       ...PAGES.map((path) => `/dashboard/${orgId}/${path}`),
     ];
     const page = await open();

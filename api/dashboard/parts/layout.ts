@@ -35,7 +35,10 @@ export interface PageParts {
   body: Html;
 }
 
-/** A page of a person who is signed in. */
+/**
+ * A page of a person who is signed in. Its menu is a popover, which browsers open by themselves: on a phone its button is
+ * what is seen of it, and beside a wide page it stands open as any other element.
+ */
 export function framed(frame: Frame, { title, section, body }: PageParts): Html {
   const { membership, person } = frame;
   return documentOf(
@@ -44,25 +47,53 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
     html`<div class="frame">
       <aside class="side">
         <a class="brand" href="/dashboard">Docket</a>
-        ${organisations(frame)}
-        ${membership === undefined ? (staffMenu(frame, section) ?? organisationMenu(frame)) : menu(membership, section)}
-        <div class="who">
-          <strong>${person.name}</strong>
-          <span class="soft small">${person.email}</span>
-          <span class="row">
-            <a href="/dashboard/account">Your account</a>
-            <form class="inline" method="post" action="/dashboard/sign-out">
-              ${token(frame)}<button class="plain" type="submit">Sign out</button>
-            </form>
-          </span>
-          <span class="row elsewhere">
-            <a href="/docs">Docs</a> <a href="/verify">Verify</a> <a href="/status">Status</a>
-          </span>
+        <button class="opens-menu" type="button" popovertarget="menu">Menu</button>
+        <div class="menu" id="menu" popover>
+          <button class="opens-menu" type="button" popovertarget="menu" popovertargetaction="hide">
+            Close the menu
+          </button>
+          ${organisations(frame)} ${searchForm(membership)}
+          ${membership === undefined ? (staffMenu(frame, section) ?? organisationMenu(frame)) : menu(membership, section)}
+          <div class="who">
+            <strong>${person.name}</strong>
+            <span class="soft small">${person.email}</span>
+            <span class="row">
+              <a href="/dashboard/account">Your account</a>
+              <form class="inline" method="post" action="/dashboard/sign-out">
+                ${token(frame)}<button class="plain" type="submit">Sign out</button>
+              </form>
+            </span>
+            <span class="row">
+              <a href="/docs">Docs</a> <a href="/verify">Verify</a> <a href="/status">Status</a>
+            </span>
+          </div>
         </div>
       </aside>
       <main id="content">${standing(frame)} ${body}</main>
     </div>`,
   );
+}
+
+/** The search, from every page: in the organisation that the page is about. */
+function searchForm(membership: Membership | undefined): Html {
+  return html`<form
+    class="find"
+    method="get"
+    action="/dashboard/search"
+    role="search"
+    aria-label="Everything"
+  >
+    <input
+      type="search"
+      name="q"
+      maxlength="300"
+      placeholder="Name or id"
+      aria-label="Search"
+      aria-keyshortcuts="Control+K Meta+K"
+      autocomplete="off"
+    />
+    <button type="submit" name="in" value="${membership?.orgId ?? ''}">Search</button>
+  </form>`;
 }
 
 /** A page of one column, for those who are not signed in. */
@@ -171,6 +202,13 @@ export function staffHome(staff: readonly StaffRole[]): string {
   return `/dashboard/service/${first![0]}`;
 }
 
+/** The pages of the service that work for it opens, as a search finds them. */
+export function pagesOfStaff(staff: readonly StaffRole[]): { address: string; name: string }[] {
+  return STAFF_PAGES.filter(([, , roles]) => roles.some((role) => staff.includes(role))).map(
+    ([path, name]) => ({ address: `/dashboard/service/${path}`, name }),
+  );
+}
+
 function staffMenu({ staff }: Frame, section: string | undefined): Html | undefined {
   const entries = STAFF_PAGES.filter(([, , roles]) => roles.some((role) => staff.includes(role)));
   if (entries.length === 0) return undefined;
@@ -194,11 +232,25 @@ export const PAGES_OF_CLOSED = [
 
 function menu(membership: Membership, section: string | undefined): Html {
   const base = `/dashboard/${membership.orgId}`;
-  if (membership.orgState === 'closed') {
-    return menuOf(membership.orgName, base, PAGES_OF_CLOSED, section);
-  }
+  return menuOf(membership.orgName, base, entriesOf(membership), section);
+}
+
+/** The pages of an organisation that a member may open, as a search finds them. */
+export function pagesOfOrganisation(
+  membership: Membership,
+): { address: string; name: string; note: string }[] {
+  const { orgId, orgName } = membership;
+  return entriesOf(membership).map(([path, name]) => ({
+    address: `/dashboard/${orgId}/${path}`,
+    name,
+    note: orgName,
+  }));
+}
+
+function entriesOf(membership: Membership): readonly (readonly [path: string, label: string])[] {
+  if (membership.orgState === 'closed') return PAGES_OF_CLOSED;
   const isIn = membership.orgState === 'active' || membership.orgState === 'suspended';
-  const entries: (readonly [string, string])[] = [
+  return [
     ['overview', 'Overview'],
     ...(isIn ? [] : [['onboarding', 'Onboarding'] as const]),
     ['keys', 'Keys'],
@@ -213,7 +265,6 @@ function menu(membership: Membership, section: string | undefined): Html {
     ['team', 'Team'],
     ['settings', 'Settings'],
   ];
-  return menuOf(membership.orgName, base, entries, section);
 }
 
 function menuOf(

@@ -1,7 +1,3 @@
-// On a phone the menu is a line: the page that is open is in sight.
-const current = document.querySelector('.side nav [aria-current=page]');
-if (current !== null) current.closest('ul').scrollLeft = current.offsetLeft - innerWidth / 3;
-
 // What is under way is looked at again, every so many seconds as it says, and each part of it drawn in its place, until it has
 // ended. What a visitor types stands outside of these parts.
 const look = async () => {

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { limitsOf } from '#shared/accounts/account.ts';
 import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
@@ -170,6 +170,29 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         .limit(1)
         .executeTakeFirst();
       return row === undefined ? null : keyOf(row);
+    },
+
+    /**
+     * Keys of an organisation by a part of their name, in any case, by what they begin with, or by their last characters, newest
+     * first.
+     */
+    async search(
+      orgId: string,
+      { name, head, tail, limit }: { name: string; head?: string; tail?: string; limit: number },
+    ): Promise<KeyRecord[]> {
+      const rows = await keysOn(pool)
+        .where('org_id', '=', orgId)
+        .where((eb) =>
+          eb.or([
+            sql<boolean>`position(lower(${name}::text) in lower(name)) > 0`,
+            ...(head === undefined ? [] : [eb('head', '=', head)]),
+            ...(tail === undefined ? [] : [eb('tail', '=', tail)]),
+          ]),
+        )
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .execute();
+      return rows.map(keyOf);
     },
 
     /** Keys that begin as they are shown, with more than what all of them begin with, newest first: for support, of any organisation. */

@@ -164,6 +164,26 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       }));
     },
 
+    /** Members by a part of their name or e-mail address, in any case. */
+    async searchMembers(
+      orgId: string,
+      part: string,
+      limit: number,
+    ): Promise<(Person & { role: OrganisationRole })[]> {
+      const has = (text: 'p.name' | 'p.email') =>
+        sql<boolean>`position(lower(${part}::text) in lower(${sql.ref(text)})) > 0`;
+      return db
+        .selectFrom('persons.membership as m')
+        .innerJoin('persons.person as p', 'p.id', 'm.person_id')
+        .select(['p.id', 'p.name', 'p.email', 'm.role'])
+        .where('m.org_id', '=', orgId)
+        .where((eb) => eb.or([has('p.name'), has('p.email'), eb('p.id', '=', part)]))
+        .orderBy('p.name')
+        .orderBy('p.id')
+        .limit(limit)
+        .execute();
+    },
+
     /** Names by id, for those who stand in an audit log. */
     async names(ids: readonly string[]): Promise<Map<string, string>> {
       if (ids.length === 0) return new Map();

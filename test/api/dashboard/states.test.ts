@@ -96,6 +96,7 @@ const PAGES = {
     'account',
     'account/confirm',
     'account/second-factor',
+    'search',
     'invitations',
     'apply',
   ],
