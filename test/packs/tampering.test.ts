@@ -171,7 +171,7 @@ describe('the tamper matrix', () => {
 /** What no verifier can see, and what would show it. */
 const LEFT_TO_OPERATORS = `## What an operator can still do
 
-The tables below the next two are of packs that were forged. These are of an operator who tells the service what is not so, and has it sign that: both verifiers find such a pack good, and it is evidence of what was said.
+An operator can tell the service what is not so, and have it sign that. Both verifiers find such a pack good: it is evidence of what was said. Forged packs are in the [last table](#what-was-tried).
 
 | lie at the source | what the pack says of it | what would show it |
 | --- | --- | --- |
@@ -201,11 +201,17 @@ And one who has every key, the anchor’s too:
 
 const HEAD = `# What tampering is found
 
-What a forger can do to an [evidence pack](evidence-pack.md), and what each of the two verifiers says to it: the one by the code of its check, the other in its words (numbers shown as n). Both had the issuer's keys (\`--trust\`) and the authority's certificate (\`--tsa-trust\`). Written by [a test](../test/packs/tampering.test.ts), which fails when a verifier finds something else.
+This page says what a forger can do to an [evidence pack](evidence-pack.md), and what each of the two verifiers answers: \`docket verify\` by the code of its check, \`verify.py\` in its words (numbers shown as n). Both had the issuer's keys (\`--trust\`) and the authority's certificate (\`--tsa-trust\`). [A test](../test/packs/tampering.test.ts) writes the page, and fails when a verifier finds something else.
 
-\`verify.py\` is for those who have not our program, and checks what does not take it: the archive, signatures, the ledger, the anchor, timestamps, figures, totals and tables. It makes neither the page for people (\`data/report/report.html\`) again nor what lineage documents tell beside the way to the figures, and says of every pack that it finds good: \`GOOD, except NOT CHECKED: page, lineage\`. To rest on the page or on a lineage document, run \`docket verify\`.
+\`verify.py\` is for those who have not our program. It checks the archive, signatures, the ledger, the anchor, timestamps, figures, totals and tables. Two things it does not make again: the page for people (\`data/report/report.html\`), and what lineage documents tell beside the way to the figures. So it says of every pack that it finds good: \`GOOD, except NOT CHECKED: page, lineage\`. To rest on the page or on a lineage document, run \`docket verify\`.
 
-**A declared loss** lets an operator drop the last entries of a ledger that were published, and say so ([what it is](ledger.md#a-declared-loss)). What shows it: both verifiers name it in the first lines of every verdict on a pack from then on, and refuse a later tree of a ledger without the statements that lead to it, an altered statement, and one that does not keep what goes on ([a test](../test/packs/declared-loss.test.ts)). What a pack cannot show is whether a statement names all that was published: that is shown by a head, a proof or a pack of the closed tree which someone has kept, and to the operator's own workers by what Redis remembers.
+**A declared loss** lets an operator drop the last entries of a ledger that were published, and say so ([what it is](ledger.md#a-declared-loss)). Both verifiers name it in the first lines of every verdict on a pack from then on. They refuse a later tree of a ledger without the statements that lead to it, an altered statement, and one that does not keep what goes on ([a test](../test/packs/declared-loss.test.ts)). A pack cannot show whether a statement names all that was published. A head, a proof or a pack of the closed tree that someone has kept shows that, and to the operator's own workers what Redis remembers.
 
-Powers: **none**, the pack alone, with all checksums made anew; **pack key**, also the key that seals; **receipt and checkpoint keys**, those two, and not the one that seals; **all but the anchor**, every key but the anchor's, and nothing of what others hold; **every key**, the issuer itself, which still has not the keys of witnesses.
+What the forger has, in the column of powers:
+
+- **none**: the pack alone, with all checksums made anew;
+- **pack key**: also the key that seals;
+- **receipt and checkpoint keys**: those two, and not the one that seals;
+- **all but the anchor**: every key but the anchor's, and nothing of what others hold;
+- **every key**: the issuer itself, which still has not the keys of witnesses.
 `;
