@@ -148,7 +148,7 @@ async function reconcile(paths: string[], options: ReconcileOptions): Promise<vo
 
 function conclusion(days: number, off: number): string {
   if (off === 0) return `All ${days} days and models agree.`;
-  return `${off} of ${days} days and models do not agree. A call that failed leaves no receipt, and may be billed.`;
+  return `${off} of ${days} days and models do not agree. Calls that failed are not among these tokens, and may be billed.`;
 }
 
 async function readInvoices(path: string) {

@@ -61,7 +61,7 @@ const WRONG: readonly string[][] = [
   ['receipts', 'recalculate', '--org', NOBODY, '--since', 'yesterday'],
   ['recompute', MISSING],
   ['recompute', text],
-  ['reconcile', text],
+  ['reconcile', MISSING],
   ['reconcile', MISSING, '--invoices', text],
   ['reconcile', text, '--invoices', text, '--tolerance', 'much'],
   ['reconcile', text, '--invoices', text, '--model', 'nope'],

@@ -72,7 +72,7 @@ it(
     await guest.send('/dashboard/sign-up', '/dashboard/sign-up', { name: 'Ines', email });
     const chosen = await linkTo(email, '/dashboard/password/reset');
     // It is the first one: there is none that could stay as it is.
-    expect(decodeLetter(server.seen.data)).toContain('you choose your password');
+    expect(decodeLetter(server.seen.data)).toContain('to choose your password');
     expect(decodeLetter(server.seen.data)).not.toMatch(/new password|stays as it is/);
     expect((await guest.get(chosen)).payload).toContain('minlength="12"');
     await guest.send(chosen, '/dashboard/password/reset', {
