@@ -7,7 +7,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { jwkThumbprint } from './identifiers.ts';
 import { rawPublicKey } from './key-objects.ts';
 
-/** A credential without its proof. Only what JSON can say, and what receipts may be made of (docs/receipts.md). */
+/** A credential without its proof. Only what JSON can say, and what receipts may be made of (docs/spec/README.md). */
 export interface UnsignedCredential {
   readonly '@context': readonly string[];
   readonly issuer: string;
