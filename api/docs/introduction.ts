@@ -123,7 +123,7 @@ Set the header \`Idempotency-Key\` yourself, to a UUID that stays the same over 
 
 ## Receipts
 
-The \`receipt\` in an answer is a W3C Verifiable Credential: who asked what model where, token counts, salted digests of request and answer, and the estimate with its bounds. It is signed (\`eddsa-jcs-2022\`), stored before you get it, and in your ledger within ten seconds. When the methodology fails and the inference does not, the receipt has \`tier: "degraded"\` and an \`explanation\`: treat the answer as good and the receipt as due for recalculation. A request for which an upstream was called and of which nothing came has a receipt with the outcome \`failed\`, which its error names in \`x-receipt-id\`: calls, times and why, without tokens or figures. A signed receipt proves who said what and when, and that nothing was removed; it does not prove that a model ran or that an estimate is true.
+The \`receipt\` in an answer is a W3C Verifiable Credential: who asked what model where, token counts, salted digests of request and answer, and the estimate with its bounds. It is signed (\`eddsa-jcs-2022\`), stored before you get it, and in your ledger within ten seconds. When the methodology fails and the inference does not, the receipt has \`tier: "degraded"\` and an \`explanation\`: treat the answer as good and the receipt as due for recalculation. A request for which an upstream was called and of which nothing came has a receipt with the outcome \`failed\`, which its error names in \`x-receipt-id\`: calls, times and why, without tokens or figures. A signed receipt proves who says it, and its ledger that nothing was removed since it was entered. Neither proves that a model ran or that an estimate is true.
 
 ## Lists
 
