@@ -97,20 +97,23 @@ describe('a request whose upstream was called and failed', () => {
 
   it('leaves its Idempotency-Key free: each attempt has a receipt of its own, and the one that goes well is replayed', async () => {
     const key = { 'idempotency-key': 'one that fails' };
-    const body = chatBody({ sandbox_fault: 'status=500; fail-first=4; id=failed-receipts' });
+    // A request calls twice, and on a machine that others use a third time.
+    const body = chatBody({ sandbox_fault: 'status=500; fail-first=6; id=failed-receipts' });
     const ask = async (): Promise<Response> => post(system, '/chat/completions', body, key);
-    const [first, second] = [await ask(), await ask()];
-    const receipts = [await receiptOf(first), await receiptOf(second)];
-    expect(new Set(receipts.map(({ id }) => id)).size).toBe(2);
-    const third = await ask();
-    expect(third.status).toBe(200);
+    const failed: string[] = [];
+    let well = await ask();
+    for (; well.status !== 200 && failed.length < 4; well = await ask()) {
+      failed.push((await receiptOf(well)).id);
+    }
+    expect(well.status).toBe(200);
+    expect(new Set(failed).size).toBeGreaterThanOrEqual(2);
     const replay = await ask();
-    expect(replay.headers.get('x-receipt-id')).toBe(third.headers.get('x-receipt-id'));
+    expect(replay.headers.get('x-receipt-id')).toBe(well.headers.get('x-receipt-id'));
     const { rows } = await system.database.pool.query<{ outcome: string }>(
       'select outcome from ledger_body where entry_id = any ($1) order by entry_id',
-      [[...receipts.map(({ id }) => id), third.headers.get('x-receipt-id')]],
+      [[...failed, well.headers.get('x-receipt-id')]],
     );
-    expect(rows.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'complete']);
+    expect(rows.map(({ outcome }) => outcome)).toEqual([...failed.map(() => 'failed'), 'complete']);
   });
 
   it(
