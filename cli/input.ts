@@ -21,11 +21,7 @@ export function readAnswer(path: string): Promise<Buffer> {
  */
 export async function readInput(path: string, bytesMax: number): Promise<Buffer> {
   const isInput = path === '-';
-  if (!isInput) {
-    const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat === undefined) throw new Error(`There is no file ${path}.`);
-    if (!stat.isFile()) throw new Error(`${path} is not a file.`);
-  }
+  if (!isInput) demandFile(path);
   const source: AsyncIterable<Buffer> = isInput ? process.stdin : createReadStream(path);
   const chunks: Buffer[] = [];
   let size = 0;
@@ -37,6 +33,13 @@ export async function readInput(path: string, bytesMax: number): Promise<Buffer>
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** @throws Error when it is missing, or no file: a device has no end */
+export function demandFile(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) throw new Error(`There is no file ${path}.`);
+  if (!stat.isFile()) throw new Error(`${path} is not a file.`);
 }
 
 /** An object of a few dozen numbers is a few hundred bytes. */

@@ -160,8 +160,8 @@ export interface LaidPack extends PackedRange {
 }
 
 /**
- * What became of a pack that another names: it is there with the seal and the figures that were named, with that seal and
- * other figures, its entries are there under another seal, or it was not given.
+ * What became of a pack that another names: it is there with the seal and the figures that were named, with that seal or
+ * that head and other figures, its entries are there under another seal, or it was not given.
  */
 export type FoundEarlier = 'same' | 'other_figures' | 'another_seal' | 'not_given';
 
@@ -182,13 +182,21 @@ export function namedEarlier(packs: readonly LaidPack[]): NamedEarlier[] {
 
 function foundAmong(packs: readonly LaidPack[], named: EarlierPack): FoundEarlier {
   const same = packs.find(({ seal }) => seal === named.seal);
-  if (same !== undefined) {
-    const { name, seal, size: checkpointSize, first: firstIndex, last: lastIndex } = same;
-    const is = earlierPack({ name, seal, checkpointSize, firstIndex, lastIndex }, same.totals);
-    return canonicalJson(is) === canonicalJson(named) ? 'same' : 'other_figures';
-  }
-  const isThere = packs.some(
+  if (same !== undefined) return isAsNamed(same, named) ? 'same' : 'other_figures';
+  const others = packs.filter(
     ({ first, last }) => first === named.firstIndex && last === named.lastIndex,
   );
-  return isThere ? 'another_seal' : 'not_given';
+  if (others.length === 0) return 'not_given';
+  // Under one head entries add up to one thing, under each seal that a pack of them has.
+  const { name, seal } = named;
+  const differs = others.some(
+    (each) => each.size === named.checkpointSize && !isAsNamed({ ...each, name, seal }, named),
+  );
+  return differs ? 'other_figures' : 'another_seal';
+}
+
+function isAsNamed(pack: LaidPack, named: EarlierPack): boolean {
+  const { name, seal, size: checkpointSize, first: firstIndex, last: lastIndex, totals } = pack;
+  const is = earlierPack({ name, seal, checkpointSize, firstIndex, lastIndex }, totals);
+  return canonicalJson(is) === canonicalJson(named);
 }

@@ -59,6 +59,7 @@ async function write(
   if (existsSync(file)) throw new Error(`${file} is there already: name another with --out.`);
   const privateKey = await readKey(key);
   const states = (await readText(text, STATEMENT_BYTES_MAX)).replaceAll('\r\n', '\n').trimEnd();
+  if (states === '') throw new Error(`${text} states nothing.`);
   const statement = {
     pack: seal.credentialSubject.id,
     seal: multihashOfContent(pack.read(SEAL)),

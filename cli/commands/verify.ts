@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { didWeb } from '#shared/receipts/issuer.ts';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
@@ -110,7 +110,7 @@ export function register(program: Command): void {
       'a file that the operator gave you as evidence of what it declares; may be repeated',
       alsoFile,
     )
-    .option('--statement <file>', 'what a person states of the pack (docket statement)')
+    .option('--statement <file>', 'what a person states of the pack (docket statement)', onlyFile)
     .option(
       '--statement-key <file>',
       'the public key (PEM) of that person, from themselves; without it the key in the statement is taken',
@@ -189,6 +189,12 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
     evidence: await Promise.all((options.evidence ?? []).map(evidenceAt)),
     ...(await statementIn(options)),
   });
+}
+
+/** Of two statements one would be passed over. */
+function onlyFile(file: string, before: string | undefined): string {
+  if (before === undefined) return file;
+  throw new InvalidArgumentError('One statement is looked at at a time.');
 }
 
 function alsoFile(file: string, files: string[] | undefined): string[] {

@@ -4,7 +4,7 @@ import type { ZoneHours } from '#shared/packs/hours.ts';
 import { type DeclaredInput, nameOf } from '#shared/packs/report/declared.ts';
 import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
-import { plain } from '#shared/kernel/plain-text.ts';
+import { quoted } from '#shared/kernel/plain-text.ts';
 import type { Row } from '#cli/print.ts';
 import type { GivenEvidence } from './judge-pack.ts';
 
@@ -209,7 +209,7 @@ function statementSaid({ contracts, earlier, operator, organisation }: ReportSta
 function shown(words: readonly string[]): string {
   const first = words.slice(0, SHOWN_MAX).map((each) => {
     const text = Array.from(each).slice(0, CHARS_MAX).join('');
-    return `“${plain(text)}${text.length < each.length ? '…' : ''}”`;
+    return quoted(text, text.length < each.length ? '…' : '');
   });
   return first.join(', ') + (words.length > SHOWN_MAX ? ' and more' : '');
 }

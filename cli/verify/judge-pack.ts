@@ -13,6 +13,7 @@ import {
   SEAL,
 } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
+import { evidenceOf } from '#shared/packs/report/declared.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { checkSeal, openBag } from './bag.ts';
 import { CitedDocuments } from './documents.ts';
@@ -230,15 +231,16 @@ async function examine(
   }
 }
 
-/** Is each file one that the pack names? */
+/** Is each file one that the pack names, for something that its receipts take from the operator's word? */
 function checkEvidence(
   given: readonly GivenEvidence[],
-  { statement }: Pick<Seen, 'statement'>,
+  { statement, declared }: Pick<Seen, 'statement' | 'declared'>,
 ): readonly GivenEvidence[] {
-  const named = new Set(statement?.evidence.map(({ sha256 }) => sha256));
+  const inputs = declared.flatMap((each) => evidenceOf(each, statement?.evidence ?? []));
+  const named = new Set(inputs.map(({ sha256 }) => sha256));
   const other = given.find(({ sha256 }) => !named.has(sha256));
   if (other === undefined) return given;
-  const message = `${other.name} (SHA-256 ${other.sha256}) is not among the evidence that the pack names.`;
+  const message = `${other.name} (SHA-256 ${other.sha256}) is not among the evidence that the pack names for what it declares.`;
   throw new PackProblem('evidence_mismatch', REPORT_STATEMENT, message);
 }
 

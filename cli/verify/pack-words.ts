@@ -5,7 +5,7 @@ import { lossWords } from '#shared/ledger/losses.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { logOfTree } from '#shared/ledger/origins.ts';
 import type { Row } from '#cli/print.ts';
-import { plain } from '#shared/kernel/plain-text.ts';
+import { plain, quoted } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
 import { claimsSaid } from './claims.ts';
 import type { PackVerdict } from './judge-pack.ts';
@@ -165,7 +165,7 @@ function personSaid({ stated }: PackVerdict): Row {
   const first = states.find((line) => line !== '') ?? '';
   const more = states.filter((line) => line !== '').length > 1 ? ' …' : '';
   return {
-    statement: `“${plain(first)}”${more}, by ${plain(who)} at ${at}, on this seal; signed by ${whose}. What is stated is their word`,
+    statement: `${quoted(first)}${more}, by ${quoted(who)} at ${at}, on this seal; signed by ${whose}. What is stated is their word`,
   };
 }
 

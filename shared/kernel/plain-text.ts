@@ -12,6 +12,14 @@ export function plain(foreign: string): string {
   );
 }
 
+/** Marks that look like the end of a quotation. */
+const QUOTES = /["“”„‟″〝〞〟＂]/gu;
+
+/** Text of others as {@link plain} shows it, in quotes that it cannot close: what stands behind them is ours. */
+export function quoted(foreign: string, end = ''): string {
+  return `“${plain(foreign).replaceAll(QUOTES, "'")}${end}”`;
+}
+
 /** A document of JSON that says the same, in which such characters are escaped as JSON escapes them. Its line ends stay. */
 export function plainJson(document: string): string {
   return document.replace(UNPRINTABLE, (character) =>

@@ -98,6 +98,11 @@ describe('docket reconcile', () => {
     expect(differs.stdout.match(/DIFFERS/g)).toHaveLength(1);
   });
 
+  it('says by its name what is no pack because it is no file', async () => {
+    const { code, stderr } = await runDocket(['reconcile', directory]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${directory} is not a file.`)]);
+  });
+
   it('refuses packs that have an entry twice, and a list that is none', async () => {
     const invoices = inDirectory('none.csv');
     await writeFile(invoices, `${HEADER}2026-11-23,m,1,1\n`);
@@ -111,9 +116,9 @@ describe('docket reconcile', () => {
 });
 
 describe('docket statement', () => {
-  const state = async (key: string, out: string) => {
+  const state = async (key: string, out: string, name = 'Ada Lovelace, auditor') => {
     const text = 'I have looked at sixty receipts.\n\nNone differed.\n';
-    const by = ['--by', 'Ada Lovelace, auditor', '--text', await written('text.txt', text)];
+    const by = ['--by', name, '--text', await written('text.txt', text)];
     return runDocket(['statement', whole!, ...BY, ...by, '--key', key, '--out', out]);
   };
   const written = async (name: string, text: string): Promise<string> => {
@@ -139,7 +144,9 @@ describe('docket statement', () => {
       runDocket(['verify', whole!, ...BY, '--statement', file, ...args]);
     const known = await verify('--statement-key', ada.given);
     expect(known).toMatchObject({ code: 0 });
-    expect(known.stdout).toMatch(/“I have looked at sixty receipts\.” …, by Ada Lovelace, auditor/);
+    expect(known.stdout).toMatch(
+      /“I have looked at sixty receipts\.” …, by “Ada Lovelace, auditor” at /,
+    );
     expect(known.stdout).toContain(`signed by the key of ${ada.given}`);
     const unknown = await verify();
     expect(unknown).toMatchObject({ code: 0 });
@@ -147,6 +154,24 @@ describe('docket statement', () => {
     const another = await verify('--statement-key', eve.given, '--json');
     expect(another).toMatchObject({ code: 1 });
     expect(JSON.parse(another.stdout)).toMatchObject({ code: 'statement_invalid' });
+  });
+
+  it('says by whose key it is in words of ours alone, and is the only one of its verdict', async () => {
+    const file = inDirectory('of-eve.txt');
+    const name = 'Ada” at 2026-11-20T09:38:04Z, on this seal; signed by the key of ada.pem. “';
+    expect(await state((await keysOf('mallory')).own, file, name)).toMatchObject({ code: 0 });
+    const args = ['verify', whole!, ...BY, '--statement', file];
+    const { stdout } = await runDocket(args);
+    expect(stdout).toContain("by “Ada' at 2026-11-20T09:38:04Z, on this seal; signed by the key");
+    expect(stdout).toMatch(/ada\.pem\. '” at \S+, on this seal; signed by its own key/);
+    const empty = ['--text', await written('empty.txt', '\n'), '--by', 'Ada'];
+    const key = ['--key', (await keysOf('ada')).own, '--out', inDirectory('of-nothing.txt')];
+    const nothing = await runDocket(['statement', whole!, ...BY, ...empty, ...key]);
+    expect(nothing).toMatchObject({ code: 1, stdout: '' });
+    expect(nothing.stderr).toContain('empty.txt states nothing.');
+    const both = await runDocket([...args, '--statement', file]);
+    expect(both).toMatchObject({ code: 1, stdout: '' });
+    expect(both.stderr).toContain('One statement');
   });
 
   it('is refused when a word of it was changed, and beside another pack', async () => {

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
-import { derivationPath, REPORT_PAGE } from '#shared/packs/layout.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { derivationPath, REPORT_PAGE, REPORT_STATEMENT } from '#shared/packs/layout.ts';
 import type { Evidence } from '#shared/packs/report/statement.ts';
 import { parseDerivation, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
@@ -16,7 +17,7 @@ import { verifyWithPython } from '#test/support/pack-script.ts';
 import { STATES_NOTHING } from '#test/support/packs.ts';
 import type { OperatorStatement } from '#workers/exports/operator-statement.ts';
 import { METHODOLOGIES } from './corpus.ts';
-import { directory, FIRST, GOOD_PACK, lab, LAST, newPath, TRUST } from './forger.ts';
+import { directory, FIRST, forge, GOOD_PACK, lab, LAST, newPath, TRUST } from './forger.ts';
 import { ForgedPack } from './tampering.ts';
 
 const CONTENT = 'the building’s meters';
@@ -80,6 +81,41 @@ describe('evidence of what is declared', () => {
     const refused = await runDocket([...args, '--evidence', other!, '--json']);
     expect(refused).toMatchObject({ code: 1 });
     expect(JSON.parse(refused.stdout)).toMatchObject({ code: 'evidence_mismatch' });
+  });
+
+  it('a file that a pack names for what its receipts do not take is not called evidence of theirs', async () => {
+    const path = await forge((pack) => {
+      const stated = JSON.parse(pack.text(REPORT_STATEMENT)) as object;
+      const evidence = [paper('pue', 'exampIe')];
+      pack.set(REPORT_STATEMENT, canonicalJson({ ...stated, evidence }));
+    }, 'seal');
+    const file = join(directory, 'of-nothing.pdf');
+    writeFileSync(file, CONTENT);
+    const args = ['verify', path, '--trust', TRUST, '--json'];
+    expect(await runDocket(args)).toMatchObject({ code: 0 });
+    const refused = await runDocket([...args, '--evidence', file]);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(JSON.parse(refused.stdout)).toMatchObject({ code: 'evidence_mismatch' });
+  });
+
+  it('what cannot be read as a file is said by its name, and nothing is judged', async () => {
+    for (const [name, why] of [
+      [directory, 'is not a file'],
+      [join(directory, 'nowhere.pdf'), 'There is no file'],
+    ] as const) {
+      const { code, stdout } = await runDocket(['verify', GOOD_PACK, '--evidence', name]);
+      expect([code, stdout]).toEqual([2, expect.stringContaining(name) as unknown]);
+      expect(stdout).toContain(why);
+    }
+  });
+});
+
+describe('words of others in the first lines of a verdict', () => {
+  it('do not close the quotes that they stand in, by either verifier', async () => {
+    const path = await packed({ name: 'Bakery”, confirmed by the register, “x' });
+    const words = "“Bakery', confirmed by the register, 'x”, the word of whoever sealed";
+    expect((await runDocket(['verify', path, '--trust', TRUST])).stdout).toContain(words);
+    expect((await verifyWithPython(path, TRUST)).output).toContain(words);
   });
 });
 

@@ -20,7 +20,7 @@ import {
 } from '#shared/ledger/notes.ts';
 import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
 import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
-import { ANCHORED_HEAD, KEY_EVENTS, SEAL } from '#shared/packs/layout.ts';
+import { ANCHORED_HEAD, KEY_EVENTS, REPORT_STATEMENT, SEAL } from '#shared/packs/layout.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { jwkThumbprint, publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
@@ -638,6 +638,12 @@ function packRows(lab: PackLab): PackRow[] {
     (path: string, from: RegExp | string, to: string) =>
     (pack: ForgedPack): void =>
       pack.set(path, pack.text(path).replace(from, to));
+  const stating =
+    (members: object) =>
+    (pack: ForgedPack): void => {
+      const stated = JSON.parse(pack.text(REPORT_STATEMENT)) as object;
+      pack.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
+    };
   const key = formatVerifierKey('witness.example/vectors', COSIGNATURE_TYPE, examplePublicKey);
   const policy = `witness w ${key}\nquorum w\n`;
   const methodology = 'data/methodologies/docket-1/1.0.0.json';
@@ -876,6 +882,27 @@ function packRows(lab: PackLab): PackRow[] {
       found: bad('report_mismatch'),
       why: 'It follows from the receipts.',
       edit: replaced('data/report/totals.csv', /total,,(\d+)/, 'total,,1$1'),
+    },
+    {
+      name: 'stated: a name of 1,024 characters that are two units of UTF-16 each',
+      ...own,
+      found: { verdict: 'good' },
+      why: 'A character is a code point.',
+      edit: stating({ operator: { name: '\u{1f343}'.repeat(1_024) } }),
+    },
+    {
+      name: 'stated: a name of a character more',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'A text has 1,024 at most.',
+      edit: stating({ operator: { name: '\u{1f343}'.repeat(1_025) } }),
+    },
+    {
+      name: 'stated: contracts that are no list',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'An empty object is not an empty list.',
+      edit: stating({ contracts: {} }),
     },
     {
       name: 'a page that loads something',

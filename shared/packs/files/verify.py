@@ -1835,7 +1835,8 @@ class Verifier:
         path = 'data/report/stated.json'
         data = self.read(path)
         self.statement = stated = parse(data, path)
-        check(canonical(stated) == data and sorted(stated) == STATED, f'{path} is not in its form')
+        check(canonical(stated) == data and sorted(stated) == STATED
+              and all(type(stated[name]) is list for name in ('contracts', 'earlier', 'evidence')), f'{path} is not in its form')
         words, regions = [], []
         for party in (stated['operator'], stated['organisation']):
             check(set(party) <= {'identifier', 'name'}, f'{path} is not in its form')
@@ -1861,7 +1862,7 @@ class Verifier:
             check(each['firstIndex'] <= each['lastIndex'] < min(after, each['checkpointSize']), f'{path}: an earlier pack is none of before')
             after = each['firstIndex']
             words.append(each['name'])
-        check(all(isinstance(each, str) and 0 < len(each.encode('utf-16-le')) <= 2048 for each in words)
+        check(all(isinstance(each, str) and 0 < len(each) <= 1024 for each in words)
               and max(len(regions), len(stated['evidence'])) <= 256 and type(stated['keptDays']) is int
               and 1 <= stated['keptDays'] <= 3650, f'{path} is not in its form')
         check(not any(disguised(each, spaces=True, joiners=True) for each in words), f'{path}: a name is not what it shows')
@@ -2206,9 +2207,13 @@ def words_of_witnesses(verifier, policy):
     return '; '.join(parts)
 
 
+# Marks that look like the end of a quotation.
+QUOTES = dict.fromkeys(map(ord, '"“”„‟″〝〞〟＂'), "'")
+
+
 def quoted(words):
-    """Words of others, the first of them."""
-    first = [f'“{plain(each[:CHARS_MAX])}{"…" if len(each) > CHARS_MAX else ""}”' for each in words[:SHOWN_MAX]]
+    """Words of others, the first of them, in quotes that they cannot close."""
+    first = [f'“{plain(each[:CHARS_MAX]).translate(QUOTES)}{"…" if len(each) > CHARS_MAX else ""}”' for each in words[:SHOWN_MAX]]
     return ', '.join(first) + (' and more' if len(words) > SHOWN_MAX else '')
 
 

@@ -26,6 +26,8 @@ it.each([
   ['other_figures', { ...named, covered: 1 }, october],
   ['other_figures', { ...named, lastIndex: 8 }, october],
   ['another_seal', named, { ...october, seal: 'uEiC' }],
+  ['another_seal', { ...named, covered: 1 }, { ...october, seal: 'uEiC', size: 13 }],
+  ['other_figures', { ...named, covered: 1 }, { ...october, seal: 'uEiC' }],
   ['not_given', { ...named, seal: 'uEiD', firstIndex: 3 }, october],
 ])('a pack that a later one names is %s', (found, earlier, given) => {
   const packs = [given, { ...november, earlier: [earlier] }];
