@@ -104,7 +104,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   const flash = new Flash(secret);
   const takeAttempts = (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each);
   const signIn = openSignIn({
-    sessions: createSessions(pool, surroundings),
+    sessions: createSessions(pool, surroundings, onError),
     logins: createLogins(pool, surroundings),
     secondFactors: createSecondFactors(pool, surroundings),
     errands,

@@ -9,6 +9,7 @@ import {
   demandStaff,
   guardPages,
   seeOther,
+  wayInto,
 } from './guard.ts';
 import { notFound } from './page-error.ts';
 import { homeOf, staffHome } from './parts/layout.ts';
@@ -71,7 +72,8 @@ export const dashboardRoutes: FastifyPluginAsync<
         ours.get('/', SESSION, async (request, reply) => {
           const { memberships, staff } = request.visit;
           const first =
-            memberships.find(({ asksSingleSignOn }) => !asksSingleSignOn) ?? memberships[0];
+            memberships.find((each) => wayInto(each, request.visit) === undefined) ??
+            memberships[0];
           if (first === undefined && staff.length > 0) return seeOther(reply, staffHome(staff));
           if (first !== undefined) return seeOther(reply, await beginningOf(deps, first));
           const invitations = await deps.teams.invitationsFor(request.visit.person);

@@ -10,6 +10,9 @@ export const CONFIRMED_MS = 10 * MINUTE_MS;
 /** How exactly it is known when a session was last used: a page notes it no more often than this, so that few write. */
 export const USE_NOTED_MS = 5 * MINUTE_MS;
 
+/** Sessions that a page lists: of a large team on a working day. */
+export const SESSIONS_MAX = 500;
+
 /** An open session of a person. Its token stays in the cookie. */
 export interface Session {
   id: string;

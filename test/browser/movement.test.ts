@@ -105,6 +105,7 @@ it(
     await page.keyboard.press('Control+A');
     await page.keyboard.insertText(`dkt_${'a'.repeat(38)}`);
     await dialog.getByText('a whole key is a secret').waitFor();
+    await page.keyboard.press('Enter');
     expect(asked).toEqual([]);
     await page.keyboard.press('Control+A');
     await page.keyboard.insertText(keyId);

@@ -115,7 +115,9 @@ function credentials(frame: Frame, parts: AccountParts): Html {
 
 /** What a person is led to who has no second factor, and wants to open the pages of an organisation that requires one. */
 export function setUpPage(frame: Frame, { to, problem }: { to: string; problem?: string }): Html {
-  const asking = frame.memberships.filter(({ asksSecondFactor }) => asksSecondFactor);
+  const asking = frame.memberships.filter(
+    ({ asksSecondFactor, asksSingleSignOn }) => asksSecondFactor && !asksSingleSignOn,
+  );
   return html`<div class="head">
       <p class="crumb"><a href="/dashboard/account">Your account</a></p>
       <h1>Set up a second factor</h1>
@@ -128,7 +130,7 @@ export function setUpPage(frame: Frame, { to, problem }: { to: string; problem?:
             'plain',
             html`<p>
               ${asking.map(({ orgName }) => orgName).join(', ')}: members need a second factor in
-              addition to the password. Set up an app or a passkey to continue. API keys are
+              addition to the password. Set up an app or a passkey to open their pages. API keys are
               unaffected.
             </p>`,
           )

@@ -18,7 +18,13 @@ export interface Found {
 export function searchPage({ question, organisation, hadKey, groups }: Found): Html {
   const some = groups.filter(([, places]) => places.length > 0);
   return html`<div class="head"><h1>Search</h1></div>
-    <form class="row end" method="get" action="/dashboard/search" role="search" aria-label="Again">
+    <form
+      class="row end"
+      method="get"
+      action="/dashboard/search"
+      role="search"
+      aria-label="Search again"
+    >
       <div class="field grow">
         <label for="question">Name or id</label>
         <input
@@ -57,7 +63,7 @@ export function searchPage({ question, organisation, hadKey, groups }: Found): H
             ${
               places.length < PLACES_SHOWN_MAX
                 ? undefined
-                : html`<p class="soft small">The best ${PLACES_SHOWN_MAX}; there may be more.</p>`
+                : html`<p class="soft small">There may be more: add a word or a few letters.</p>`
             }
           </section>`,
       )}

@@ -168,7 +168,7 @@ export function confirmationPage(step: {
     <p>
       ${
         isForPage
-          ? `To open this page, confirm with your ${asks}: you have not done so since you signed in.`
+          ? `To open this page, confirm with your ${asks}.`
           : `You last confirmed it a while ago. What you entered is kept, and will be done once you confirm with your ${asks}.`
       }
     </p>
@@ -187,7 +187,9 @@ export function confirmationPage(step: {
               </p>
               <p class="help">Come back here then, and go on. ${NOT_ASKED_AGAIN}</p>`
           : asks === 'passkey'
-            ? html`<p class="help">${NOT_ASKED_AGAIN} Who has lost every passkey asks support.</p>`
+            ? html`<p class="help">
+                ${NOT_ASKED_AGAIN} If you have lost every passkey, write to support.
+              </p>`
             : asks === 'code'
               ? field({
                   name: asked,

@@ -2,15 +2,15 @@
 // script the field of the menu leads to the page of the search.
 const field = document.querySelector('.side [name=q]');
 if (field !== null) {
-  // A phone has no such keys.
-  if (matchMedia('(pointer: fine)').matches)
-    field.placeholder = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K';
   const dialog = document.createElement('dialog');
   dialog.className = 'search';
   dialog.ariaLabel = 'Search';
   const form = field.form.cloneNode(true);
   form.ariaLabel = 'Search as you type';
   const input = form.elements.q;
+  // A phone has no such keys.
+  if (matchMedia('(pointer: fine)').matches)
+    field.placeholder = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K';
   const said = document.createElement('p');
   said.role = 'status';
   said.className = 'soft small';
@@ -18,6 +18,20 @@ if (field !== null) {
   found.className = 'found';
   dialog.append(form, said, found);
   document.body.append(dialog);
+  const isWholeKey = (text) => /dkt_\w{8}/.test(text);
+  const refuseKey = () => {
+    show('');
+    said.textContent =
+      'Type only the first eight or last four characters: a whole key is a secret.';
+  };
+  // A whole key is not to stand in an address: no form with one is sent.
+  for (const each of document.querySelectorAll('form[role=search]'))
+    each.addEventListener('submit', (event) => {
+      if (!isWholeKey(each.elements.q.value)) return;
+      event.preventDefault();
+      refuseKey();
+      if (!dialog.open) dialog.showModal();
+    });
 
   const links = () => [...found.querySelectorAll('a')];
   let asking = new AbortController();
@@ -34,13 +48,7 @@ if (field !== null) {
     asking = new AbortController();
     const question = input.value.trim();
     if (question === '') return show('');
-    // A whole key is not to stand in an address.
-    if (/dkt_\w{8}/.test(question)) {
-      show('');
-      said.textContent =
-        'Type only the first eight or last four characters: a whole key is a secret.';
-      return;
-    }
+    if (isWholeKey(question)) return refuseKey();
     const { signal } = asking;
     try {
       // What is typed on meanwhile is asked for alone.
@@ -82,8 +90,9 @@ if (field !== null) {
     if (event.target === dialog) dialog.close();
   });
   document.addEventListener('keydown', (event) => {
-    if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey)
-      return;
+    // With Shift they are the browser's own; what fills a form in by itself sends events without a key.
+    if (event.key?.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+    if (event.altKey || event.shiftKey) return;
     event.preventDefault();
     if (!dialog.open) dialog.showModal();
     input.select();

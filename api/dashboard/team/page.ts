@@ -2,7 +2,7 @@ import { html, type Html } from '#api/html.ts';
 import { INVITES_LATER, mayInvite } from '#shared/persons/inviting.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
-import type { Invitation, MemberSession } from '#shared/persons/postgres/team.ts';
+import { type Invitation, type MemberSession } from '#shared/persons/postgres/team.ts';
 import {
   type Act,
   ACTS,
@@ -12,7 +12,7 @@ import {
   ORGANISATION_ROLES,
   type OrganisationRole,
 } from '#shared/persons/roles.ts';
-import { SESSION_MS, USE_NOTED_MS } from '#shared/persons/sessions.ts';
+import { SESSION_MS, SESSIONS_MAX, USE_NOTED_MS } from '#shared/persons/sessions.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { browserName } from '../account/browser-name.ts';
 import { type Frame, token } from '../parts/layout.ts';
@@ -50,7 +50,7 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
       may(frame.membership!, 'end sessions of members')
         ? html`<p>
             <a href="/dashboard/${frame.membership!.orgId}/team/sessions">Sessions of members</a>:
-            see where members are signed in, and end it.
+            see where members are signed in, and sign them out.
           </p>`
         : undefined
     }
@@ -97,12 +97,17 @@ function ruleSection(frame: Frame, members: readonly Member[]): Html {
     <h2>Second factor</h2>
     <p class="prose">
       ${asksSecondFactor ? badge('good', 'Required') : badge('plain', 'Not required')}
-      ${without === 0 ? 'Each member has one.' : `${without} of ${members.length} have none.`}
+      ${
+        without === 0
+          ? 'Each member has one.'
+          : `${without} of ${members.length} ${without === 1 ? 'has' : 'have'} none.`
+      }
     </p>
     <p class="soft prose">
-      An authenticator app, or a passkey. If you require one, a password alone no longer opens the
-      pages of this organisation: members without one set it up first. Single sign-on counts as it
-      is; set at your issuer what it asks for. API keys are unaffected.
+      An authenticator app or a passkey. While one is required, a password alone does not open the
+      pages of this organisation: members without one set it up first. Signing in by this
+      organisation’s single sign-on is enough; your issuer decides what that asks for. API keys are
+      unaffected.
     </p>
     ${
       decides
@@ -142,8 +147,9 @@ export function sessionsPage(
     ${told(done === undefined ? {} : { done })}
     <p class="soft prose">
       A session ends by itself after ${SESSION_MS / HOUR_MS} hours. Ending one signs the member out
-      there, of their other organisations too. They get an e-mail, and can sign in again. “Last
-      used” is accurate to ${USE_NOTED_MS / MINUTE_MS} minutes.
+      there, of their other organisations too. Other members get an e-mail, and can sign in again.
+      “Last used” is accurate to ${USE_NOTED_MS / MINUTE_MS} minutes.
+      ${sessions.length < SESSIONS_MAX ? undefined : `Only the first ${SESSIONS_MAX} are listed.`}
     </p>
     ${table(
       'Sessions of members',
@@ -152,7 +158,7 @@ export function sessionsPage(
         ({ member, session }) =>
           html`<tr>
             <th scope="row" class="clip name" title="${member.email}">${member.name}</th>
-            <td class="clip" title="${session.userAgent ?? ''}">${browserOf(session)}</td>
+            <td class="clip" title="${browserOf(session)}">${browserOf(session)}</td>
             <td class="nowrap" data-head="Network">
               ${networkOf(session)}
               ${session.organisation === null ? undefined : badge('plain', 'single sign-on')}
@@ -322,10 +328,10 @@ export function invitationsPage(frame: Frame, invitations: readonly Invitation[]
               html`<section class="stack tight">
                 <h2>${orgName}</h2>
                 <p class="prose">
-                  As ${role} you see what everyone sees, and may ${wordsOf(role)}. Everyone in its
-                  team will see your name and e-mail address; its owners and admins whether you have
-                  a second factor, and its owners where you are signed in, which they can end. Open
-                  until ${moment(until, frame.now)}.
+                  As ${role} you see what everyone sees, and may ${wordsOf(role)}. Everyone in the
+                  team will see your name and e-mail address. Owners and admins will see whether you
+                  have a second factor. Owners will see where you are signed in, and can sign you
+                  out. The invitation is open until ${moment(until, frame.now)}.
                 </p>
                 <form class="row" method="post" action="/dashboard/invitations">
                   ${token(frame)}<input type="hidden" name="org" value="${orgId}" />

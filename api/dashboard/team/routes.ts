@@ -39,13 +39,17 @@ const DONE: Readonly<Record<string, string>> = {
   role: 'Role changed. It applies from the next page that they open.',
   removed: 'They are no longer in the team, and lose access with the next page that they open.',
   required:
-    'A second factor is required. From the next page on, members without one have to set one up first.',
+    'A second factor is required. From the next page on, a password alone no longer opens these pages.',
   lifted: 'A second factor is no longer required.',
 };
 
 const SESSIONS_DONE: Readonly<Record<string, string>> = {
   ended: 'Session ended.',
 };
+
+/** Whether it still is so: another owner may have changed the rule since. */
+const stands = ({ membership: { asksSecondFactor } }: FastifyRequest, done: string): boolean =>
+  done === 'required' ? asksSecondFactor : done !== 'lifted' || !asksSecondFactor;
 
 /** What is done by acts that give a person a part. */
 const GRANTING: ReadonlySet<string> = new Set(['invited', 'role']);
@@ -57,7 +61,11 @@ const NONE_OF_ONES_OWN =
 /** The members of an organisation, and those whom it has invited. */
 export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/team', SESSION, (request, reply) =>
-    show(deps, [request, reply], doneOf(request, DONE)),
+    show(
+      deps,
+      [request, reply],
+      doneOf(request, DONE, (done) => stands(request, done)),
+    ),
   );
   const act = (
     path: string,

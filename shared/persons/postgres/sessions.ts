@@ -11,8 +11,15 @@ type NewSession = Omit<Session, 'id' | 'since' | 'until' | 'usedAt'> & { personI
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Open sessions, in PostgreSQL, which has hashes of their tokens: what it holds opens nothing. */
-export function createSessions(pool: Pool, surroundings: Surroundings) {
+/**
+ * Open sessions, in PostgreSQL, which has hashes of their tokens: what it holds opens nothing.
+ * @param onError is told when it could not be noted that one was used
+ */
+export function createSessions(
+  pool: Pool,
+  surroundings: Surroundings,
+  onError: (error: unknown) => void,
+) {
   const db = queriesOn(pool);
   const now = () => new Date(surroundings.now());
   /** A token of 256 bits, and what is kept of a session that begins with it. */
@@ -36,6 +43,20 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
     sso_org_id: organisation,
     confirmed_at: confirmedAt === null ? null : new Date(confirmedAt),
   });
+  /** Once for the requests of one page. A note that fails shuts no page: what the page reads next says whether the store is away. */
+  const noteUse = async (id: string): Promise<void> => {
+    const before = new Date(surroundings.now() - USE_NOTED_MS);
+    try {
+      await db
+        .updateTable('persons.session')
+        .set({ last_used_at: now() })
+        .where('id', '=', id)
+        .where((eb) => eb(eb.fn.coalesce('last_used_at', 'created_at'), '<=', before))
+        .execute();
+    } catch (error) {
+      onError(error);
+    }
+  };
   return {
     /** Returns the id and the token. `client`: in whose transaction it is opened, for what is to end with it. */
     async open(session: NewSession, client: Queryable = pool) {
@@ -90,13 +111,7 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
       if (row === undefined) return null;
       const { person_id: id, name, email, two_factor_enabled: hasSecondFactor, hasPasskey } = row;
       const session = sessionOf(row);
-      if (surroundings.now() - session.usedAt >= USE_NOTED_MS) {
-        await db
-          .updateTable('persons.session')
-          .set({ last_used_at: now() })
-          .where('id', '=', session.id)
-          .execute();
-      }
+      if (surroundings.now() - session.usedAt >= USE_NOTED_MS) await noteUse(session.id);
       return { person: { id, name, email }, session, hasSecondFactor, hasPasskey };
     },
 
@@ -109,7 +124,8 @@ export function createSessions(pool: Pool, surroundings: Surroundings) {
     /** Has a session go on under another id and token, which it returns; the old ones open nothing. */
     async renew(id: string): Promise<string> {
       const [token, begun] = begin();
-      await db.updateTable('persons.session').set(begun).where('id', '=', id).execute();
+      const renewed = { ...begun, last_used_at: null };
+      await db.updateTable('persons.session').set(renewed).where('id', '=', id).execute();
       return token;
     },
 

@@ -12,14 +12,11 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkEmail } from '../checks.ts';
 import { checkInviting } from '../inviting.ts';
 import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
-import type { Session } from '../sessions.ts';
+import { type Session, SESSIONS_MAX } from '../sessions.ts';
 import { sessionOf } from './sessions.ts';
 
 /** Long enough for a holiday; an invitation that was not taken is not left open for ever. */
 const INVITATION_MS = 14 * DAY_MS;
-
-/** Sessions that a page lists: of a large team on a working day. */
-const SESSIONS_MAX = 500;
 
 /** An open session of a member, which opens the pages of the organisation. */
 export interface MemberSession {
@@ -66,17 +63,29 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
       until: row.expires_at.getTime(),
     }));
 
-  /** Sessions that open an organisation: those of its members, but for those that another's issuer has opened. */
+  /**
+   * Sessions that are an organisation's business: those of its members, but for those that another's issuer has opened, and those
+   * opened by a password of members who get in by its own issuer alone.
+   */
   const sessionsOn = (client: Parameters<typeof queriesOn>[0], orgId: string) =>
     queriesOn(client)
       .selectFrom('persons.session as s')
       .innerJoin('persons.membership as m', 'm.person_id', 's.person_id')
       .innerJoin('persons.person as p', 'p.id', 's.person_id')
+      .leftJoin('persons.single_sign_on as o', 'o.org_id', 'm.org_id')
       .select(['p.id as person_id', 'p.name', 'p.email', 's.id', 's.created_at', 's.expires_at'])
       .select(['s.address', 's.user_agent', 's.sso_org_id', 's.confirmed_at', 's.last_used_at'])
       .where('m.org_id', '=', orgId)
       .where('s.expires_at', '>', new Date(surroundings.now()))
-      .where((eb) => eb.or([eb('s.sso_org_id', 'is', null), eb('s.sso_org_id', '=', orgId)]));
+      .where((eb) =>
+        eb.or([
+          eb('s.sso_org_id', '=', orgId),
+          eb.and([
+            eb('s.sso_org_id', 'is', null),
+            eb.or([eb('m.role', '=', 'owner'), eb('o.required', 'is not', true)]),
+          ]),
+        ]),
+      );
   type SessionRow = Awaited<ReturnType<ReturnType<typeof sessionsOn>['execute']>>[number];
   const memberSessionOf = (row: SessionRow): MemberSession => ({
     member: { id: row.person_id, name: row.name, email: row.email },
@@ -103,7 +112,10 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
       inTransaction(pool, async (client) => {
         const row = await sessionsOn(client, orgId).where('s.id', '=', id).executeTakeFirst();
         if (row === undefined) throw new Fault('member_not_found');
-        await queriesOn(client).deleteFrom('persons.session').where('id', '=', id).execute();
+        const gone = queriesOn(client).deleteFrom('persons.session').where('id', '=', id);
+        // Another owner, or its person, may have ended it meanwhile, and that has been told.
+        if ((await gone.executeTakeFirst()).numDeletedRows === 0n)
+          throw new Fault('member_not_found');
         const ended = memberSessionOf(row);
         const { id: subject, name, email } = ended.member;
         if (subject !== actor.id) await queueLetter(client, surroundings, letterOf(ended));

@@ -8,7 +8,7 @@ import {
   type Person,
 } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, newAccount, OPERATOR } from '#test/support/accounts.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import {
   formTokenOf,
   newPerson,
@@ -16,6 +16,7 @@ import {
   PASSWORD,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -514,6 +515,104 @@ describe('the team', () => {
       expect(noted).not.toBeNull();
       await owner.visitor.get(team());
       expect(await usedAt()).toEqual(noted);
+    },
+  );
+
+  it(
+    'a page opens although it cannot be noted that its session is used, and that is reported',
+    { tags: ['dashboard.member-sessions'] },
+    async () => {
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '5 minutes' where person_id = $1`,
+        [owner.person.id],
+      );
+      await database.pool.query('revoke update on persons.session from docket_api');
+      const { statusCode } = await owner.visitor.get(team());
+      await database.pool.query('grant update on persons.session to docket_api');
+      expect([statusCode, errors.length]).toEqual([200, 1]);
+    },
+  );
+
+  it(
+    'a session that ended while an owner was ending it is told of once, and stands in the log once',
+    { tags: ['dashboard.member-sessions'] },
+    async () => {
+      const [member, other] = [await someone('member'), await someone('owner')];
+      const { rows } = await database.pool.query<{ id: string }>(
+        'select id from persons.session where person_id = $1',
+        [member.person.id],
+      );
+      const session = rows[0]!.id;
+      const page = `${team()}/sessions`;
+      const holding = await database.pool.connect();
+      await holding.query('begin');
+      await holding.query('select from persons.session where id = $1 for update', [session]);
+      const ending = [owner, other].map(({ visitor }) =>
+        visitor.send('/dashboard/account', `${page}/end`, { session }),
+      );
+      await until(() => waitsForLock(database.pool, 2), 'both wait');
+      await holding.query('commit');
+      holding.release();
+      const replies = await Promise.all(ending);
+      expect(new Set(replies.map(({ statusCode }) => statusCode))).toEqual(new Set([303, 404]));
+      expect(await lettersTo(member.person.email)).toHaveLength(1);
+      const { items } = await registries.audit.list({ orgId: ours, limit: 5, order: 'desc' });
+      expect(items.filter(({ action }) => action === 'session.ended')).toHaveLength(1);
+    },
+  );
+
+  it(
+    'sessions by a password are no business of an organisation whose members get in by its issuer alone, save those of owners',
+    { tags: ['dashboard.member-sessions'] },
+    async () => {
+      const member = await someone('member');
+      const listed = async (): Promise<boolean[]> => {
+        const { payload } = await owner.visitor.get(`${team()}/sessions`);
+        return [payload.includes(member.person.name), payload.includes('This one')];
+      };
+      expect(await listed()).toEqual([true, true]);
+      await database.pool.query(
+        `insert into persons.single_sign_on
+           (org_id, issuer, client_id, client_secret, role, required, changed_at)
+         values ($1, 'https://issuer.example', 'a', 'b', 'member', true, now())`,
+        [ours],
+      );
+      expect(await listed()).toEqual([false, true]);
+    },
+  );
+
+  it(
+    'a second factor that one organisation requires leads no one there who has another that is open',
+    { tags: ['dashboard.second-factor-required'] },
+    async () => {
+      const { id: other } = await activeAccount(registries);
+      const places = [ours, other].map(
+        (orgId) => ({ kind: 'organisation', orgId, role: 'member' }) as const,
+      );
+      const visitor = browser({ address: '192.0.2.250' });
+      await visitor.signIn(await newPerson(database.pool, places));
+      for (const [asking, open] of [
+        [ours, other],
+        [other, ours],
+      ] as const) {
+        await database.pool.query('delete from persons.second_factor_rule');
+        await database.pool.query('insert into persons.second_factor_rule values ($1, now())', [
+          asking,
+        ]);
+        expect((await visitor.get('/dashboard')).headers.location).toContain(open);
+      }
+    },
+  );
+
+  it(
+    'an address says that a second factor is required, or no longer, while that is so alone',
+    { tags: ['dashboard.second-factor-required'] },
+    async () => {
+      const { payload } = await owner.visitor.get(`${team()}?done=required`);
+      expect(payload).not.toContain('A second factor is required');
+      expect((await owner.visitor.get(`${team()}?done=lifted`)).payload).toContain(
+        'no longer required',
+      );
     },
   );
 });
