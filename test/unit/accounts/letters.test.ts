@@ -253,6 +253,18 @@ describe('every e-mail', () => {
         /now signs/,
       ],
     ],
+    sessionEndedLetter: [
+      [
+        'ended',
+        personLetters.sessionEndedLetter(person, {
+          orgName: 'Bakery',
+          owner: 'Ada',
+          session: 'Firefox on Linux',
+        }),
+        /“Ada”, an owner of “Bakery”, has ended a session of yours: “Firefox on Linux”/,
+        /your password was changed/,
+      ],
+    ],
     teamInvitationLetter: [
       [
         'invited',
