@@ -1,7 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import { INVITES_LATER, mayInvite } from '#shared/persons/inviting.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
-import type { Member } from '#shared/persons/postgres/persons.ts';
+import type { MemberWithFactors } from '#shared/persons/postgres/persons.ts';
 import { type Invitation, type MemberSession } from '#shared/persons/postgres/team.ts';
 import {
   type Act,
@@ -19,7 +19,7 @@ import { type Frame, token } from '../parts/layout.ts';
 import { ACT, badge, field, moment, shortMoment, table, told } from '../parts/elements.ts';
 
 export interface TeamParts {
-  members: readonly Member[];
+  members: readonly MemberWithFactors[];
   invitations: readonly Invitation[];
   problem?: string;
   done?: string;
@@ -89,7 +89,7 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
 }
 
 /** Whether a second factor is required, who has none, and what an owner does about it. */
-function ruleSection(frame: Frame, members: readonly Member[]): Html {
+function ruleSection(frame: Frame, members: readonly MemberWithFactors[]): Html {
   const { orgId, asksSecondFactor } = frame.membership!;
   const without = members.filter(({ factors }) => factors.length === 0).length;
   const decides = may(frame.membership!, 'require a second factor');
@@ -199,7 +199,7 @@ function networkOf({ address }: Signed): string {
 export const sessionName = (session: Signed): string =>
   `${browserOf(session)}, ${networkOf(session)}`;
 
-function memberRow(frame: Frame, member: Member): Html {
+function memberRow(frame: Frame, member: MemberWithFactors): Html {
   const { membership, person, now } = frame;
   const isSelf = member.id === person.id;
   const manages = may(membership!, 'manage the team') && mayAssign(membership!.role, member.role);
@@ -236,7 +236,7 @@ function memberRow(frame: Frame, member: Member): Html {
   </tr>`;
 }
 
-function roleForm(frame: Frame, { id, name, role }: Member): Html {
+function roleForm(frame: Frame, { id, name, role }: MemberWithFactors): Html {
   const { orgId, role: mine } = frame.membership!;
   return html`<form class="row" method="post" action="/dashboard/${orgId}/team/role">
     ${token(frame)}<input type="hidden" name="member" value="${id}" />

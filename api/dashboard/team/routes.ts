@@ -205,7 +205,7 @@ async function show(
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
   const [members, invitations] = await Promise.all([
-    deps.persons.members(orgId),
+    deps.persons.membersWithFactors(orgId),
     deps.teams.invitations(orgId),
   ]);
   return sendFramed(deps, [request, reply], {

@@ -29,7 +29,10 @@ export interface Member extends Person {
   emailVerified: boolean;
   /** Epoch milliseconds. */
   since: number;
-  /** What they have beside a password; who has come by the organisation's issuer has that. */
+}
+
+/** A member, and what they have beside a password; who has come by the organisation's issuer has that. */
+export interface MemberWithFactors extends Member {
   factors: readonly ('app' | 'passkey' | 'single sign-on')[];
 }
 
@@ -41,6 +44,25 @@ export type Place =
 /** Persons and the parts they have, in PostgreSQL. */
 export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
+  const membersOf = (orgId: string) =>
+    db
+      .selectFrom('persons.membership as m')
+      .innerJoin('persons.person as p', 'p.id', 'm.person_id')
+      .select(['p.id', 'p.name', 'p.email', 'p.email_verified', 'm.role', 'm.created_at'])
+      .where('m.org_id', '=', orgId)
+      .orderBy('m.created_at')
+      .orderBy('p.id')
+      .limit(MEMBERS_MAX);
+  const memberOf = (
+    row: Awaited<ReturnType<ReturnType<typeof membersOf>['execute']>>[number],
+  ): Member => ({
+    id: row.id,
+    name: row.name,
+    email: row.email,
+    emailVerified: row.email_verified,
+    role: row.role,
+    since: row.created_at.getTime(),
+  });
   return {
     /** The organisations of a person, by name; behind them those of an owner that were closed within `closedReadMs`. */
     async memberships(personId: string, closedReadMs: number): Promise<Membership[]> {
@@ -115,10 +137,12 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
     },
 
     async members(orgId: string): Promise<Member[]> {
-      const rows = await db
-        .selectFrom('persons.membership as m')
-        .innerJoin('persons.person as p', 'p.id', 'm.person_id')
-        .select(['p.id', 'p.name', 'p.email', 'p.email_verified', 'm.role', 'm.created_at'])
+      return (await membersOf(orgId).execute()).map(memberOf);
+    },
+
+    /** The same with what each has beside a password, which operators at the command line may not read. */
+    async membersWithFactors(orgId: string): Promise<MemberWithFactors[]> {
+      const rows = await membersOf(orgId)
         .select((eb) => [
           'p.two_factor_enabled as hasApp',
           eb
@@ -144,18 +168,9 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
             .$castTo<boolean>()
             .as('hasIssuer'),
         ])
-        .where('m.org_id', '=', orgId)
-        .orderBy('m.created_at')
-        .orderBy('p.id')
-        .limit(MEMBERS_MAX)
         .execute();
       return rows.map((row) => ({
-        id: row.id,
-        name: row.name,
-        email: row.email,
-        emailVerified: row.email_verified,
-        role: row.role,
-        since: row.created_at.getTime(),
+        ...memberOf(row),
         factors: [
           ...(row.hasApp ? (['app'] as const) : []),
           ...(row.hasPasskey ? (['passkey'] as const) : []),
