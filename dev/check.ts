@@ -1,6 +1,7 @@
 /**
  * `npm run check`: what can be said of the code within a minute, without PostgreSQL and Redis, all steps at once. `npm test`
- * leaves out the unit tests here and runs them with the others, those of megabytes, floods and waits (test/scale) among them.
+ * leaves out the unit tests here and runs them with the others, those of megabytes, floods, waits and many
+ * random cases (test/scale) among them.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

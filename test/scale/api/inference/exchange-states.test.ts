@@ -4,7 +4,7 @@ import { type Act, afterEvent, begun, type ExchangeEvent } from '#api/inference/
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { runs } from '#test/support/depth.ts';
-import { entry } from './doubles.ts';
+import { entry } from '#test/unit/api/inference/doubles.ts';
 
 const id = 'req_1';
 const DELIVERIES = [1, 2, 3];
