@@ -29,8 +29,9 @@ export interface Texts {
   prompt: string[];
   /**
    * The same in every other way in which an upstream may put it together, one behind the other, where that reads
-   * otherwise: the parts of a message without anything between them, or nothing but media; without files that are texts, which
-   * are media to some; arguments without their escapes; and without refusals or reasoning, which some servers leave out.
+   * otherwise: the parts of a message without anything between them, or nothing but media; messages of one role in a row, likewise;
+   * without files that are texts, which are media to some; arguments without their escapes; and without refusals or reasoning, which
+   * some servers leave out.
    */
   joined: string[];
   /**
@@ -195,16 +196,20 @@ const QUIET_FIELDS = ['model', 'region', 'tier', 'receipt', 'user'];
 
 const READERS: Readonly<Record<Route, Reader>> = {
   'chat.completions'(body, into) {
-    readField(body, 'messages', readMessage, into);
+    readMessages(body, into);
     readField(body, 'tools', readTool, into);
     readField(body, 'functions', readDefinition, into);
     readField(body, 'prediction', readMessage, into);
     readFields(body, CHAT_FIELDS, into);
   },
   responses(body, into) {
+    into.turn('system');
     into.whole(body['instructions']);
-    if (typeof body['input'] === 'string') into.text(body['input']);
-    else readField(body, 'input', readItem, into);
+    if (typeof body['input'] === 'string') {
+      into.turn('user');
+      into.text(body['input']);
+    } else readField(body, 'input', readItem, into);
+    into.turn();
     readField(body, 'tools', readDefinition, into);
     readFields(body, RESPONSE_FIELDS, into);
   },
@@ -273,7 +278,7 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
 function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading): void {
   for (const field in body) {
     // Where the interface has none, some servers take them all the same, and put their parts together.
-    if (field === 'messages' && !read.has(field)) each(body[field], readMessage, into);
+    if (field === 'messages' && !read.has(field)) readMessages(body, into);
     else if (!read.has(field)) into.deep(body[field]);
     into.bound(field);
   }
@@ -282,6 +287,17 @@ function readFields(body: JsonObject, read: ReadonlySet<string>, into: Reading):
 function readField(body: JsonObject, field: string, read: ReadObject, into: Reading): void {
   each(body[field], read, into);
   into.bound(field);
+}
+
+function readMessages(body: JsonObject, into: Reading): void {
+  readField(body, 'messages', readTurn, into);
+  into.turn();
+}
+
+/** What tools returned stands in marks of its own on every server. */
+function readTurn(message: JsonObject, into: Reading): void {
+  into.turn(message['role'] === 'tool' ? undefined : message['role']);
+  readMessage(message, into);
 }
 
 type ReadObject = (value: JsonObject, into: Reading) => void;
@@ -417,6 +433,8 @@ function readSource(source: JsonObject, pieces: Piece[], into: Reading): void {
 }
 
 function readItem(item: JsonObject, into: Reading): void {
+  // What an assistant thought and whom it called stands in messages of its own, or in those around.
+  into.turn(item['type'] === 'reasoning' ? 'assistant' : item['role']);
   const kind = item['type'] === 'reasoning' ? 'thought' : 'text';
   for (const name of ['content', 'output', 'summary']) readContent(item[name], into, kind);
   for (const name of ['arguments', 'input']) into.written(item[name]);
@@ -551,22 +569,35 @@ function isTokens(items: readonly unknown[]): items is readonly number[] {
 class Reading {
   /** Texts that stand alone, and messages of several pieces, in order. */
   readonly #said: (string | readonly Piece[])[] = [];
+  /** Whose turn begins where in what was said. */
+  readonly #turns = new Map<number, unknown>();
+  #role: unknown;
+  #lastRole: unknown;
+  /** Two turns of one role are in a row. */
+  #goesOn = false;
   #isOfTexts = true;
   readonly #beside: string[] = [];
   #tooMany: string | undefined;
   #hasUnlike = false;
   #unlike: string | undefined;
   #isCut = false;
-  #isCutByMedia = false;
-  #isCutByFiles = false;
+  #hasMedium = false;
   #hasFile = false;
   /** Characters that may still be put together. */
   #room = Number.POSITIVE_INFINITY;
   /** Pieces that are there and that some servers leave out. */
   readonly #optional = new Set<Piece['kind']>();
 
+  /** What follows is said by this role, and not in one with what was said before; without a role it is no turn. */
+  turn(role?: unknown): void {
+    this.#role = role === 'developer' ? 'system' : role;
+    this.#turns.set(this.#said.length, this.#role);
+  }
+
   text(text: string): void {
-    if (text !== '') this.#said.push(text);
+    if (text === '') return;
+    this.#take();
+    this.#said.push(text);
   }
 
   /** A member that is a text by the interface. */
@@ -576,7 +607,7 @@ class Reading {
   }
 
   refusal(value: unknown): void {
-    if (typeof value === 'string') this.message([{ kind: 'refusal', text: value }]);
+    if (typeof value === 'string' && value !== '') this.message([{ kind: 'refusal', text: value }]);
     else this.deep(value);
   }
 
@@ -602,10 +633,8 @@ class Reading {
     for (const { kind } of pieces)
       if (kind === 'refusal' || kind === 'thought') this.#optional.add(kind);
     this.#isCut ||= isCut(pieces);
-    const hasFile = pieces.some(({ kind }) => kind === 'file');
-    this.#hasFile ||= hasFile;
-    this.#isCutByFiles ||= this.#isCut && hasFile;
-    this.#isCutByMedia ||= this.#isCut && (hasFile || pieces.some(({ kind }) => kind === 'medium'));
+    this.#hasFile ||= pieces.some(({ kind }) => kind === 'file');
+    this.#hasMedium ||= pieces.some(({ kind }) => kind === 'medium');
   }
 
   /** Data were read that are not the same to all servers. */
@@ -648,39 +677,80 @@ class Reading {
       ...(unlike !== undefined && { unlike }),
     };
     // As mostly: there is nothing to put together.
-    if (this.#isOfTexts) {
+    if (this.#isOfTexts && !this.#goesOn) {
       const prompt = this.#said as string[];
       return { prompt, joined, beside, ...more };
     }
     const prompt = this.#add(apart, [], []);
     // What is too much is refused by these, and nothing is missing in them.
     this.#room = SCREENED_CHARS_MAX;
+    const ways = this.#ways();
     for (const without of subsetsOf(this.#optional)) {
-      if (without.length > 0) this.#add(apart, joined, without);
-      if (this.#isCut) this.#add(together, joined, without);
-      if (this.#isCutByMedia) this.#add(betweenMedia, joined, without);
-      if (this.#isCutByFiles) this.#add(withoutFiles, joined, without);
+      for (const way of ways) {
+        if (way !== apart || without.length > 0) this.#add(way, joined, without);
+        if (this.#goesOn) this.#add(way, joined, without, 'turns in one');
+      }
     }
     return { prompt, joined, beside, ...more };
   }
 
+  #ways(): Way[] {
+    const holdsMedia = this.#hasMedium || this.#hasFile;
+    const ways = [apart];
+    if (!this.#isCut && !(this.#goesOn && holdsMedia)) return ways;
+    ways.push(together);
+    if (holdsMedia) ways.push(betweenMedia);
+    if (this.#hasFile) ways.push(withoutFiles);
+    return ways;
+  }
+
   #say(pieces: readonly Piece[]): void {
+    this.#take(pieces.every(({ kind }) => kind === 'thought' || kind === 'refusal'));
     this.#said.push(pieces);
     this.#isOfTexts = false;
   }
 
+  /** Notes whose turn it is. What may be left out keeps no two turns apart. */
+  #take(isOptional = false): void {
+    if (this.#turns.has(this.#said.length) && this.#role !== undefined)
+      this.#goesOn ||= this.#role === this.#lastRole;
+    if (!isOptional) this.#lastRole = this.#role;
+  }
+
   /** Adds all that was said, with the pieces of a message put together in one way, as far as there is room. */
-  #add(way: Way, out: string[], without: readonly Piece['kind'][]): string[] {
-    for (const said of this.#said) {
+  #add(
+    way: Way,
+    out: string[],
+    without: readonly Piece['kind'][],
+    turns: 'apart' | 'turns in one' = 'apart',
+  ): string[] {
+    let [role, lastRole]: unknown[] = [];
+    let isFirst = false;
+    for (const [at, said] of this.#said.entries()) {
       if (this.#room < 0) break;
-      if (typeof said === 'string') {
-        this.#put(said, out);
-        continue;
+      if (this.#turns.has(at)) {
+        role = this.#turns.get(at);
+        isFirst = true;
       }
-      const pieces = said.filter(({ kind }) => !without.includes(kind));
-      for (const text of way(pieces)) if (text !== '') this.#put(text, out);
+      const pieces =
+        typeof said === 'string' ? said : said.filter(({ kind }) => !without.includes(kind));
+      for (const text of typeof pieces === 'string' ? [pieces] : way(pieces)) {
+        const goesOn = isFirst && role !== undefined && role === lastRole;
+        isFirst = false;
+        // A medium stands between what is before and behind it.
+        lastRole = text === '' ? undefined : role;
+        if (goesOn && text !== '' && turns === 'turns in one')
+          this.#put(this.#takeBack(out) + text, out);
+        else if (text !== '') this.#put(text, out);
+      }
     }
     return out;
+  }
+
+  #takeBack(out: string[]): string {
+    const last = out.pop()!;
+    this.#room += last.length;
+    return last;
   }
 
   #put(text: string, out: string[]): void {
@@ -707,9 +777,10 @@ function subsetsOf<T>(all: Iterable<T>): T[][] {
 type Way = (pieces: readonly Piece[]) => string[];
 
 const apart: Way = (pieces) => pieces.map(({ text }) => text);
-const together: Way = (pieces) => [pieces.map(spoken).join('')];
+const together: Way = (pieces) => [pieces.map(spoken).join('')].filter((text) => text !== '');
 const withoutFiles: Way = (pieces) => together(pieces.filter(({ kind }) => kind !== 'file'));
 const betweenMedia: Way = (pieces) => {
+  if (pieces.length === 0) return [];
   const stretches = [''];
   for (const piece of pieces) {
     if (piece.kind === 'medium' || piece.kind === 'file') stretches.push('');

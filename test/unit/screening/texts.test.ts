@@ -147,7 +147,7 @@ describe('the texts of a request as servers may put them together', () => {
   const joinedOf = (...content: object[]): string[] =>
     textsOf('chat.completions', {
       messages: [
-        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Hi' },
         { role: 'user', content },
       ],
     }).joined;
@@ -209,6 +209,74 @@ describe('the texts of a request as servers may put them together', () => {
     const call = { type: 'function', function: { name: 'f', arguments: `{"a":"${escaped}"}` } };
     const messages = [{ role: 'assistant', tool_calls: [call] }];
     expect(textsOf('chat.completions', { messages }).joined).toContain('{"a":"bake"}');
+  });
+
+  it.each([
+    ['texts', { role: 'user', content: 'ba' }, { role: 'user', content: 'ke' }],
+    [
+      'of two names of a role',
+      { role: 'developer', content: 'ba' },
+      { role: 'system', content: 'ke' },
+    ],
+    [
+      'and one that says nothing',
+      { role: 'user', content: 'ba' },
+      { role: 'assistant', content: '' },
+      { role: 'user', content: 'ke' },
+    ],
+    [
+      'with a thought between them',
+      { role: 'assistant', content: 'ba' },
+      { role: 'assistant', reasoning: 'I', content: 'ke' },
+    ],
+    [
+      'with a medium that some leave out',
+      { role: 'user', content: 'ba' },
+      { role: 'user', content: [image] },
+      { role: 'user', content: 'ke' },
+    ],
+    // What follows would else make another word of it in each way in which these are one.
+    [
+      'before a medium',
+      { role: 'user', content: 'ba' },
+      { role: 'user', content: 'ke' },
+      { role: 'user', content: [image, text('s')] },
+    ],
+    [
+      'of parts that stay apart',
+      { role: 'user', content: [text('a'), text('ba')] },
+      { role: 'user', content: [text('ke'), text('s')] },
+    ],
+    [
+      'after another role',
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'ba' },
+      { role: 'assistant', content: 'ke' },
+    ],
+  ])('are also those with messages of one role in a row in one: %s', (_, ...messages) => {
+    expect(textsOf('chat.completions', { messages }).joined).toContain('bake');
+    expect(textsOf('embeddings', { input: 'x', messages }).joined).toContain('bake');
+  });
+
+  it('have input items of one role in one too, with instructions and without reasoning', () => {
+    const item = (role: string, said: string) => ({ role, content: said });
+    const thought = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'I' }] };
+    for (const body of [
+      { instructions: 'ba', input: [item('developer', 'ke')] },
+      { input: [item('user', 'ba'), item('user', 'ke')] },
+      { input: [item('user', 'ba'), thought, item('user', 'ke')] },
+    ])
+      expect(textsOf('responses', body).joined).toContain('bake');
+  });
+
+  it('keep messages apart that no server joins, and are none of them twice', () => {
+    const user = { role: 'user', content: 'ba' };
+    const tool = { role: 'tool', tool_call_id: 'a', content: 'ke' };
+    for (const messages of [
+      [user, { role: 'assistant', content: 'ke' }, user],
+      [user, tool, tool],
+    ])
+      expect(textsOf('chat.completions', { messages, prediction: user }).joined).toEqual([]);
   });
 
   it('are those of messages too where the interface has none, and servers take them all the same', () => {
