@@ -72,7 +72,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
         'This passkey does not belong to your account, or it came too late. Nothing was done.',
       );
     }
-    await signIn.confirm(session.id, 'passkey');
+    await signIn.confirm(request.visit, 'passkey');
     return form;
   }
   if (asks === 'passkey') throw ask('A password is not enough for this. Nothing was done.');
@@ -86,7 +86,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
       asks === 'code' ? 'The code is wrong, or was already used' : 'The password is wrong';
     throw ask(`${problem}. Nothing was done.`);
   }
-  await signIn.confirm(session.id, asks);
+  await signIn.confirm(request.visit, asks);
   return form;
 }
 

@@ -107,8 +107,7 @@ export function passkeyRoutes(
         'Your browser made none, or it answered too late. Go back and try again.',
       );
     }
-    await deps.passkeys.add(request.visit.person, form.text('name'), made, actorOf(request));
-    await (await deps.signIn()).doubtOthers(request.visit);
+    await deps.passkeys.add(request.visit, form.text('name'), made, actorOf(request));
     return form.text('to') === '' ? undefined : placeToGo(form.text('to'));
   });
   act('/account/passkeys/remove', 'no-passkey', async (request) => {

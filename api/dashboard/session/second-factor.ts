@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Person } from '#shared/persons/roles.ts';
 import type { SecondFactors } from '#shared/persons/postgres/second-factors.ts';
+import type { Confirmed } from '#shared/persons/postgres/sessions.ts';
 import { appUri, base32, isAppCode, stepOfCode } from './app-code.ts';
 import type { Flash } from './flash.ts';
 import { PageError } from '../page-error.ts';
@@ -44,23 +45,29 @@ export function createSecondFactor(parts: SecondFactorParts) {
       return isBegun ? { secret: base32(key), uri: appUri(key, email), recoveryCodes } : null;
     },
 
-    /** Takes a code of an app, with which what has begun counts; of one that counts, a recovery code too. */
-    async take(personId: string, typed: string, state: 'counts' | 'begun'): Promise<boolean> {
-      const sealed = await secondFactors.secretOf(personId, state);
+    /** Takes a code of an app that counts, or a recovery code. */
+    async take(personId: string, typed: string): Promise<boolean> {
+      const sealed = await secondFactors.secretOf(personId, 'counts');
       if (sealed === undefined) return false;
       const key = flash.open(sealedFor(personId), sealed);
-      // With another SESSION_SECRET no code counts any more. What had only begun is begun again.
-      if (key === null && state === 'counts') throw lost(supportEmail);
-      if (key === null) return false;
+      // With another SESSION_SECRET no code counts any more.
+      if (key === null) throw lost(supportEmail);
       const code = plain(typed);
-      if (!isAppCode(code)) {
-        // A recovery code shows nothing of the app.
-        return (
-          state === 'counts' && secondFactors.takeRecoveryCode(personId, markOf(personId, code))
-        );
-      }
+      if (!isAppCode(code)) return secondFactors.takeRecoveryCode(personId, markOf(personId, code));
       const step = stepOfCode(Buffer.from(key, 'hex'), code, now());
-      return step !== undefined && secondFactors.takeStep(personId, sealed, step);
+      return step !== undefined && secondFactors.takeStep(personId, { secret: sealed, step });
+    },
+
+    /** Takes the first code of an app that has begun, with which it counts. A recovery code shows nothing of the app. */
+    async takeFirst(begunBy: Confirmed, typed: string): Promise<boolean> {
+      const { id } = begunBy.person;
+      const sealed = await secondFactors.secretOf(id, 'begun');
+      // With another SESSION_SECRET it is begun again.
+      const key = sealed === undefined ? null : flash.open(sealedFor(id), sealed);
+      const code = plain(typed);
+      if (sealed === undefined || key === null || !isAppCode(code)) return false;
+      const step = stepOfCode(Buffer.from(key, 'hex'), code, now());
+      return step !== undefined && secondFactors.takeFirstStep(begunBy, { secret: sealed, step });
     },
   };
 }

@@ -169,7 +169,7 @@ export function openSignIn(options: SignInOptions) {
       }
       const opened = await openedBy(kept, { personId, confirmedAt: null }, visitor);
       if (opened === null) return 'refused';
-      await sessions.confirm(opened.id, 'password');
+      await sessions.confirm({ person: { id: personId }, session: opened }, 'password');
       return { cookies: opened.cookies, needsCode: false };
     },
 
@@ -182,12 +182,9 @@ export function openSignIn(options: SignInOptions) {
       return { cookies: [sessionCookie.set(token)] };
     },
 
-    /** To be called when a person has something new to show: what their other sessions have shown does no longer. */
-    doubtOthers: (signedIn: SignedIn): Promise<void> => sessions.doubtOthers(signedIn),
-
     /** Notes that the person of this open session has just shown that it is they. */
-    confirm: (sessionId: string, proof: Proof): Promise<void> =>
-      sessions.confirm(sessionId, proof === 'password' ? proof : 'more than a password'),
+    confirm: (signedIn: SignedIn, proof: Proof): Promise<void> =>
+      sessions.confirm(signedIn, proof === 'password' ? proof : 'more than a password'),
 
     /** Opens the session of a person whose password was right, by a code of their app or one of their recovery codes. */
     async signInWithCode(code: string, visitor: Visitor): Promise<Kept | 'refused' | 'too many'> {
@@ -203,7 +200,7 @@ export function openSignIn(options: SignInOptions) {
       const isOfApp = secondFactor.isOfApp(code);
       if (isOfApp && !(await takeAttempts([[`codes of ${personId}`, APP_CODES_OF_PERSON]])))
         return 'too many';
-      if (!(await secondFactor.take(personId, code, 'counts'))) return 'refused';
+      if (!(await secondFactor.take(personId, code))) return 'refused';
       if ((await errands.take(challenge)) === undefined) return 'refused';
       const opened = await openedBy(password, { personId, confirmedAt: now() }, visitor);
       if (opened === null) return 'refused';
@@ -213,7 +210,7 @@ export function openSignIn(options: SignInOptions) {
     /** Whether this is a code of the one who is signed in and has a second factor. Each works once. */
     async isCode(code: string, visitor: Visitor): Promise<boolean> {
       const signedIn = await session(visitor);
-      return signedIn !== null && secondFactor.take(signedIn.person.id, code, 'counts');
+      return signedIn !== null && secondFactor.take(signedIn.person.id, code);
     },
 
     /** Makes a secret for an app, and recovery codes; both count when a code of the app has come. Null for a wrong password. */
@@ -226,8 +223,7 @@ export function openSignIn(options: SignInOptions) {
     async confirmSecondFactor(code: string, visitor: Visitor): Promise<Kept | null> {
       const signedIn = await session(visitor);
       if (signedIn === null) return null;
-      if (!(await secondFactor.take(signedIn.person.id, code, 'begun'))) return null;
-      await sessions.doubtOthers(signedIn);
+      if (!(await secondFactor.takeFirst(signedIn, code))) return null;
       return renewed(signedIn);
     },
 

@@ -9,6 +9,8 @@ import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { passkeyLetter } from '../letters.ts';
 import type { Person } from '../roles.ts';
+import type { SignedIn } from '../sessions.ts';
+import { addProof } from './sessions.ts';
 
 /** Devices that one person has. */
 const PASSKEYS_MAX = 20;
@@ -85,9 +87,10 @@ export function createPasskeys(pool: Pool, surroundings: Surroundings) {
       return used !== undefined;
     },
 
-    /** Adds one under a name. The person gets an e-mail, in case it was not they. */
-    add: (person: Person, typed: string, key: PasskeyKey, actor: Actor): Promise<void> =>
-      inTransaction(pool, async (client) => {
+    /** Adds one under a name, by a session of the person, who gets an e-mail, in case it was not they. */
+    add: (signedIn: SignedIn, typed: string, key: PasskeyKey, actor: Actor): Promise<boolean> =>
+      addProof(pool, signedIn, async (client) => {
+        const { person } = signedIn;
         const name = printable(typed);
         if (!isPrintable(name, NAME_LENGTH_MAX)) {
           throw invalidParam(
@@ -130,6 +133,7 @@ export function createPasskeys(pool: Pool, surroundings: Surroundings) {
           subject: person.id,
           details: { name },
         });
+        return true;
       }),
 
     /** Removes one of this person's. Another's is as none. */

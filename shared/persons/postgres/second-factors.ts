@@ -1,7 +1,15 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { addProof, type Confirmed } from './sessions.ts';
+
+/** A step of time at which the app with this sealed secret has a code. */
+interface Step {
+  secret: string;
+  step: number;
+}
 
 export type SecondFactors = ReturnType<typeof createSecondFactors>;
 
@@ -9,6 +17,25 @@ export type SecondFactors = ReturnType<typeof createSecondFactors>;
 export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   const now = () => new Date(surroundings.now());
+  const takeStep = async (client: Queryable, personId: string, { secret, step }: Step) => {
+    const taken = await queriesOn(client)
+      .with('taken', (codes) =>
+        codes
+          .updateTable('persons.two_factor')
+          .set({ last_step: step, verified: true })
+          .where('person_id', '=', personId)
+          .where('secret', '=', secret)
+          .where((eb) => eb.or([eb('last_step', 'is', null), eb('last_step', '<', step)]))
+          .returning('person_id'),
+      )
+      .updateTable('persons.person as p')
+      .from('taken')
+      .set({ two_factor_enabled: true, updated_at: now() })
+      .whereRef('p.id', '=', 'taken.person_id')
+      .returning('p.id')
+      .executeTakeFirst();
+    return taken !== undefined;
+  };
   return {
     /** Keeps a secret, which counts when its first code has come; false when the person has one that counts. */
     async begin(personId: string, secret: string, recovery_codes: string[]): Promise<boolean> {
@@ -39,28 +66,14 @@ export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
     },
 
     /**
-     * Takes the code of a time step, once: neither it nor one that was shown before it is taken again (RFC 6238, 5.2). From
-     * the first one on it counts. One statement, so that of several at once one passes.
+     * Takes the code of a time step, once: neither it nor one that was shown before it is taken again (RFC 6238, 5.2). One
+     * statement, so that of several at once one passes.
      */
-    async takeStep(personId: string, secret: string, step: number): Promise<boolean> {
-      const taken = await db
-        .with('taken', (codes) =>
-          codes
-            .updateTable('persons.two_factor')
-            .set({ last_step: step, verified: true })
-            .where('person_id', '=', personId)
-            .where('secret', '=', secret)
-            .where((eb) => eb.or([eb('last_step', 'is', null), eb('last_step', '<', step)]))
-            .returning('person_id'),
-        )
-        .updateTable('persons.person as p')
-        .from('taken')
-        .set({ two_factor_enabled: true, updated_at: now() })
-        .whereRef('p.id', '=', 'taken.person_id')
-        .returning('p.id')
-        .executeTakeFirst();
-      return taken !== undefined;
-    },
+    takeStep: (personId: string, step: Step): Promise<boolean> => takeStep(pool, personId, step),
+
+    /** The same of the first one, from which on the app counts, and of a session by which it was begun. */
+    takeFirstStep: (begunBy: Confirmed, step: Step): Promise<boolean> =>
+      addProof(pool, begunBy, (client) => takeStep(client, begunBy.person.id, step)),
 
     /** Takes a recovery code by its mark, once. One statement, for the same reason. */
     async takeRecoveryCode(personId: string, mark: string): Promise<boolean> {

@@ -2,10 +2,16 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
-import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { type Session, SESSION_MS, type SignedIn, USE_NOTED_MS } from '../sessions.ts';
 import { whileCompared } from './compared-login.ts';
+
+/** An open session, and whose it is. */
+export interface Confirmed {
+  person: Pick<SignedIn['person'], 'id'>;
+  session: Pick<Session, 'id'>;
+}
 
 type NewSession = Omit<Session, 'id' | 'since' | 'until' | 'usedAt'> & { personId: string };
 
@@ -131,28 +137,25 @@ export function createSessions(
 
     /**
      * Notes that the person of a session has just shown that it is they. A password counts for those who have nothing
-     * stronger: neither an app nor a passkey.
+     * stronger: neither an app nor a passkey. One that is being added is waited for.
      */
-    async confirm(id: string, by: 'password' | 'more than a password'): Promise<void> {
+    async confirm(
+      { person, session }: Confirmed,
+      by: 'password' | 'more than a password',
+    ): Promise<void> {
       const hasMore = sql<boolean>`
         exists (select from persons.person p where p.id = s.person_id and p.two_factor_enabled)
           or exists (select from persons.passkey k where k.person_id = s.person_id)`;
-      await db
-        .updateTable('persons.session as s')
-        .set({ confirmed_at: now() })
-        .where('s.id', '=', id)
-        .$if(by === 'password', (shown) => shown.where((eb) => eb.not(eb.parens(hasMore))))
-        .execute();
-    },
-
-    /** What the other sessions of a person have shown is no longer the strongest that there is: they are asked anew. */
-    async doubtOthers({ person, session }: SignedIn): Promise<void> {
-      await db
-        .updateTable('persons.session')
-        .set({ confirmed_at: null })
-        .where('person_id', '=', person.id)
-        .where('id', '<>', session.id)
-        .execute();
+      await inTransaction(pool, async (client) => {
+        const on = queriesOn(client);
+        if (by === 'password') await holdPerson(client, person.id);
+        await on
+          .updateTable('persons.session as s')
+          .set({ confirmed_at: now() })
+          .where('s.id', '=', session.id)
+          .$if(by === 'password', (shown) => shown.where((eb) => eb.not(eb.parens(hasMore))))
+          .execute();
+      });
     },
 
     async end(id: string): Promise<void> {
@@ -170,6 +173,39 @@ export function createSessions(
       await db.deleteFrom('persons.command_line').where('person_id', '=', person.id).execute();
     },
   };
+}
+
+/**
+ * Adds something that a person can show from now on. What their other sessions have shown is no longer the strongest that there
+ * is, so they are asked anew. Both happen or neither does: one that stayed confirmed by a password would count as
+ * confirmed by more.
+ * @param add returns whether it was added
+ */
+export const addProof = (
+  pool: Pool,
+  { person, session }: Confirmed,
+  add: (client: Queryable) => Promise<boolean>,
+): Promise<boolean> =>
+  inTransaction(pool, async (client) => {
+    await holdPerson(client, person.id);
+    if (!(await add(client))) return false;
+    await queriesOn(client)
+      .updateTable('persons.session')
+      .set({ confirmed_at: null })
+      .where('person_id', '=', person.id)
+      .where('id', '<>', session.id)
+      .execute();
+    return true;
+  });
+
+/** Until the transaction has ended, no other one adds a proof of this person or counts a password as their strongest. */
+async function holdPerson(client: Queryable, personId: string): Promise<void> {
+  await queriesOn(client)
+    .selectFrom('persons.person')
+    .select('id')
+    .where('id', '=', personId)
+    .forNoKeyUpdate()
+    .execute();
 }
 
 /** A session as its row has it. */
