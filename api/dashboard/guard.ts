@@ -14,7 +14,7 @@ import type { DashboardDeps } from './deps.ts';
 import type { Session, SignedIn, Visitor } from './session/sign-in.ts';
 import { ASSETS } from '../front/assets.ts';
 import { pageOfEntry } from './session/entry-error.ts';
-import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
+import { askedFor, CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
 import { confirmationPage, endedPage, errorPage } from './sign-in/page.ts';
 import { type Frame, framed, PAGES_OF_CLOSED, type PageParts, unframed } from './parts/layout.ts';
 import { notFound, PageError } from './page-error.ts';
@@ -107,7 +107,11 @@ export function guardPages(
   app.addHook('onRequest', (request, reply, next) => {
     if (secure) void reply.header('strict-transport-security', STRICT_TRANSPORT);
     const { method, headers, host } = request;
-    if (method === 'GET' || method === 'HEAD') return next();
+    if (method === 'GET' || method === 'HEAD') {
+      const clean = withoutKeyToGo(request);
+      if (clean === undefined) return next();
+      return void seeOther(reply, clean);
+    }
     // Browsers send it with every form; what another site sends names that site, or `null`.
     const { origin } = headers;
     const isOurs =
@@ -341,7 +345,7 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
  */
 function sendToSignIn([request, reply]: PageExchange, wasIn: boolean): FastifyReply {
   const isGet = request.method === 'GET';
-  const back = isGet ? request.url : refererOf(request);
+  const back = isGet ? withoutKeys(request.url) : refererOf(request);
   const asked = { ...(back && { to: back }), ...(isGet && wasIn && { done: 'ended' }) };
   const query = new URLSearchParams(asked).toString();
   const address = `/dashboard/sign-in${query === '' ? '' : `?${query}`}`;
@@ -418,7 +422,8 @@ export function demandMembership(app: FastifyInstance): void {
     const { orgId } = membership;
     const way = wayInto(membership, request.visit);
     if (way !== undefined) {
-      const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
+      const to =
+        request.method === 'GET' ? `?to=${encodeURIComponent(withoutKeys(request.url))}` : '';
       return seeOther(reply, way + to);
     }
     const page = request.url.slice(`/dashboard/${orgId}`.length);
@@ -538,7 +543,22 @@ export async function sendFramed(
   return sendPage(reply, framed(frame, { ...parts, body: body(frame) }), status);
 }
 
-/** The address to go on to after signing in: a page of the dashboard, never another site. */
+/**
+ * The address to go on to after signing in: a page of the dashboard, never another site, and without a key that was typed into
+ * it: addresses stay in histories and logs.
+ */
 export function placeToGo(to: string): string {
-  return /^\/dashboard(\/[\w.~-]+)*(\?[\w.~=&%-]*)?$/.test(to) ? to : '/dashboard';
+  const place = withoutKeys(to);
+  return /^\/dashboard(\/[\w.~-]+)*(\?[\w.~=&%-]*)?$/.test(place) ? place : '/dashboard';
+}
+
+/** The address of a page that leads on to one with a key in it, without that key; undefined where it has none. */
+function withoutKeyToGo(request: FastifyRequest): string | undefined {
+  const to = askedFor(request, 'to');
+  const place = withoutKeys(to);
+  if (place === to) return undefined;
+  const [path, query] = request.url.split('?', 2);
+  const asked = new URLSearchParams(query);
+  asked.set('to', place);
+  return `${path}?${asked.toString()}`;
 }

@@ -148,3 +148,19 @@ it(
     expect(payload).toContain(`keys/${ours!.key.id}`);
   },
 );
+
+it(
+  'a whole key in an address stands in none that a sign-in leads to',
+  { tags: ['dashboard.search', 'dashboard.keys'] },
+  async () => {
+    const searched = `/dashboard/search?q=${ours!.secret}`;
+    const shown = ours!.secret.slice(0, 8);
+    const back = `to=${encodeURIComponent(`/dashboard/search?q=${shown}`)}`;
+    const stranger = browser();
+    const signIn = `/dashboard/sign-in?${back}`;
+    expect((await stranger.get(searched)).headers.location).toBe(signIn);
+    const typed = `/dashboard/sign-in?to=${encodeURIComponent(searched)}`;
+    expect((await stranger.get(typed)).headers.location).toBe(signIn);
+    expect((await stranger.get(signIn)).payload).not.toContain(ours!.secret.slice(0, 9));
+  },
+);
