@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { bytesOfText } from '#shared/kernel/long-text.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { noteReceipt } from '#api/plugins/answered.ts';
@@ -65,10 +66,10 @@ export async function replyWhole(
     .send(text.length > LONG ? await bytesOf(text) : text);
 }
 
-/** A long answer in bytes, made in a turn of its own: it was joined in the one before, and is written in the next. */
+/** A long answer in bytes, in turns of their own: it was joined in the one before, and is written in the next. */
 async function bytesOf(text: string): Promise<Buffer> {
   await nextTurn();
-  const bytes = Buffer.from(text);
+  const bytes = await bytesOfText(text);
   await nextTurn();
   return bytes;
 }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
 import { elements, memberText } from '#shared/kernel/json-text.ts';
+import { bytesOfText, textOfBytes } from '#shared/kernel/long-text.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import type { Seals } from './seals.ts';
 
@@ -30,7 +31,7 @@ export async function packResponse(
 ): Promise<Buffer> {
   const text = `{"input":${input},"response":${response}}`;
   await turnFor(text.length);
-  const compressed = await compress(text);
+  const compressed = await compress(await bytesOfText(text));
   const place = placeOf(name);
   return compressed.length > SMALL_BYTES
     ? seals.sealBytesInTurns(compressed, place)
@@ -56,7 +57,7 @@ export async function unpackResponse(
     throw error;
   }
   await turnFor(text.length);
-  return text.toString();
+  return textOfBytes(text);
 }
 
 /** The parts of an unpacked text. */

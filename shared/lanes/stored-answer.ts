@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
+import { bytesOfText, textOfBytes } from '#shared/kernel/long-text.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import type { StoredAnswerHead } from './messages.ts';
 import { answerKey } from './keys.ts';
@@ -42,7 +43,7 @@ export async function packAnswer(
   await turnFor(length);
   const text = encodeMessage({ last }, frames);
   await turnFor(length);
-  return seals.sealBytes(await compress(text), answerKey(name));
+  return seals.sealBytes(await compress(await bytesOfText(text)), answerKey(name));
 }
 
 /**
@@ -62,7 +63,7 @@ export async function unpackAnswer(
     unpacked = await decompress(compressed, { maxOutputLength: UNPACKED_BYTES_MAX });
   }
   await turnFor(unpacked.length);
-  const text = unpacked.toString();
+  const text = await textOfBytes(unpacked);
   await turnFor(unpacked.length);
   const { head, payload } = decodeMessage<StoredAnswerHead>(text);
   await turnFor(unpacked.length);

@@ -1,3 +1,4 @@
+import { bytesOfText } from '#shared/kernel/long-text.ts';
 import {
   aliveKey,
   begunKey,
@@ -104,7 +105,7 @@ export class Replies {
   async leave(text: string): Promise<string | undefined> {
     if (text.length <= INLINE_BYTES_MAX) return undefined;
     const ref = claimedReplyKey(this.#entry.id, this.#head.attempt);
-    const sealed = await this.#deps.seals.sealBytesInTurns(Buffer.from(text), ref);
+    const sealed = await this.#deps.seals.sealBytesInTurns(await bytesOfText(text), ref);
     await this.#deps.client.set(ref, sealed, 'EX', CLAIMED_REPLY_S);
     return ref;
   }

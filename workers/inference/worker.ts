@@ -1,5 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Failure, UnknownUsage, Usage } from '#shared/kernel/inference.ts';
+import { textOfBytes } from '#shared/kernel/long-text.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
@@ -174,7 +175,7 @@ export class InferenceWorker {
       const bytes = await seals.openBytesInTurns(apart!, place);
       // They are made into a text, and that into bytes for the upstream.
       await turnFor(bytes.length);
-      const body = bytes.toString();
+      const body = await textOfBytes(bytes);
       await turnFor(bytes.length);
       return body;
     } catch (error) {

@@ -1,4 +1,5 @@
 import { Fault } from '#shared/kernel/errors.ts';
+import { textOfBytes } from '#shared/kernel/long-text.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import {
   budgetKey,
@@ -129,7 +130,8 @@ export class OpenExchanges implements ExchangeHost {
     const { answers, seals } = this.#options;
     // No caller asks for it twice, and it may be large.
     const sealed = await answers.getdelBuffer(ref);
-    return sealed === null ? null : (await seals.openBytesInTurns(sealed, ref)).toString();
+    if (sealed === null) return null;
+    return textOfBytes(await seals.openBytesInTurns(sealed, ref));
   }
 
   /**
