@@ -21,8 +21,10 @@ const ACTIVE_MS = 60_000;
 const REMEMBERED_MAX = 32;
 /** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
-/** What no request provokes: it counts as often as it happens, for any caller. */
-const OF_THE_ENDPOINT = new Set<UpstreamFailure['kind']>(['connection', 'timeout']);
+/** What no request provokes: it counts as often as it happens, for any caller. Silence is not: long answers take long to begin. */
+const OF_THE_ENDPOINT: UpstreamFailure['kind'] = 'connection';
+/** Nothing came: an organisation that is let in might wait as long for nothing. */
+const SILENT = new Set<UpstreamFailure['kind']>([OF_THE_ENDPOINT, 'timeout']);
 /** A request is wrong, or one of too many, or asks for too much; its client leaves, or reads too slowly; or we fail. */
 const OF_OTHERS = new Set<UpstreamFailure['kind']>([
   'rejected',
@@ -98,7 +100,7 @@ export class Breakers {
   }
 
   /**
-   * A connection that fails, and silence beyond our patience, is the endpoint's fault alone. What was answered may
+   * A connection that fails is the endpoint's fault alone. What was answered, and silence beyond our patience, may
    * be the request's: each request counts once, and opens the circuit only when more organisations have met it than there
    * are others that called lately: a few that provoke it do not cut the many off.
    */
@@ -112,9 +114,9 @@ export class Breakers {
     const circuit = this.#circuit(endpoint, region);
     noteActive(circuit, caller.orgId, now);
     if (!mayBeTheEndpoint(failure)) return;
-    if (!OF_THE_ENDPOINT.has(failure.kind) && !isEvidence(circuit, caller, now)) return;
+    if (failure.kind !== OF_THE_ENDPOINT && !isEvidence(circuit, caller, now)) return;
     circuit.wellAt = undefined;
-    circuit.isAnswering = !OF_THE_ENDPOINT.has(failure.kind);
+    circuit.isAnswering = !SILENT.has(failure.kind);
     this.#set(circuit, afterFailure(circuit.breaker, now));
   }
 

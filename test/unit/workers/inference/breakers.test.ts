@@ -236,14 +236,24 @@ describe('the breakers of a worker', () => {
     expect(isOpen(breakers)).toBe(true);
   });
 
-  it.each(['connection', 'timeout'] as const)(
-    'what no request provokes counts each time, for any caller: %s',
-    (kind) => {
-      const breakers = new Breakers(() => {});
-      breakers.succeeded('e', 'eu', by('b', 0), 0);
-      for (let n = 0; n < 5; n += 1)
-        breakers.failed('e', 'eu', { kind, detail: '' }, by('a', 1), 0);
-      expect(isOpen(breakers)).toBe(true);
-    },
-  );
+  it('what no request provokes counts each time, for any caller', () => {
+    const breakers = new Breakers(() => {});
+    breakers.succeeded('e', 'eu', by('b', 0), 0);
+    for (let n = 0; n < 5; n += 1)
+      breakers.failed('e', 'eu', { kind: 'connection', detail: '' }, by('a', 1), 0);
+    expect(isOpen(breakers)).toBe(true);
+  });
+
+  it('long answers that one organisation asks for, and that begin too late, open no circuit for others that call', () => {
+    const breakers = new Breakers(() => {});
+    const silent = (orgId: string, n: number): void =>
+      breakers.failed('e', 'eu', { kind: 'timeout', detail: '' }, by(orgId, n), 0);
+    breakers.succeeded('e', 'eu', by('b', 0), 0);
+    for (let n = 0; n < 50; n += 1) silent('a', n);
+    expect(isOpen(breakers)).toBe(false);
+    silent('b', 1);
+    expect(isOpen(breakers)).toBe(true);
+    // Where nothing comes there is nothing to be found out by waiting as long once more.
+    expect(breakers.ask('e', 'eu', 1, 'c')).toBe(false);
+  });
 });
