@@ -11,10 +11,13 @@ const SERVERS =
   'by it the servers of an upstream tell each other where to read and keep. Leave it out.';
 const CODE = 'an upstream would run it as code. Leave it out.';
 const ANOTHER = 'another model would answer than the one that is asked for. Name that in `model`.';
+const ELSEWHERE = 'another server than the one of the model would answer. Leave it out.';
 const ORDER = 'an upstream would take the request before those of others. Leave it out.';
 
 /** Clients send these for "not set" and for "as without it". */
 const UNSET: ReadonlySet<unknown> = new Set([null, false, 1]);
+/** The same of members of which these are values. */
+const NULL: ReadonlySet<unknown> = new Set([null]);
 
 interface Refused {
   name: string;
@@ -35,9 +38,12 @@ const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['kv_transfer_params', 'disaggregated_params', 'session_params'].map(reason(SERVERS)),
   ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'].map(reason(SERVERS)),
   ...['ec_transfer_params', 'disagg_prefill_dp_rank'].map(reason(SERVERS)),
-  ...['data_parallel_rank', 'routed_dp_rank'].map(reason(SERVERS, new Set([null]))),
+  ...['data_parallel_rank', 'routed_dp_rank'].map(reason(SERVERS, NULL)),
   ...['custom_logit_processor', 'logits_processors'].map(reason(CODE)),
-  ...['lora_path', 'models'].map(reason(ANOTHER)),
+  ...['lora_path', 'lora_request', 'lora', 'adapters', 'models'].map(reason(ANOTHER, NULL)),
+  ...['draft_model', 'fallbacks'].map(reason(ANOTHER, NULL)),
+  ...['api_base', 'base_url', 'custom_llm_provider', 'user_config'].map(reason(ELSEWHERE, NULL)),
+  ...['mock_response', 'mock_tool_calls'].map(reason(ELSEWHERE, NULL)),
   ...['priority'].map(reason(ORDER, new Set([null, 0]))),
 ]);
 
@@ -55,10 +61,13 @@ const CHECKED: ReadonlyMap<string, string> = new Map(
 const EXTRA = 'extra_body';
 /**
  * Members whose own members some servers take for more: of `extra_body` for those of the body, of `chat_template_kwargs` for
- * arguments of what reads the messages, the template itself among them (SGLang), of `nvext` for the prompt as ids (Dynamo).
+ * arguments of what reads the messages, the template itself among them (SGLang), of `nvext` for the prompt as ids (Dynamo), of
+ * `vllm_xargs` for what its own members become (vLLM).
  */
 const HOLDERS: ReadonlyMap<string, string> = new Map(
-  [EXTRA, 'chat_template_kwargs', 'nvext'].map((name) => [likenessOf(name), name] as const),
+  [EXTRA, 'chat_template_kwargs', 'nvext', 'vllm_xargs'].map(
+    (name) => [likenessOf(name), name] as const,
+  ),
 );
 
 /**

@@ -46,6 +46,17 @@ const MEMBERS = {
   custom_logit_processor: '{"callable":"80049"}',
   logits_processors: ['os.system'],
   lora_path: '/adapters/of-another',
+  lora_request: { lora_name: 'a', lora_int_id: 1, lora_path: '/adapters/of-another' },
+  lora: [{ id: 0, scale: 1 }],
+  adapters: '/adapters/of-another',
+  draft_model: 'another',
+  fallbacks: ['another'],
+  api_base: 'https://another.example',
+  base_url: 'https://another.example',
+  custom_llm_provider: 'openai',
+  user_config: { model_list: [] },
+  mock_response: 'never said by a model',
+  mock_tool_calls: [],
   models: ['another'],
   priority: -1,
 };
@@ -96,6 +107,7 @@ describe('members that multiply the work of a request, or that screening cannot 
       [
         ['chat_template_kwargs', 'chat_template', '{{ "ba" ~ "ke" }}'],
         ['nvext', 'token_data', [1, 2]],
+        ['vllm_xargs', 'kv_transfer_params', [1]],
       ].flatMap(([holder, name, value]): Parameters<typeof refuses>[1][number][] => {
         const held = { [String(holder)]: { [String(name)]: value } };
         const path = `${String(holder)}.${String(name)}`;
