@@ -120,7 +120,9 @@ export class LargeBodies {
       else waiting?.resolve(answer.value);
     });
     const lose = (why: unknown): void => {
-      if (this.#thread === thread) this.#thread = undefined;
+      // One that fails ends after that, when what waited may wait for the next one.
+      if (this.#thread !== thread) return;
+      this.#thread = undefined;
       const lost = new ThreadLost('the thread for large bodies has ended', { cause: why });
       for (const { reject } of this.#waiting.values()) reject(lost);
       this.#waiting.clear();

@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { Route } from '#shared/kernel/inference.ts';
 import { BODY_WORK, LARGE_CHARS, type WholeRequest } from '#workers/inference/body-work.ts';
@@ -83,6 +84,25 @@ describe('what is made of a large body', () => {
       expect(longest).toBeLessThan(LARGE_CHARS);
       expect(provider.requests[0]!.body.length).toBeGreaterThan(LARGE_CHARS);
       expect(outbox.replies).toMatchObject([{ kind: 'answer' }]);
+    },
+    START_MS,
+  );
+
+  it(
+    'is made by another thread where one fails, whose end comes after that',
+    async () => {
+      const own = new LargeBodies();
+      opened.push(own);
+      const posted = vi.spyOn(Worker.prototype, 'postMessage');
+      const [, request] = REQUESTS[0]!;
+      const target = { endpoint: {}, model: 'up/m' };
+      const made = own.prepared(request, target);
+      const first = posted.mock.contexts[0] as Worker;
+      first.emit('error', new Error('out of memory'));
+      await Promise.resolve();
+      await first.terminate();
+      expect(await made).toEqual(BODY_WORK.prepared(request, target));
+      expect(new Set(posted.mock.contexts).size).toBe(2);
     },
     START_MS,
   );
