@@ -51,7 +51,7 @@ describe('a whole answer', () => {
     expect(happened).toEqual(['answered']);
   });
 
-  it('a long answer is sent as the bytes of its text, which are made in a turn of their own', async () => {
+  it('a long answer is sent as the bytes of its text, which are made in turns of their own', async () => {
     const { ask, hear } = openEdge();
     const { reply, handled } = ask();
     await turn();
@@ -60,7 +60,7 @@ describe('a whole answer', () => {
     hear({ kind: 'receipt' }, RECEIPT);
     await turn();
     expect(reply.sent).toBeUndefined();
-    await vi.advanceTimersByTimeAsync(1);
+    await vi.advanceTimersByTimeAsync(10);
     await handled;
     const sent = reply.sent!.text as unknown;
     expect(sent).toBeInstanceOf(Buffer);
