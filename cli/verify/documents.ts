@@ -15,7 +15,7 @@ import { SHAPES_DIGEST } from '#shared/packs/shapes.ts';
 import { zoneYears, type ZoneYear } from '#shared/packs/zone-years.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
-import { parseDerivation } from '#shared/receipts/derivation.ts';
+import { type DerivationDocument, parseDerivation } from '#shared/receipts/derivation.ts';
 import type { Bag } from './bag.ts';
 import { textOf } from './lines.ts';
 import {
@@ -95,6 +95,12 @@ export class CitedDocuments {
     return texts;
   }
 
+  /** The derivation records that receipts name, by digest. @throws MalformedData */
+  named(): Map<string, DerivationDocument> {
+    const named = [...this.derivations()].filter(([digest]) => this.#derivations.has(digest));
+    return new Map(named.map(([digest, text]) => [digest, parseDerivation(text, digest)]));
+  }
+
   /** Methodologies that receipts cite and no release has, in the order of the ledger. */
   unreleased(released: ReleasedDocuments): UnreleasedMethodology[] {
     return this.#methodologies
@@ -121,8 +127,7 @@ export class CitedDocuments {
         throw new PackProblem('methodology_mismatch', path, 'It is not canonical JSON.');
       }
     }
-    for (const [digest, text] of this.derivations()) {
-      const { inputs, methodology } = parseDerivation(text, digest);
+    for (const [digest, { inputs, methodology }] of this.named()) {
       const records = known.get(methodology.digest);
       if (typeof records !== 'object') continue;
       const odd = inputs.find((input) => {

@@ -366,6 +366,7 @@ export class PackWalk {
       for (const [path, derivation] of this.#lineage.explained) {
         this.#report.explain(derivation, textOf(this.#bag.read(path), path));
       }
+      for (const each of this.#documents.named().values()) this.#report.declare(each);
       this.#seen.declared = withContracts(this.#report.declared(), stated);
       return reportPage({
         name: pack.folder,

@@ -106,6 +106,7 @@ export async function buildPack(build: PackBuild): Promise<BuiltPack> {
   }
   for (const file of progress.citations.methodologies()) await progress.add(file);
   for (const file of progress.derivations.files()) await progress.add(file);
+  for (const each of progress.derivations.documents()) progress.report.declare(each);
   const requested = await requestedPeriod(progress);
   await addReport(progress, requested);
   const sealed = await seal(progress, tags, { anchor, requested });

@@ -41,6 +41,10 @@ export class PackDerivations {
     for (const digest of wanted) this.#known.set(digest, read(digest, stored.get(digest)));
   }
 
+  documents(): DerivationDocument[] {
+    return [...this.#known.values()].map(({ document }) => document);
+  }
+
   /** By name. */
   files(): PackFile[] {
     return [...this.#known]

@@ -17,7 +17,7 @@ const WORDS: Readonly<Record<DeclaredKind, string>> = {
   zone: 'Grid zone',
 };
 
-/** More rows than people read; all of it is in the lineage documents. */
+/** More rows than people read; all of it is in the derivation records. */
 const ROWS_MAX = 200;
 
 /** What the operator declares, which evidence it names, and how the totals answer to it. */

@@ -8,18 +8,18 @@ export interface DeclaredInput {
   value: string;
 }
 
-/** Parts of a record of a lineage document that say what was declared. */
+/** A record of a derivation: those that it carries are the operator's word, and the others of a published set. */
 export interface UsedRecord {
   name: string;
-  type: readonly string[];
-  carried: boolean;
-  record: Readonly<Record<string, unknown>>;
+  /** One, or several as lineage documents name them. */
+  type: string | readonly string[];
+  record?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** What the records of one derivation take from the catalogue, which is the operator's word. */
 export function declaredIn(used: readonly UsedRecord[]): DeclaredInput[] {
   const model = used.find(({ type }) => type.includes('ModelRecord'))?.name ?? '';
-  return used.flatMap(({ type, carried, record }) => {
+  return used.flatMap(({ type, record }) => {
     const of = (
       input: DeclaredKind,
       name: string,
@@ -28,7 +28,7 @@ export function declaredIn(used: readonly UsedRecord[]): DeclaredInput[] {
       const known = values.filter((value) => value !== undefined).map(String);
       return known.length === 0 ? [] : [{ input, of: name, value: known.join(' of ') }];
     };
-    if (!carried) return [];
+    if (record === undefined) return [];
     if (type.includes('SiteFactor')) {
       const operator = String(record['operator']);
       return [

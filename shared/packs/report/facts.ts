@@ -1,5 +1,6 @@
 import { type DecimalParts, DecimalSum } from '#shared/kernel/decimal.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { DerivationDocument } from '#shared/receipts/derivation.ts';
 import type { RevisionReason } from '#shared/receipts/format-1.ts';
 import { type HourParts, HourSums, type HourUse, hourUseOf } from '#shared/packs/hours.ts';
 import { type CountedReceipt, Totals, TOTALS_BY } from '#shared/packs/totals.ts';
@@ -106,7 +107,7 @@ export class ReportFacts {
   readonly hours = new HourSums();
   /** How totals answer to what is declared. */
   readonly sensitivity = new Sensitivity();
-  /** What lineage documents say was declared. */
+  /** What derivation records say was declared. */
   readonly #declared: DeclaredInput[] = [];
   /** Regions of counted receipts with the grid zone of each, a line break between. */
   readonly #zones = new Set<string>();
@@ -181,7 +182,6 @@ export class ReportFacts {
     // The factor of an hour is another one for each receipt, which carries it.
     if (gas.length === 1) this.#gasOfKwh.set(derivation, Number(gas[0]!.value));
     this.sensitivity.explain(derivation, measurement, this.#gasOfKwh.get(derivation));
-    this.#declared.push(...declaredIn(measurement.used));
     for (const { name: record, type, carried, figures, record: content } of measurement.used) {
       // What a request carries is its own.
       if (type.includes('UsageRecord')) continue;
@@ -198,6 +198,11 @@ export class ReportFacts {
         else this.factors.set(key, { record, name, value, unit, year, sources, ...basis });
       }
     }
+  }
+
+  /** Takes a derivation record of the pack. All of them say what was declared; lineage documents have a bound. */
+  declare({ inputs }: DerivationDocument): void {
+    this.#declared.push(...declaredIn(inputs));
   }
 
   /** What estimates of the pack take from the word of the operator, by kind and name. */

@@ -11,7 +11,7 @@ import type { DeclaredKind } from './statement.ts';
 
 /** The parts of a lineage document that say how its numbers came about. */
 export interface ComputedMeasurement {
-  used: readonly UsedRecord[];
+  used: readonly (UsedRecord & { carried: boolean })[];
   steps: readonly {
     symbol: string;
     formula: string;
@@ -169,7 +169,9 @@ function answersOf(measurement: ComputedMeasurement): Answer[] {
   const { used } = measurement;
   const zone = used.find(({ type }) => type.includes('GridFactor'))?.name;
   const declared = [
-    ...declaredIn(used),
+    ...declaredIn(
+      used.map(({ carried, record, ...each }) => (carried ? { ...each, record } : each)),
+    ),
     ...(zone === undefined ? [] : [{ input: 'zone' as const, of: zone }]),
   ];
   return declared.flatMap(({ input, of }) => {
