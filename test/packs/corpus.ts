@@ -36,6 +36,16 @@ interface Expected {
   packs: { name: string; firstIndex: number; lastIndex: number; verdict: string }[];
 }
 
+const COMPATIBILITY = join(import.meta.dirname, '../../docs/compatibility.md');
+
+/** @throws once a commit is named with which the formats are frozen: what was issued is not made anew after it */
+export function refuseFrozen(): void {
+  if (readFileSync(COMPATIBILITY, 'utf8').includes('**Frozen with commit:** none yet.')) return;
+  throw new Error(
+    'The formats are frozen (docs/compatibility.md): another form takes another number.',
+  );
+}
+
 /** The files of what was issued in one format. */
 export class Corpus {
   readonly #folder: string;

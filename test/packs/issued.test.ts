@@ -16,10 +16,13 @@ import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
 import { SCRIPT_GOOD, verifyWithPython } from '#test/support/pack-script.ts';
-import { Corpus, METHODOLOGIES } from './corpus.ts';
+import { Corpus, METHODOLOGIES, refuseFrozen } from './corpus.ts';
 import { reissue } from './reissue.ts';
 
-if (process.env['REISSUE']) await reissue(new Corpus('format-1'));
+if (process.env['REISSUE']) {
+  refuseFrozen();
+  await reissue(new Corpus('format-1'));
+}
 
 describe.each(['format-1'])('what was issued in %s', (format) => {
   const corpus = new Corpus(format);

@@ -10,12 +10,13 @@ import { verifyFiles, verifyPack, verifyReceipt } from '#cli/verify/library.ts';
 import { checkCosignature, parseWitnessKey } from '#shared/ledger/cosignatures.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
-import { Corpus } from './corpus.ts';
+import { Corpus, refuseFrozen } from './corpus.ts';
 import { ForgedPack } from './tampering.ts';
 import { archiveOf, makeVectors, vectorText, VECTORS, type Vectors } from './specification.ts';
 
 const made = await makeVectors();
 if (process.env['REMAKE']) {
+  refuseFrozen();
   for (const [name, vectors] of Object.entries(made))
     writeFileSync(join(VECTORS, name), vectorText(vectors));
 }
