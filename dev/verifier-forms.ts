@@ -4,7 +4,7 @@
  * released with the product, by its digests.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
+import { WRITTEN_DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MULTIHASH_PATTERN, multihashOf } from '#shared/kernel/multihash.ts';
 import { FROZEN_FACTOR_SETS, FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
@@ -43,7 +43,7 @@ function formOf(field: Field): unknown {
 
 /** Patterns that stand in many places, by the names that the script has for them. */
 const NAMED: Readonly<Record<string, string>> = {
-  decimal: DECIMAL_PATTERN,
+  decimal: WRITTEN_DECIMAL_PATTERN,
   digest: MULTIHASH_PATTERN,
   iri: IRI_PATTERN,
 };

@@ -66,7 +66,6 @@ const OF_HELD: readonly string[] = [
   'figures_mismatch',
   'derivation_mismatch',
   'in_the_future',
-  'expired',
 ];
 
 /** Whether what is said of the receipt is what was signed. */

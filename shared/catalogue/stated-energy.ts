@@ -45,8 +45,13 @@ export function joulesIn(body: unknown, energy: StatedEnergy | undefined): numbe
   return inJoules(value, energy);
 }
 
+/** Outside these no request lies, in any unit: such a figure is no amount of energy. Zero is one. */
+const JOULES_MIN = 1e-30;
+const JOULES_MAX = 1e30;
+
 /** A stated figure in joules; undefined when it is no amount of energy. */
 export function inJoules(value: unknown, energy: StatedEnergy | undefined): number | undefined {
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return undefined;
-  return value * STATED_ENERGY_UNITS[energy?.unit ?? 'J'];
+  if (typeof value !== 'number') return undefined;
+  const joules = value * STATED_ENERGY_UNITS[energy?.unit ?? 'J'];
+  return joules === 0 || (joules >= JOULES_MIN && joules <= JOULES_MAX) ? joules : undefined;
 }

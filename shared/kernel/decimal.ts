@@ -66,6 +66,18 @@ export function isDecimal(text: unknown): text is string {
   return typeof text === 'string' && DECIMAL.test(text);
 }
 
+/**
+ * The one spelling of a decimal on signed documents: that which `toDecimalString` writes of a number from 0, and which the
+ * sum of such numbers has. Figures have twelve digits at most 30 places from the point; sums of a log have fewer than 48.
+ */
+export const WRITTEN_DECIMAL_PATTERN = '^(?:0|[1-9][0-9]{0,47})(?:\\.[0-9]{0,47}[1-9])?$';
+const WRITTEN_DECIMAL = new RegExp(WRITTEN_DECIMAL_PATTERN);
+
+/** Whether a value is a decimal as signed documents spell it. */
+export function isWrittenDecimal(value: unknown): value is string {
+  return typeof value === 'string' && WRITTEN_DECIMAL.test(value);
+}
+
 /** A mantissa below this can be added in a double without losing a digit; larger ones go through big integers. */
 const EXACT_DIGITS = 15;
 const EXACT_MAX = Number.MAX_SAFE_INTEGER - 10 ** EXACT_DIGITS;

@@ -35,10 +35,10 @@ export interface RequestFigures {
 }
 
 /** A gateway gives up long before a thousand attempts. */
-const ATTEMPTS_MAX = 1_000;
+export const ATTEMPTS_MAX = 1_000;
 /** A month on the hardware, and the energy of a small power station for an hour: beyond is a wrong unit. */
-const LATENCY_S_MAX = 2_678_400;
-const JOULES_MAX = 1e15;
+export const LATENCY_S_MAX = 2_678_400;
+export const JOULES_MAX = 1e15;
 
 /**
  * Checks the figures of a request. Embeddings give no output tokens: an upstream that counts some is wrong.

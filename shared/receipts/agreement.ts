@@ -1,11 +1,11 @@
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { isId, timeOfId } from '#shared/kernel/ids.ts';
-import { parseDecimal } from '#shared/kernel/decimal.ts';
+import { isWrittenDecimal, parseDecimal } from '#shared/kernel/decimal.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
-import { STATED_BOUNDS } from '#shared/methodology/request-figures.ts';
+import { JOULES_MAX, LATENCY_S_MAX, STATED_BOUNDS } from '#shared/methodology/request-figures.ts';
 import type { WholeMeasurement } from './derivation.ts';
 import type { InputDocument, ReceiptDocument } from './document.ts';
 import { NOTE_MAX } from './format-1.ts';
@@ -62,7 +62,7 @@ export function disagreement(
     return 'previous, which is no receipt of a response before it';
   if (!(Math.abs(Date.parse(startedAt) - arrived) <= CLOCKS_DIFFER_MS)) return 'startedAt';
   const elapsed = Date.parse(endedAt) - Date.parse(startedAt);
-  if (elapsed < 0) return 'endedAt';
+  if (elapsed < 0 || elapsed > LATENCY_S_MAX * 1_000) return 'endedAt';
   const { queuedMs = 0, upstreamMs = 0 } = subject;
   if (queuedMs > elapsed) return 'queuedMs, which is longer than the request took';
   if (queuedMs + upstreamMs > elapsed) return 'upstreamMs, which is longer than the request took';
@@ -149,7 +149,9 @@ function againstInputs(
     const fits =
       record === undefined
         ? name === gridZone
-        : record['zone'] === gridZone && record['hour'] === hourAt(Date.parse(startedAt));
+        : record['zone'] === gridZone &&
+          record['hour'] === hourAt(Date.parse(startedAt)) &&
+          isWrittenDecimal(record['gwp_kgco2e_per_kwh']);
     if (!fits) return `measurement.used.${name}`;
   }
   if (usage !== undefined && energyClass(usage) !== energyClassOf(stated?.dataQuality))
@@ -201,7 +203,7 @@ function againstUsage(
   };
   for (const [name, value] of Object.entries(usage)) {
     if (name === 'measured_joules') {
-      if (!isMetered) return name;
+      if (!isMetered || !isWrittenDecimal(value) || Number(value) > JOULES_MAX) return name;
     } else if (name === 'stated_beyond') {
       if (usage['stated_joules'] === undefined || !isBound(value)) return name;
     } else if (name.endsWith('_s')) {

@@ -3,7 +3,7 @@ import { answerIdOf, receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { type InferenceRecord, ran, type TokenInterval } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
-import { toExactDecimalString } from '#shared/kernel/decimal.ts';
+import { isWrittenDecimal, toExactDecimalString } from '#shared/kernel/decimal.ts';
 import {
   type Degradation,
   type InferenceDocument,
@@ -180,7 +180,9 @@ function inOrder({ inputLower, inputUpper, outputLower, outputUpper }: TokenInte
 /** What is no amount of energy is left off: then the estimate is made without it. */
 function joulesText(joules: number | undefined): string | undefined {
   if (joules === undefined) return undefined;
-  return Number.isFinite(joules) && joules >= 0 ? toExactDecimalString(joules) : undefined;
+  if (!Number.isFinite(joules)) return undefined;
+  const text = toExactDecimalString(joules);
+  return isWrittenDecimal(text) ? text : undefined;
 }
 
 /** Inclusion in a signed checkpoint of the organisation's log, and by when: the tiers above `audit` promise it. */

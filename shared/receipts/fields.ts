@@ -1,5 +1,5 @@
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
-import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
+import { WRITTEN_DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { QUANTITY_UNITS, type QuantityName } from '#shared/methodology/measurement.ts';
 import { TEXT_MAX } from './document.ts';
@@ -86,7 +86,7 @@ export const flag = (term: string, description: string) =>
 export const decimal = (term: string, description: string) =>
   Type.String({
     ...TEXT,
-    pattern: DECIMAL_PATTERN,
+    pattern: WRITTEN_DECIMAL_PATTERN,
     'x-expected': 'a plain decimal',
     'x-type': 'xsd:decimal',
     ...meaning(term, description),

@@ -154,7 +154,7 @@ const Inference = node(
     ),
     attempts: when(
       'called',
-      wholeNumber('docket:attempts', 'calls made to upstreams, failed ones included'),
+      wholeNumber('docket:attempts', 'calls made to upstreams, failed ones included', 1),
     ),
     cachedInputTokens: Type.Optional(
       wholeNumber(
@@ -338,9 +338,6 @@ export const FORMAT_1 = node(
     ),
     type: receiptType(),
     validFrom: time('cred:validFrom', 'the time of signing, to the millisecond'),
-    validUntil: Type.Optional(
-      time('cred:validUntil', 'until when it holds; receipts are issued without'),
-    ),
     wasRevisionOf: when('revision', Revised),
   },
   {

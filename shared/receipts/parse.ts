@@ -5,6 +5,7 @@ import { ran } from '#shared/kernel/inference.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
+import { ATTEMPTS_MAX } from '#shared/methodology/request-figures.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
 import { formatOfContext, RECEIPT_FORMAT, type ReceiptFormat, VC_CONTEXT_URL } from './context.ts';
 import { RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
@@ -107,16 +108,14 @@ const OF_ANSWERS: readonly (keyof ReceiptDocument['credentialSubject'])[] = [
   ...STATED.filter(({ ifRan }) => ifRan).map(({ as }) => as),
 ];
 
-/** What failed or was refused states nothing of an answer, and no estimate is owed to it. One that failed was called. */
+/** What failed or was refused states nothing of an answer, and no estimate is owed to it. */
 function checkWhatDidNotRun({ credentialSubject: subject, degradation }: ReceiptDocument): void {
-  const { outcome, attempts } = subject;
+  const { outcome } = subject;
   if (ran(outcome)) return;
   for (const field of OF_ANSWERS) {
     require(subject[field] === undefined, `credentialSubject.${field}`, RULES.ran);
   }
   require(degradation === undefined, 'degradation', RULES.ran);
-  const isCalled = outcome === 'refused' || attempts! > 0;
-  require(isCalled, 'credentialSubject.attempts', 'is at least 1 where an upstream was called');
 }
 
 /** Tokens are there, or why they are not; a reason or an interval goes with what it is of. */
@@ -126,10 +125,14 @@ function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocume
   const { usageReason, tokenizer, extrapolated, tokenInterval } = subject;
   const unknown = usageSource === 'unknown';
   const counted = usageSource !== undefined && !unknown;
+  const { attempts = 1 } = subject;
+  require(attempts <= ATTEMPTS_MAX, path('attempts'), `is at most ${ATTEMPTS_MAX}`);
   for (const [field, value] of Object.entries({ inputTokens, cachedInputTokens, outputTokens })) {
     if (field === 'inputTokens' && unknown) continue;
     require(counted === (value !== undefined), path(field), 'is there where it is known');
   }
+  const isPart = cachedInputTokens === undefined || cachedInputTokens <= inputTokens!;
+  require(isPart, path('cachedInputTokens'), 'is a part of inputTokens');
   if (unknown) {
     require(degradation !== undefined, path('usageSource'), 'goes with no estimate');
   }
@@ -152,6 +155,9 @@ function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocume
   require(holds, path('tokenInterval'), 'holds the counts that it is of');
 }
 
+const QUANTITIES = Object.entries(QUANTITY_UNITS)
+  .map(([kind, unit]) => `${kind} ${unit}`)
+  .join();
 const DERIVATION = new RegExp(`/derivations/${MULTIHASH_PATTERN.slice(1)}`);
 
 /** What must hold between the fields of a measurement. */
@@ -166,12 +172,9 @@ function checkMeasurement({ measurement, credentialSubject, issuer }: ReceiptDoc
   const own = used.map(({ type }) => type).join(' ');
   const fits = own === 'UsageRecord' || own === 'UsageRecord GridFactor';
   require(fits, `${path}.used`, 'has the usage, then the factor of the hour, and nothing else');
-  const kinds = new Set<string>();
-  for (const { quantityKind, unit } of measurement.result) {
-    require(!kinds.has(quantityKind), 'measurement.result', 'has one value of a kind');
-    require(QUANTITY_UNITS[quantityKind] === unit, 'measurement.result', 'has a unit of its kind');
-    kinds.add(quantityKind);
-  }
+  const stated = measurement.result.map(({ quantityKind, unit }) => `${quantityKind} ${unit}`);
+  require(stated.join() ===
+    QUANTITIES, `${path}.result`, 'has each kind once, in order, in its unit');
 }
 
 function require(holds: boolean, path: string, rule: string): void {

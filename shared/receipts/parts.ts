@@ -14,7 +14,6 @@ import {
   own,
   quantityKind,
   text,
-  time,
   unit,
   wholeNumber,
 } from './fields.ts';
@@ -54,10 +53,10 @@ export const Input = node(
 /** The quantities of a measurement. */
 export const results = () =>
   Type.Array(Quantity, {
-    minItems: 1,
+    minItems: Object.keys(QUANTITY_UNITS).length,
     maxItems: Object.keys(QUANTITY_UNITS).length,
     'x-term': 'prov:generated',
-    description: 'one `qudt:QuantityValue` of each kind',
+    description: 'one `qudt:QuantityValue` of each kind, in this order',
   });
 
 export const dataQuality = () =>
@@ -100,7 +99,6 @@ export const Proof = node(
   {
     '@context': contexts('the same as the receipt’s'),
     cryptosuite: text(undefined, '`eddsa-jcs-2022`: Ed25519 over canonical JSON (RFC 8785)'),
-    expires: Type.Optional(time(undefined, 'until when it holds; receipts are issued without')),
     proofPurpose: text(undefined, '`assertionMethod`'),
     proofValue: text(undefined, 'the signature in base58btc multibase'),
     type: text(undefined, '`DataIntegrityProof`'),

@@ -14,6 +14,7 @@ import { countedReceipt, PackTotals } from '#shared/packs/totals.ts';
 import { zoneYears } from '#shared/packs/zone-years.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import {
+  derivationDigest,
   type Derivations,
   parseDerivation,
   wholeMeasurement,
@@ -49,6 +50,7 @@ function pageOf(pack: ForgedPack, { credentialSubject, issuer, validFrom }: Loos
   ];
   // Those of a chain that begins before the range count with another pack.
   const foreign = new Set<number>();
+  const named = new Set<string>();
   for (const { line, index } of entries) {
     const document = JSON.parse(line) as ReceiptDocument;
     const revised = document.wasRevisionOf?.leafIndex;
@@ -59,10 +61,12 @@ function pageOf(pack: ForgedPack, { credentialSubject, issuer, validFrom }: Loos
     if (counts) totals.add(counted);
     const measurement = document.measurement && wholeMeasurement(document.measurement, derivation);
     const key = measurement && derivationKey(measurement);
+    if (document.measurement !== undefined) named.add(derivationDigest(document.measurement));
     facts.take(reportedEntry(document, counted, key), counts);
     const lineage = pack.files.get(lineagePath(index));
     if (key !== undefined && lineage !== undefined) facts.explain(key, lineage.toString());
   }
+  for (const digest of named) facts.declare(derivation(digest)!);
   return reportPage({
     name: credentialSubject.id.split('/').at(-1),
     issuer,

@@ -310,10 +310,10 @@ function receiptVectors() {
       'It lies more than five minutes ahead.',
     ),
     bad(
-      'that held for a while',
-      'expired',
-      signed('failed', (r) => void (r.validUntil = '2026-11-20T13:00:00.000Z')),
-      'That time is over.',
+      'that is to end one day',
+      'unknown_field',
+      signed('failed', (r) => void (r.validUntil = '9999-11-20T13:00:00.000Z')),
+      'What was issued stands for ever.',
     ),
     bad(
       'a field that is not known',
@@ -363,11 +363,67 @@ function receiptVectors() {
       subject((s) => Object.assign(s, { inputTokens: 1, cachedInputTokens: 0, outputTokens: 1 })),
       'What it used is not known.',
     ),
-    contradiction(
+    bad(
       'a failure without a call',
-      'failed',
-      subject((s) => void (s.attempts = 0)),
+      'wrong_value',
+      signed(
+        'failed',
+        subject((s) => void (s.attempts = 0)),
+      ),
       'Then nothing has failed.',
+    ),
+    bad(
+      'an answer without a call, which took nothing',
+      'wrong_value',
+      signed('complete', (r) => {
+        r.credentialSubject.attempts = 0;
+        r.measurement.used[0].record.attempts = 0;
+        for (const each of r.measurement.result)
+          Object.assign(each, { lower: '0', upper: '0', value: '0' });
+      }),
+      'Every figure is a multiple of the calls.',
+    ),
+    contradiction(
+      'more calls than there can be',
+      'complete',
+      (r) => {
+        r.credentialSubject.attempts = 1_001;
+        r.measurement.used[0].record.attempts = 1_001;
+      },
+      'Nothing is tried so often.',
+    ),
+    contradiction(
+      'more of the prompt from a cache than there was',
+      'degraded',
+      subject((s) => void (s.cachedInputTokens = s.inputTokens + 1)),
+      'It is a part of the prompt.',
+    ),
+    contradiction(
+      'figures in another order',
+      'complete',
+      (r) => void (r.measurement.result = r.measurement.result.toReversed()),
+      'They stand in one order.',
+    ),
+    bad(
+      'a figure less',
+      'wrong_value',
+      signed('complete', (r) => void r.measurement.result.pop()),
+      'Sums would lack it.',
+    ),
+    bad(
+      'a decimal that ends in a zero',
+      'wrong_value',
+      signed(
+        'complete',
+        (r) => void (r.measurement.result[0].upper = `${r.measurement.result[0].upper}0`),
+      ),
+      'A number has one spelling.',
+    ),
+    contradiction(
+      'metered joules in another spelling',
+      'on-a-meter-measured',
+      (r) => void (r.measurement.used[0].record.measured_joules += '0'),
+      'A number has one spelling.',
     ),
     contradiction(
       'a degraded receipt with another tier',

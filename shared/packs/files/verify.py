@@ -187,7 +187,7 @@ def plain_decimal(number):
 
 # What signed documents consist of, as dev/verifier-forms.ts writes it: each member, and the form of its value.
 FORMS = json.loads(r'''
-{"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?called":0,"cachedInputTokens?":0,
+{"1":{"@context":["*","iri",1,4],"credentialSubject":{"answerId?":"","attempts?called":1,"cachedInputTokens?":0,
 "endedAt":"time","extrapolated?":["=",true],"failure?failed":["=","upstream_error","upstream_timeout","worker_lost",
 "internal_error"],"gridZone?":"","id":"iri","inputTokens?":0,"model":"","modelVersion?":"","organisation":"iri",
 "outcome":["=","complete","partial","truncated","failed","refused"],"outputTokens?":0,"policy?refused":{"rule?":"",
@@ -203,32 +203,31 @@ FORMS = json.loads(r'''
 "T4","T5"],"derivation":"iri","id":"iri","metered?":{"digest":"digest","from":"time","to":"time"},
 "qualifiedAssociation":{"agent":"iri","hadPlan":"iri","type":["=","Association"]},"result":["*",{"lower":"decimal",
 "quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L",
-"kgSbe","MJ"],"upper":"decimal","value":"decimal"},1,5],"software":"","type":["=",["Activity","Measurement"]],
+"kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"software":"","type":["=",["Activity","Measurement"]],
 "used":["*",{"name":"","record":"record","type":["=","UsageRecord","GridFactor"]},1,2],"wasInformedBy":"iri"},
-"proof?":{"@context":["*","iri",1,4],"cryptosuite":"","expires?":"time","proofPurpose":"","proofValue":"","type":"",
+"proof?":{"@context":["*","iri",1,4],"cryptosuite":"","proofPurpose":"","proofValue":"","type":"",
 "verificationMethod":"iri"},"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=",
 "methodology_failed","new_methodology","hourly_factor","hours_incomplete","measured"],"tier":["=","audit",
 "audit_plus","enterprise","degraded"],"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential",
-"InferenceReceipt","RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time",
-"wasRevisionOf?revision":{"digest":"digest","id":"iri","leafIndex":0}},
-"patterns":{"decimal":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
-"iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},"seal":{"@context":["*","iri",1,4],
-"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,"lacks?":["*","",1,17],"log":"",
-"root":"digest","size":0,"timestamps":0,"type":["=","PackAnchor"]},"checkpoint":{"log":"","root":"digest","size":0,
-"type":["=","Checkpoint"]},"file":["*",{"digest":"digest","name":["=","bagit.txt","VERIFY.md","verify.py",
-"bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],
-"id":"iri","lineage":{"described":0,"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri",
-"range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
-"LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
-"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,
-"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
-"QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"type":["=",
-"PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
-"type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],"created":"time",
-"cryptosuite":["=","eddsa-jcs-2022"],"proofPurpose":["=","assertionMethod"],
-"proofValue":"^z[1-9A-HJ-NP-Za-km-z]{60,88}$","type":["=","DataIntegrityProof"],"verificationMethod":"iri"},
-"relatedResource":["*",{"digestMultibase":"digest","id":"iri"},1,256],"type":["=",["VerifiableCredential",
-"EvidencePackCredential"]],"validFrom":"time"}}
+"InferenceReceipt","RecalculatedReceipt"]],"validFrom":"time","wasRevisionOf?revision":{"digest":"digest","id":"iri",
+"leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]{0,47})(?:\\.[0-9]{0,47}[1-9])?$",
+"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
+"seal":{"@context":["*","iri",1,4],"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,
+"lacks?":["*","",1,17],"log":"","root":"digest","size":0,"timestamps":0,"type":["=","PackAnchor"]},
+"checkpoint":{"log":"","root":"digest","size":0,"type":["=","Checkpoint"]},"file":["*",{"digest":"digest","name":["=",
+"bagit.txt","VERIFY.md","verify.py","bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=",
+"docket-evidence-pack/1"],"id":"iri","lineage":{"described":0,"documents":0,"type":["=","PackLineage"],
+"undescribed":0},"organisation":"iri","range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,
+"signedHeads":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time","before?":"time",
+"from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,
+"failed":0,"inputTokens":0,"outputTokens":0,"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy",
+"gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
+"upper":"decimal","value":"decimal"},5,5],"type":["=","PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,
+"uncoveredInputTokens":0,"uncoveredOutputTokens":0},"type":["=","EvidencePack"]},"id":"iri","issuer":"iri",
+"proof":{"@context":["*","iri",1,4],"created":"time","cryptosuite":["=","eddsa-jcs-2022"],"proofPurpose":["=",
+"assertionMethod"],"proofValue":"^z[1-9A-HJ-NP-Za-km-z]{60,88}$","type":["=","DataIntegrityProof"],
+"verificationMethod":"iri"},"relatedResource":["*",{"digestMultibase":"digest","id":"iri"},1,256],
+"type":["=",["VerifiableCredential","EvidencePackCredential"]],"validFrom":"time"}}
 ''')
 
 PATTERNS = FORMS.pop('patterns')
@@ -558,8 +557,6 @@ class Keys:
             raise Bad(f'{place}: the signature does not fit')
         now, signed = datetime.datetime.now(datetime.timezone.utc), instant(document['validFrom'])
         check(signed <= now + SKEW, f'{place}: signed in the future')
-        for time in (document.get('validUntil'), proof.get('expires')):
-            check(time is None or instant(time) > now, f'{place}: its time is over')
         return signed
 
     def checkpoint(self, note, log, issuer, place, passes=lambda kid, size: True):
@@ -853,6 +850,8 @@ RECEIPT_FORMATS = {'docket-receipt-G_nOaOBeYe8v584XXWvPMRARwkAyJzSh_bhaUCULRe0.j
 ANSWER_IDS = {'chat.completions': 'chatcmpl-', 'completions': 'cmpl-', 'responses': 'resp_',
               'messages': 'msg_'}
 NOTE_MAX = 500
+# Calls of a request, seconds and joules: beyond is a wrong unit.
+ATTEMPTS_MAX, TIME_MAX, JOULES_MAX = 1000, 2678400, 10**15
 # Words of others that are shown, and characters of each; what a released service promises at most until a head has a receipt.
 SHOWN_MAX, CHARS_MAX, MERGE_DELAY = 4, 120, 10
 # What is known of an answer, or of what was used for one, and of nothing else.
@@ -874,19 +873,25 @@ def check_form(receipt, place):
     if not ran:
         stated = next((name for name in OF_ANSWERS if name in subject), 'degradation' if degraded else None)
         check(stated is None, f'{place}: {stated} of a request that came to no answer')
-        check(outcome == 'refused' or subject['attempts'] > 0, f'{place}: a failure without a call')
+    check(subject.get('attempts', 1) <= ATTEMPTS_MAX, f'{place}: more calls than there can be')
     source = subject.get('usageSource')
     for name in ('inputTokens', 'cachedInputTokens', 'outputTokens'):
         known = source not in (None, 'unknown')
         check(known == (name in subject) or name == 'inputTokens' and source == 'unknown', f'{place}: {name} is there where it is known')
+    check(subject.get('cachedInputTokens', 0) <= subject.get('inputTokens', 0), f'{place}: more of the prompt was cached than there was')
     check((source == 'unknown') == ('usageReason' in subject) and (source != 'unknown' or degraded), f'{place}: tokens and reason do not fit')
     check('tokenizer' not in subject or source in ('counted', 'unknown'), f'{place}: a tokenizer without a count')
     around = subject.get('tokenInterval')
     check('extrapolated' not in subject or around is not None, f'{place}: an estimated count without an interval')
     check(around is None or source == 'counted' and around['inputLower'] <= subject['inputTokens'] <= around['inputUpper']
           and around['outputLower'] <= subject['outputTokens'] <= around['outputUpper'], f'{place}: an interval that does not hold its count')
-    for each in receipt.get('measurement', {}).get('result', []):
-        check(UNITS[each['quantityKind']] == each['unit'], f'{place}: a quantity in another unit')
+    if 'measurement' in receipt:
+        stated = [(each['quantityKind'], each['unit']) for each in receipt['measurement']['result']]
+        check(stated == list(UNITS.items()), f'{place}: not one figure of each kind, in order, in its unit')
+
+
+def is_decimal(value):
+    return isinstance(value, str) and re.fullmatch(PATTERNS['decimal'], value) is not None
 
 
 def disguised(text, spaces=False, joiners=False):
@@ -940,7 +945,7 @@ def check_agreement(receipt, whole, place):
     started, ended = instant(subject['startedAt']), instant(subject['endedAt'])
     holds(abs(started - time_of_ulid(ulid(subject['id']))) <= CLOCKS, 'startedAt')
     elapsed = round((ended - started) / datetime.timedelta(milliseconds=1))
-    holds(elapsed >= 0, 'endedAt')
+    holds(0 <= elapsed <= TIME_MAX * 1000, 'endedAt')
     queued, upstream = subject.get('queuedMs', 0), subject.get('upstreamMs', 0)
     holds(queued <= elapsed, 'queuedMs, which is longer than the request took')
     holds(queued + upstream <= elapsed, 'upstreamMs, which is longer than the request took')
@@ -965,10 +970,12 @@ def check_agreement(receipt, whole, place):
         for name, value in usage.items():
             if name in ('latency_s', 'upstream_s'):
                 time = elapsed if name == 'latency_s' else subject.get('upstreamMs', 0)
-                holds(float(value) == time / 1000, f'measurement.used.usage.{name}')
+                holds(is_decimal(value) and float(value) == time / 1000, f'measurement.used.usage.{name}')
             elif name == 'stated_beyond':
                 holds('stated_joules' in usage and value in STATED_BOUNDS, f'measurement.used.usage.{name}')
-            elif name != 'measured_joules' or metered is None:
+            elif name == 'measured_joules' and metered is not None:
+                holds(is_decimal(value) and decimal.Decimal(value) <= JOULES_MAX, f'measurement.used.usage.{name}')
+            else:
                 holds(name in known and known[name] == value, f'measurement.used.usage.{name}')
         holds((metered is not None) == ('measured_joules' in usage), 'measurement.used.usage.measured_joules')
         holds('statedJoules' not in subject or metered is not None or 'stated_joules' in usage, 'measurement.used.usage.stated_joules')
@@ -981,7 +988,7 @@ def check_agreement(receipt, whole, place):
             zone, record = subject.get('gridZone', each['name']), each.get('record')
             hour = record and f'{started:%Y-%m-%dT%H}:00:00Z'
             holds(each['name'] == zone if record is None else record.get('zone') == zone and record.get('hour') == hour
-                  and each['name'] == f'{zone}@{hour}', f"measurement.used.{each['name']}")
+                  and each['name'] == f'{zone}@{hour}' and is_decimal(record['gwp_kgco2e_per_kwh']), f"measurement.used.{each['name']}")
     # A meter's record or none: what an upstream says of itself is no measurement.
     holds((metered is None) == (stated['dataQuality'] != 'T1'), 'measurement.metered')
     holds(metered is None or instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
@@ -1211,8 +1218,7 @@ def rounded(value, text):
 
 def follows(measurement, figures):
     """Does a measurement state these figures, each once?"""
-    return [each['quantityKind'] for each in measurement['result']] == list(UNITS) and all(
-        rounded(figures[each['quantityKind'], end], each[end]) for each in measurement['result'] for end in BOUNDS)
+    return all(rounded(figures[each['quantityKind'], end], each[end]) for each in measurement['result'] for end in BOUNDS)
 
 
 # --- totals and tables ------------------------------------------------------------------------------------------------
@@ -1314,7 +1320,7 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Formats of packs, each with the context that its seals cite.
 PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-805621d2d848445bdd1899fb197aa54f27b172bf33ba4706cc8a4b34fbcd604d.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
-SHAPES_SHA256 = 'daf098918612b8a3ae84b338e21c87a1e51361e559155d6e3be0e9a407b27c8c'
+SHAPES_SHA256 = 'd7591d9d65742c6632f62379d0a78d75ce9e4495c6f151a6addc6aeecdfb1d28'
 LINEAGE_MAX = 1000
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'

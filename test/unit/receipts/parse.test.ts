@@ -190,7 +190,6 @@ describe('a receipt of a request that came to no answer states none', () => {
     ['an answer', 'failed', 'upstreamMs', (d) => (d.credentialSubject.upstreamMs = 7)],
     ['no reason', 'failed', 'failure', (d) => delete d.credentialSubject.failure],
     ['no calls', 'failed', 'attempts', (d) => delete d.credentialSubject.attempts],
-    ['none of its calls', 'failed', 'attempts', (d) => (d.credentialSubject.attempts = 0)],
     [
       'a policy',
       'failed',

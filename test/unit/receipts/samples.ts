@@ -257,21 +257,26 @@ const anyTime = fc.integer({ min: 0, max: 253_402_300_799_999 });
 const anyCount = fc.oneof(fc.nat(10_000), fc.maxSafeNat());
 
 const anyUsage: fc.Arbitrary<InferenceRecord['usage']> = fc.oneof(
-  fc.record(
-    {
-      inputTokens: anyCount,
-      cachedInputTokens: anyCount,
-      outputTokens: anyCount,
-      source: fc.constant('upstream' as const),
-      statedJoules: fc.double(),
-    },
-    { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
-  ),
+  fc
+    .record(
+      {
+        inputTokens: anyCount,
+        cachedInputTokens: anyCount,
+        outputTokens: anyCount,
+        source: fc.constant('upstream' as const),
+        statedJoules: fc.double(),
+      },
+      { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
+    )
+    .map((usage) => ({
+      ...usage,
+      cachedInputTokens: usage.cachedInputTokens % (usage.inputTokens + 1),
+    })),
   fc
     .tuple(anyCount, anyCount, anyCount, fc.option(anyText, { nil: undefined }), fc.nat(9))
     .map(([inputTokens, cachedInputTokens, outputTokens, tokenizer, more]) => ({
       inputTokens,
-      cachedInputTokens,
+      cachedInputTokens: Math.min(cachedInputTokens, inputTokens),
       outputTokens,
       source: 'counted' as const,
       ...(tokenizer === undefined
@@ -300,7 +305,7 @@ const anyRecord = fc.record<InferenceRecord>({
   startedAt: anyTime,
   endedAt: anyTime,
   usage: anyUsage,
-  attempts: fc.integer({ min: 0, max: 20 }),
+  attempts: fc.integer({ min: 1, max: 20 }),
   salt: anySalt,
   requestDigest: anyDigest,
   responseDigest: anyDigest,
@@ -360,9 +365,7 @@ const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
       fc.option(anyCarriedRecord.map((content) => carried('grid', 'FRA@hour', content))),
     )
     .map(([usage, others, hour]) => [usage, ...others, ...(hour === null ? [] : [hour])]),
-  results: fc
-    .subarray(Object.keys(UNITS) as (keyof typeof UNITS)[], { minLength: 1 })
-    .chain((names) => fc.tuple(...names.map(anyQuantity))),
+  results: fc.tuple(...(Object.keys(UNITS) as (keyof typeof UNITS)[]).map(anyQuantity)),
   dataQuality: fc.constantFrom(...DATA_QUALITIES),
 });
 
@@ -414,7 +417,7 @@ export const anyInput: fc.Arbitrary<ReceiptInput> = fc
     if (ended === 'failed')
       return {
         ...input,
-        record: { ...asked, attempts: asked.attempts + 1, outcome: 'failed', failure },
+        record: { ...asked, outcome: 'failed', failure },
       };
     if (ended === 'refused') {
       const policy = { version: '2026-11-01', rule: 'a' };
