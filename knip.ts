@@ -28,6 +28,7 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'lab/bench/hostile/upstream.ts',
     'test/**/*-process.ts',
     'lab/package/consumer.ts',
+    'lab/storms/stores-host.ts',
     'lab/upgrade/callers.ts',
     'lab/languages/typescript/*.ts',
     'lab/programs/scripts/*.ts',

@@ -27,17 +27,25 @@ export async function run(
   env: Variables,
   args: readonly string[] = [],
 ): Promise<Ended> {
-  const { lines, ended } = begin(file, env, args);
+  const { lines, ended } = begin(file, env, { args });
   return { code: await ended, lines };
 }
 
-/** Starts a process of the product, or of another build of it that stands in `root`, and returns when it is ready. */
+export interface StartOptions {
+  args?: readonly string[];
+  /** Where another build of the product stands. */
+  root?: string;
+  /** A command that runs the one behind it, elsewhere. */
+  within?: readonly string[];
+}
+
+/** Starts a process of the product and returns when it is ready. */
 export async function start(
   file: string,
   env: Variables,
-  { args = [], root = ROOT }: { args?: readonly string[]; root?: string } = {},
+  options: StartOptions = {},
 ): Promise<Running> {
-  const { child, lines, ended, ready } = begin(file, env, args, root);
+  const { child, lines, ended, ready } = begin(file, env, options);
   const late = AbortSignal.timeout(READY_MS);
   const silence = new Promise<undefined>((resolve) => {
     late.addEventListener('abort', () => resolve(undefined), { once: true });
@@ -62,8 +70,13 @@ export async function start(
 export const fileOf = (role: Role): string =>
   role === 'api' ? 'api/main.ts' : `workers/${role}/main.ts`;
 
-function begin(file: string, env: Variables, args: readonly string[], root = ROOT) {
-  const child = spawn(process.execPath, [join(root, file), ...args], {
+function begin(
+  file: string,
+  env: Variables,
+  { args = [], root = ROOT, within = [] }: StartOptions,
+) {
+  const [command, ...rest] = [...within, process.execPath, join(root, file), ...args];
+  const child = spawn(command!, rest, {
     cwd: root,
     env: { ...childEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -19,7 +19,7 @@ ledger. Exit code 0: every promise was kept; 1: one was broken; 2: wrong argumen
   --seeds N      so many seeds in a row, from --seed on; 1 when absent
   --help         this text
 
-A storm takes its seconds and about ${AROUND_S} more on two cores, \`cluster\` twice that: a seed with all
+A storm takes its seconds and about ${AROUND_S} more on two cores, \`cluster\` and \`upgrade\` more: a seed with all
 storms at ${SECONDS} seconds takes about ${Math.round((Object.keys(STORMS).length * (SECONDS + AROUND_S)) / 60)} minutes. Storms, in their order:
 
 ${Object.entries(STORMS)

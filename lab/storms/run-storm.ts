@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { commitOf, oldestCommit } from '#lab/upgrade/build.ts';
+import { runUpgrade } from '#lab/upgrade/run-upgrade.ts';
+import { Hosts } from './hosts.ts';
 import { Instance } from './instance.ts';
 import { judge, type Verdict } from './judge.ts';
 import { Load, sendOne } from './load.ts';
 import { Random } from '#lab/support/random.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { RedisSentinel } from './redis-sentinel.ts';
-import { excuses, type Storm, STORMS, type Weather } from './storms.ts';
+import { type Conditions, excuses, type Storm, STORMS } from './storms.ts';
 
 /** Load before the storm, and after it. */
 const CALM_MS = 2_000;
@@ -13,6 +16,8 @@ const CALM_MS = 2_000;
 const HEALED_MS = 90_000;
 /** That send at the same time: enough that each process has requests in hand whenever it is struck. */
 const CLIENTS = 12;
+/** Of an upgrade, for each second that a storm is to last: about what a machine of two cores answers beside its starts. */
+const UPGRADE_REQUESTS_PER_SECOND = 50;
 
 export interface StormOptions {
   name: string;
@@ -38,32 +43,66 @@ export interface StormReport extends Verdict {
  * @throws Error with the last that the product has written, when there is no verdict
  */
 export async function runStorm(options: StormOptions): Promise<StormReport> {
-  const { name, instance: given, stopped } = options;
-  const storm: Storm = STORMS[name]!;
+  const storm = stormOf(options);
+  if (storm.on === 'builds') return upgrade(options);
+  if (storm.on === 'hosts') {
+    const hosts = await Hosts.start();
+    return over(hosts, options, (conditions) => storm.run({ ...conditions, hosts }));
+  }
+  const { instance: given } = options;
   const on = given === undefined ? storm.on : undefined;
   const cluster = on === 'cluster' ? await RedisCluster.start() : null;
   const sentinel = on === 'sentinel' ? await RedisSentinel.start() : null;
   const env = { ...storm.env, ...cluster?.env, ...sentinel?.env };
-  const instance = given ?? (await Instance.start({ env, diskMib: storm.diskMib }));
   try {
-    const raging = rage(options, { instance, cluster, sentinel });
-    return await (stopped === undefined ? raging : Promise.race([raging, stopped]));
-  } catch (error) {
-    throw new Error(`${name}: ${instance.output.slice(-3_000)}`, { cause: error });
+    const instance = given ?? (await Instance.start({ env, diskMib: storm.diskMib }));
+    return await over(instance, options, (conditions) =>
+      storm.run({ ...conditions, instance, cluster, sentinel }),
+    );
   } finally {
-    if (given === undefined) await instance.remove();
     await cluster?.stop();
     await sentinel?.stop();
   }
 }
 
-async function rage(
-  { name, seed, seconds, say }: StormOptions,
-  { instance, cluster, sentinel }: Pick<Weather, 'instance' | 'cluster' | 'sentinel'>,
+const stormOf = ({ name }: StormOptions): Storm => (STORMS as Record<string, Storm>)[name]!;
+
+type Strike = (conditions: Conditions) => Promise<void>;
+
+/** Rages over the product, which is removed at the end unless it was given. */
+async function over(
+  product: Instance | Hosts,
+  options: StormOptions,
+  strike: Strike,
 ): Promise<StormReport> {
-  const storm: Storm = STORMS[name]!;
+  const { name, instance: given, stopped } = options;
+  try {
+    const raging = rage(options, product.info, strike);
+    return await (stopped === undefined ? raging : Promise.race([raging, stopped]));
+  } catch (error) {
+    throw new Error(`${name}: ${product.output.slice(-3_000)}`, { cause: error });
+  } finally {
+    if (product !== given) await product.remove();
+  }
+}
+
+/** One storm of another kind: it heals nothing, since no request may fail. */
+async function upgrade({ name, seed, seconds, say, stopped }: StormOptions): Promise<StormReport> {
+  const from = commitOf(oldestCommit() ?? '');
+  if (from === undefined) throw new Error('docs/compatibility.md names no commit that is here');
+  const requests = Math.ceil(seconds * UPGRADE_REQUESTS_PER_SECOND);
+  const report = await runUpgrade({ from, requests, seed, say, stopped });
+  return { ...report, name, healedMs: 0 };
+}
+
+async function rage(
+  options: StormOptions,
+  { base_url: baseUrl, api_key: apiKey, ...stores }: Hosts['info'],
+  strike: Strike,
+): Promise<StormReport> {
+  const { name, seed, seconds, say } = options;
+  const storm = stormOf(options);
   const random = new Random(seed);
-  const { base_url: baseUrl, api_key: apiKey } = instance.info;
   const target = { baseUrl, apiKey };
   await healed(target);
   say('load begins');
@@ -73,7 +112,7 @@ async function rage(
   try {
     await delay(CALM_MS);
     const endsAt = Date.now() + seconds * 1_000;
-    await storm.run({ instance, cluster, sentinel, random, endsAt, say, excused });
+    await strike({ random, endsAt, say, excused });
     say(`calm after ${load.calls} calls`);
     healedMs = await healed(target);
     await delay(CALM_MS);
@@ -84,7 +123,7 @@ async function rage(
   }
   await load.stop();
   say('load has ended; judging');
-  const { database_url: databaseUrl, redis_url: redisUrl } = instance.info;
+  const { database_url: databaseUrl, redis_url: redisUrl } = stores;
   const verdict = await judge({ databaseUrl, redisUrl }, load.attempts, list);
   if (storm.gentle === true) {
     const failed = load.attempts.filter(({ ending }) => ending !== 'whole');

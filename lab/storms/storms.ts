@@ -7,6 +7,7 @@ import type { Instance } from './instance.ts';
 import type { Excuse } from './judge.ts';
 import { familyOf, signal } from './processes.ts';
 import type { Random } from '#lab/support/random.ts';
+import { type Cut, CUTS, type Distant, type Hosts } from './hosts.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { RedisSentinel } from './redis-sentinel.ts';
 
@@ -14,13 +15,8 @@ const SERVING: readonly Role[] = ['api', 'inference', 'receipts', 'ledger'];
 const WORKING: readonly Role[] = ['inference', 'receipts', 'ledger'];
 const STORES = ['postgres', 'redis'] as const;
 
-/** What a storm has to work with. */
-export interface Weather {
-  instance: Instance;
-  /** In place of the instance's own Redis, for a storm that wants one. */
-  cluster: RedisCluster | null;
-  /** The same, of Sentinels. */
-  sentinel: RedisSentinel | null;
+/** How a storm rages, of any kind. */
+export interface Conditions {
   random: Random;
   /** Epoch milliseconds at which it is to end; what was begun is finished. */
   endsAt: number;
@@ -29,20 +25,44 @@ export interface Weather {
   excused: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-export interface Storm {
+/** What a storm has to work with. */
+interface Weather extends Conditions {
+  instance: Instance;
+  /** In place of the instance's own Redis, for a storm that wants one. */
+  cluster: RedisCluster | null;
+  /** The same, of Sentinels. */
+  sentinel: RedisSentinel | null;
+}
+
+interface Kind {
   description: string;
   /** No request may fail at all. */
   gentle?: boolean;
-  /** Needs a file system of this size for the data. */
-  diskMib?: number;
+}
+
+interface InstanceStorm extends Kind {
   /** Runs on a Redis Cluster, or on a Redis that Sentinels watch. */
   on?: 'cluster' | 'sentinel';
+  /** Needs a file system of this size for the data. */
+  diskMib?: number;
   /** Settings of the instance that are not those of one machine. */
   env?: Environment;
   run: (weather: Weather) => Promise<void>;
 }
 
-export const STORMS: Record<string, Storm> = {
+interface HostsStorm extends Kind {
+  on: 'hosts';
+  run: (conditions: Conditions & { hosts: Hosts }) => Promise<void>;
+}
+
+/** What `npm run upgrade` does. */
+interface UpgradeStorm extends Kind {
+  on: 'builds';
+}
+
+export type Storm = InstanceStorm | HostsStorm | UpgradeStorm;
+
+export const STORMS = {
   kill: { description: 'one process of each role killed, again and again', run: killRoles },
   pause: { description: 'workers stopped for 7 to 30 s and woken', run: pauseWorkers },
   postgres: {
@@ -77,10 +97,20 @@ export const STORMS: Record<string, Storm> = {
     env: { LAME_DUCK_MS: '4000' },
     run: restartAround,
   },
-};
+  hosts: {
+    description: 'links between four hosts (namespaces) cut, two clocks five seconds apart; root',
+    on: 'hosts',
+    run: cutLinks,
+  },
+  upgrade: {
+    description: 'an upgrade from the oldest commit and back, as npm run upgrade does it',
+    on: 'builds',
+    gentle: true,
+  },
+} satisfies Record<string, Storm>;
 
 /** Collects the times in which connections may break. */
-export function excuses(): { list: Excuse[]; excused: Weather['excused'] } {
+export function excuses(): { list: Excuse[]; excused: Conditions['excused'] } {
   const list: Excuse[] = [];
   return {
     list,
@@ -202,6 +232,33 @@ async function restartAround({ instance, endsAt, say }: Weather): Promise<void> 
         say(`restart ${role} ${pid}`);
         await instance.replace(role, pid, 'SIGTERM');
       }
+    }
+  } while (Date.now() < endsAt);
+}
+
+async function cutLinks({
+  hosts,
+  random,
+  endsAt,
+  say,
+}: Conditions & { hosts: Hosts }): Promise<void> {
+  if (hosts.clockLibrary === undefined) say('clocks agree: faketime is not installed');
+  const links: readonly (readonly Distant[])[] = [
+    ['api'],
+    ['worker-1'],
+    ['worker-2'],
+    ['worker-1', 'worker-2'],
+  ];
+  do {
+    for (const link of random.shuffled(links)) {
+      const cut = random.of(Object.keys(CUTS) as Cut[]);
+      // Shorter and longer than what makes a process dead for the others.
+      const forMs = random.between(1_000, 12_000);
+      say(`cut ${link.join(' and ')} ${cut} for ${(forMs / 1_000).toFixed(1)} s`);
+      for (const host of link) hosts.cut(host, cut);
+      await delay(forMs);
+      for (const host of link) hosts.mend(host);
+      await delay(random.between(500, 3_000));
     }
   } while (Date.now() < endsAt);
 }

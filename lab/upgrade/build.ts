@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Variables } from '#lab/pooler/product.ts';
@@ -6,6 +7,8 @@ import { COMMIT_FILE } from '#shared/process/build.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+const PAGE = join(ROOT, 'docs/compatibility.md');
+const OLDEST = /\*\*Oldest commit [^*]*\*\* `([\da-f]{40})`/;
 const LOCK_FILE = 'package-lock.json';
 
 /** A build of the product, in a folder of its own. */
@@ -24,6 +27,11 @@ export function commitOf(name: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The commit from which an upgrade has to work, as docs/compatibility.md names it. */
+export function oldestCommit(): string | undefined {
+  return OLDEST.exec(readFileSync(PAGE, 'utf8'))?.[1];
 }
 
 /**

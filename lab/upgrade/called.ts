@@ -16,11 +16,15 @@ export class Callers {
   readonly #file: string;
   #calls = 0;
 
-  constructor({ baseUrl, apiKey }: Target, directory: string) {
+  constructor({ baseUrl, apiKey }: Target, directory: string, seed: number) {
     this.#file = join(directory, 'attempts.json');
-    this.#child = fork(join(import.meta.dirname, 'callers.ts'), [baseUrl, apiKey, this.#file], {
-      env: childEnvironment(),
-    });
+    this.#child = fork(
+      join(import.meta.dirname, 'callers.ts'),
+      [baseUrl, apiKey, this.#file, String(seed)],
+      {
+        env: childEnvironment(),
+      },
+    );
     this.#child.on('message', (told) => {
       if (typeof told === 'number') this.#calls = told;
       else this.#child.emit('repeated');

@@ -11,12 +11,15 @@ import { Random } from '#lab/support/random.ts';
 const CLIENTS = 12;
 /** Calls whose keys are used again when it is asked for: some of all answers so far. */
 const REPEATED = 100;
-const SEED = 1;
 const TELL_MS = 100;
 
-const [baseUrl, apiKey, file] = process.argv.slice(2) as [string, string, string];
+const [baseUrl, apiKey, file, seed] = process.argv.slice(2) as [string, string, string, string];
 const target = { baseUrl, apiKey };
-const load = new Load(target, { name: 'upgrade', random: new Random(SEED), clients: CLIENTS });
+const load = new Load(target, {
+  name: 'upgrade',
+  random: new Random(Number(seed)),
+  clients: CLIENTS,
+});
 const repeated: Attempt[] = [];
 
 /** Sends calls again with their keys, all over what was called so far: each gets the answer and the receipt that it had. */

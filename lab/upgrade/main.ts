@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { readArguments, refuseArguments } from '#lab/support/arguments.ts';
 import { untilStopped } from '#lab/support/until-stopped.ts';
-import { commitOf } from './build.ts';
+import { commitOf, oldestCommit } from './build.ts';
 import { runUpgrade } from './run-upgrade.ts';
 
-const PAGE = join(import.meta.dirname, '../../docs/compatibility.md');
-const OLDEST = /\*\*Oldest commit [^*]*\*\* `([\da-f]{40})`/;
 const REQUESTS = 5_000;
+const SEED = 1;
 
 const USAGE = `npm run upgrade -- [--from COMMIT] [--requests N]
 
@@ -26,7 +23,7 @@ const { values } = readArguments(USAGE, {
 const requests = Number(values.requests);
 if (!Number.isSafeInteger(requests) || requests < 1)
   refuseArguments('--requests is a whole number above zero.', USAGE);
-const named = values.from ?? OLDEST.exec(readFileSync(PAGE, 'utf8'))?.[1];
+const named = values.from ?? oldestCommit();
 if (named === undefined)
   refuseArguments('docs/compatibility.md names no commit: say --from.', USAGE);
 const from = commitOf(named);
@@ -39,7 +36,7 @@ const say = (line: string): void => {
 };
 const { signal, stopped } = untilStopped();
 try {
-  const { examples, ...figures } = await runUpgrade({ from, requests, say, stopped });
+  const { examples, ...figures } = await runUpgrade({ from, requests, seed: SEED, say, stopped });
   for (const example of examples) say(example);
   for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(12)}${value}`);
   process.exitCode = figures.good ? 0 : 1;

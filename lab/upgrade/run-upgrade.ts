@@ -8,15 +8,13 @@ export interface UpgradeOptions {
   from: string;
   /** Calls at least. */
   requests: number;
+  seed: number;
   say: (line: string) => void;
   /** Rejects when the operator has seen enough: what was started is stopped first. */
-  stopped: Promise<never>;
+  stopped?: Promise<never> | undefined;
 }
 
-export interface UpgradeReport extends Pick<
-  Verdict,
-  'attempts' | 'answered' | 'lost' | 'doubled' | 'mismatched' | 'sound' | 'examples'
-> {
+export interface UpgradeReport extends Verdict {
   /** Calls that came to anything but a whole answer, those that were repeated among them. */
   failed: number;
   good: boolean;
@@ -34,7 +32,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeReport
     const old = await ground.unpack(from);
     const target = await ground.startAll(old);
     say(`${old.name} runs: ${ground.places.map(({ kind }) => kind).join(', ')}`);
-    callers = new Callers(target, ground.directory);
+    callers = new Callers(target, ground.directory, options.seed);
     const steps = ground.places.length * 2 + 1;
     const share = Math.ceil(options.requests / steps);
     await callers.more(share);
@@ -56,22 +54,12 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeReport
         `failed: ${what}: ${status} ${reason}, sent ${new Date(startedAt).toISOString()}`,
       );
     }
-    const { answered, lost, doubled, mismatched, sound, examples } = verdict;
+    const { lost, doubled, mismatched, sound } = verdict;
     const good = failed.length + lost + doubled + mismatched === 0 && sound;
-    return {
-      attempts: attempts.length,
-      answered,
-      failed: failed.length,
-      lost,
-      doubled,
-      mismatched,
-      sound,
-      examples,
-      good,
-    };
+    return { ...verdict, failed: failed.length, good };
   };
   try {
-    return await Promise.race([run(), stopped]);
+    return await (stopped === undefined ? run() : Promise.race([run(), stopped]));
   } finally {
     callers?.kill();
     await ground.remove();
