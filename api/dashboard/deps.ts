@@ -48,6 +48,7 @@ import { Flash } from './session/flash.ts';
 import { PageBounds } from './session/page-bounds.ts';
 import type { Operations } from './operations.ts';
 import type { Issuers } from './session/issuer.ts';
+import type { SessionSecrets } from './session/secrets.ts';
 
 /** What the routes of the API read from, which pages read from too. */
 type Resources = ReturnType<typeof openResources>;
@@ -58,8 +59,8 @@ export interface DashboardOptions {
   /** The keys that receipts are verified with, as they are published now. */
   didDocument: () => object;
   publicUrl: string;
-  /** Signs sessions and forms. */
-  secret: string;
+  /** Sign sessions and forms. */
+  sessionSecrets: SessionSecrets;
   supportEmail: string;
   /** How long the owners of a closed organisation read what is left of it. */
   closedReadMs: number;
@@ -89,7 +90,7 @@ export type DashboardDeps = ReturnType<typeof openDashboard>;
 export function openDashboard(pool: Pool, options: DashboardOptions) {
   const {
     publicUrl,
-    secret,
+    sessionSecrets,
     onError,
     resources,
     insideIssuers,
@@ -101,7 +102,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   const attempts = new AttemptCounter((name, rate) => takeAttempt(pool, name, rate));
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
-  const flash = new Flash(secret);
+  const flash = new Flash(sessionSecrets);
   const takeAttempts = (each: readonly (readonly [string, Attempts])[]) => attempts.takeEach(each);
   const signIn = openSignIn({
     sessions: createSessions(pool, surroundings, onError),
@@ -110,7 +111,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     errands,
     flash,
     publicUrl,
-    secret,
+    sessionSecrets,
     supportEmail: options.supportEmail,
     now: () => surroundings.now(),
     takeAttempts,
@@ -210,14 +211,22 @@ export function dashboardOf(
     | 'insideIssuers'
     | 'webhooksSecret'
     | 'insideWebhooks'
-    | 'secret'
+    | 'sessionSecrets'
     | 'surroundings'
   >,
 ): DashboardDeps | undefined {
-  const { sessionSecret: secret, webhooksSecret } = secrets;
-  if (secret === undefined) return undefined;
+  const { sessionSecret, sessionSecretOlder: older, webhooksSecret } = secrets;
+  if (sessionSecret === undefined) return undefined;
+  const sessionSecrets: SessionSecrets = [sessionSecret, ...(older === undefined ? [] : [older])];
   const closedReadMs = closedReadDays * DAY_MS;
   const webhooks = { webhooksSecret, insideWebhooks };
-  const read = { publicUrl, supportEmail, closedReadMs, insideIssuers, secret, ...webhooks };
+  const read = {
+    publicUrl,
+    supportEmail,
+    closedReadMs,
+    insideIssuers,
+    sessionSecrets,
+    ...webhooks,
+  };
   return openDashboard(pool, { ...read, ...rest });
 }

@@ -8,6 +8,11 @@ import { type BackgroundRole, SETTINGS } from '#shared/config/settings.ts';
 const WITHHELD = 'withheld';
 /** What the sandbox asks for; a catalogue may name it as the credential of an endpoint. */
 const OF_SANDBOX = 'SANDBOX_API_KEY';
+const OF_API_ALONE = [
+  SETTINGS.sessionSecret,
+  SETTINGS.sessionSecretOlder,
+  SETTINGS.moderationApiKey,
+];
 
 export interface SecretsOptions {
   catalogue: Catalogue;
@@ -67,8 +72,7 @@ export function withOwnSecrets(
   }
   if (name !== 'api' && name !== 'inference' && name !== 'receipts')
     take(SETTINGS.otlpHeaders.name);
-  if (name !== 'api')
-    for (const one of [SETTINGS.sessionSecret, SETTINGS.moderationApiKey]) take(one.name);
+  if (name !== 'api') for (const one of OF_API_ALONE) take(one.name);
   if (name !== 'api' && name !== processOf('housekeeping', background))
     take(SETTINGS.webhooksSecret.name);
   return own;

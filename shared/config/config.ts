@@ -108,6 +108,9 @@ function contradictions(config: ToolConfig): string[] {
       'DATABASE_DIRECT_URL stands beside a pooler: set DATABASE_POOLER=transaction too',
     );
   }
+  if (secrets.sessionSecret === undefined && secrets.sessionSecretOlder !== undefined) {
+    problems.push('SESSION_SECRET_OLDER stands beside SESSION_SECRET, which is not set');
+  }
   if (port !== 0 && port === metricsPort) problems.push('PORT and METRICS_PORT must differ');
   if ((secrets.awsAccessKeyId === undefined) !== (secrets.awsSecretAccessKey === undefined)) {
     problems.push('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together');

@@ -453,6 +453,11 @@ export const SETTINGS = {
     longSecret(32),
     'Signs the sessions of the dashboard, the same for all api processes; without it there is no dashboard.',
   ),
+  sessionSecretOlder: secret(
+    'SESSION_SECRET_OLDER',
+    longSecret(32),
+    'A second one, by which what it signed and sealed still counts, while SESSION_SECRET is exchanged for another.',
+  ),
   webhooksSecret: secret(
     'WEBHOOKS_SECRET',
     longSecret(32),

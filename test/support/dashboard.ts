@@ -1,3 +1,4 @@
+import type { SessionSecrets } from '#api/dashboard/session/secrets.ts';
 import { randomBytes } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
@@ -61,6 +62,8 @@ interface EdgeParts {
   insideIssuers?: readonly string[];
   /** Without a bound that a test reaches when absent. */
   perAddress?: Rate;
+  /** One that no other has when absent. */
+  sessionSecrets?: SessionSecrets;
 }
 
 /** One key, which has signed nothing. */
@@ -104,6 +107,7 @@ export async function openDashboardEdge(
     operations = {},
     insideIssuers = [],
     perAddress = { requestsPerSecond: 1_000_000, burst: 1_000_000 },
+    sessionSecrets = [randomBytes(32).toString('hex')],
   }: EdgeParts = {},
 ): Promise<DashboardEdge> {
   const pool = database.poolAs('docket_api', 6);
@@ -122,7 +126,7 @@ export async function openDashboardEdge(
     },
     didDocument,
     publicUrl,
-    secret: randomBytes(32).toString('hex'),
+    sessionSecrets,
     supportEmail: 'support@docket.example',
     closedReadMs: 90 * DAY_MS,
     insideIssuers,

@@ -5,7 +5,7 @@ import type { Confirmed } from '#shared/persons/postgres/sessions.ts';
 import { appUri, base32, isAppCode, stepOfCode } from './app-code.ts';
 import type { Flash } from './flash.ts';
 import { PageError } from '../page-error.ts';
-import { createMarks } from './secrets.ts';
+import { createMarks, type SessionSecrets } from './secrets.ts';
 
 /** RFC 4226, 4: as long as the hash. */
 const SECRET_BYTES = 20;
@@ -17,7 +17,7 @@ export interface SecondFactorParts {
   secondFactors: SecondFactors;
   /** Seals the secrets of apps. */
   flash: Flash;
-  secret: string;
+  sessionSecrets: SessionSecrets;
   /** Whom a person writes to whose second factor is lost. */
   supportEmail: string;
   now: () => number;
@@ -25,9 +25,9 @@ export interface SecondFactorParts {
 
 /** Codes of authenticator apps (RFC 6238), and recovery codes in place of them. Each works once. */
 export function createSecondFactor(parts: SecondFactorParts) {
-  const { secondFactors, flash, secret, supportEmail, now } = parts;
-  const marks = createMarks('recovery codes', secret);
-  const markOf = (personId: string, code: string): string => marks.of(`${personId} ${plain(code)}`);
+  const { secondFactors, flash, sessionSecrets, supportEmail, now } = parts;
+  const marks = createMarks('recovery codes', sessionSecrets);
+  const subjectOf = (personId: string, code: string): string => `${personId} ${plain(code)}`;
   const sealedFor = (personId: string): string => `second factor of ${personId}`;
   return {
     /** Whether this looks like a code of an app, of which there are few enough to try. */
@@ -40,7 +40,7 @@ export function createSecondFactor(parts: SecondFactorParts) {
       const isBegun = await secondFactors.begin(
         id,
         flash.seal(sealedFor(id), key.toString('hex')),
-        recoveryCodes.map((code) => markOf(id, code)),
+        recoveryCodes.map((code) => marks.of(subjectOf(id, code))),
       );
       return isBegun ? { secret: base32(key), uri: appUri(key, email), recoveryCodes } : null;
     },
@@ -53,9 +53,12 @@ export function createSecondFactor(parts: SecondFactorParts) {
       // With another SESSION_SECRET no code counts any more.
       if (key === null) throw lost(supportEmail);
       const code = plain(typed);
-      if (!isAppCode(code)) return secondFactors.takeRecoveryCode(personId, markOf(personId, code));
+      if (!isAppCode(code))
+        return secondFactors.takeRecoveryCode(personId, marks.allOf(subjectOf(personId, code)));
       const step = stepOfCode(Buffer.from(key, 'hex'), code, now());
-      return step !== undefined && secondFactors.takeStep(personId, { secret: sealed, step });
+      if (step === undefined) return false;
+      const renewed = flash.renewed(sealedFor(personId), sealed, key);
+      return secondFactors.takeStep(personId, { secret: sealed, renewed, step });
     },
 
     /** Takes the first code of an app that has begun, with which it counts. A recovery code shows nothing of the app. */

@@ -5,16 +5,26 @@ export function keyFor(use: string, secret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `docket dashboard ${use}`, 32));
 }
 
+/** The secret that signs and seals, and behind it older ones, by which what they made still counts. */
+export type SessionSecrets = readonly [string, ...string[]];
+
 export type Marks = ReturnType<typeof createMarks>;
 
-/** Marks of texts for one use: no text gets one without the secret, and from none its text can be found. */
-export function createMarks(use: string, secret: string) {
-  const key = keyFor(use, secret);
-  const of = (text: string): string => createHmac('sha256', key).update(text).digest('base64url');
+/** Marks of texts for one use: no text gets one without a secret, and from none its text can be found. */
+export function createMarks(use: string, [secret, ...older]: SessionSecrets) {
+  const [key, ...olderKeys] = [keyFor(use, secret), ...older.map((one) => keyFor(use, one))];
+  const by = (one: Buffer, text: string): string =>
+    createHmac('sha256', one).update(text).digest('base64url');
+  const of = (text: string): string => by(key, text);
+  /** Those that count of a text, the one that it gets first. */
+  const allOf = (text: string): string[] => [of(text), ...olderKeys.map((one) => by(one, text))];
   return {
     of,
+    allOf,
     /** Hashed to one length, which is all that the comparison asks. */
     isOf: (text: string, mark: string): boolean =>
-      timingSafeEqual(hash('sha256', of(text), 'buffer'), hash('sha256', mark, 'buffer')),
+      allOf(text).some((one) =>
+        timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', mark, 'buffer')),
+      ),
   };
 }

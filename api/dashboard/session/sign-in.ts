@@ -64,11 +64,11 @@ const USER_AGENT_LENGTH_MAX = 300;
  * which the database has a hash.
  */
 export function openSignIn(options: SignInOptions) {
-  const { sessions, logins, errands, publicUrl, secret, now } = options;
+  const { sessions, logins, errands, publicUrl, sessionSecrets, now } = options;
   const hashing = new HashingQueue();
   const secondFactor = createSecondFactor(options);
-  const forms = createMarks('forms', secret);
-  const marks = createMarks('cookies', secret);
+  const forms = createMarks('forms', sessionSecrets);
+  const marks = createMarks('cookies', sessionSecrets);
   const sessionCookie = tokenCookie(publicUrl, SESSION_COOKIE, SESSION_MS / 1_000, marks);
   const challengeCookie = tokenCookie(publicUrl, 'two_factor', CHALLENGE_MS / 1_000, marks);
 

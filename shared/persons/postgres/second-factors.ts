@@ -8,6 +8,8 @@ import { addProof, type Confirmed } from './sessions.ts';
 /** A step of time at which the app with this sealed secret has a code. */
 interface Step {
   secret: string;
+  /** As it is to be kept from now on, where that is not as it is. */
+  renewed?: string;
   step: number;
 }
 
@@ -17,12 +19,13 @@ export type SecondFactors = ReturnType<typeof createSecondFactors>;
 export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   const now = () => new Date(surroundings.now());
-  const takeStep = async (client: Queryable, personId: string, { secret, step }: Step) => {
+  const takeStep = async (client: Queryable, personId: string, of: Step) => {
+    const { secret, renewed = secret, step } = of;
     const taken = await queriesOn(client)
       .with('taken', (codes) =>
         codes
           .updateTable('persons.two_factor')
-          .set({ last_step: step, verified: true })
+          .set({ last_step: step, verified: true, secret: renewed })
           .where('person_id', '=', personId)
           .where('secret', '=', secret)
           .where((eb) => eb.or([eb('last_step', 'is', null), eb('last_step', '<', step)]))
@@ -75,14 +78,18 @@ export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
     takeFirstStep: (begunBy: Confirmed, step: Step): Promise<boolean> =>
       addProof(pool, begunBy, (client) => takeStep(client, begunBy.person.id, step)),
 
-    /** Takes a recovery code by its mark, once. One statement, for the same reason. */
-    async takeRecoveryCode(personId: string, mark: string): Promise<boolean> {
+    /** Takes a recovery code by one of the marks that count of it, once. One statement, for the same reason. */
+    async takeRecoveryCode(personId: string, marks: readonly string[]): Promise<boolean> {
       const taken = await db
         .updateTable('persons.two_factor')
-        .set({ recovery_codes: sql<string[]>`array_remove(recovery_codes, ${mark})` })
+        .set({
+          recovery_codes: sql<
+            string[]
+          >`array(select unnest(recovery_codes) except select unnest(${marks}::text[]))`,
+        })
         .where('person_id', '=', personId)
         .where('verified', '=', true)
-        .where(sql<boolean>`${mark} = any (recovery_codes)`)
+        .where(sql<boolean>`recovery_codes && ${marks}::text[]`)
         .returning('person_id')
         .executeTakeFirst();
       return taken !== undefined;

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { SessionSecrets } from '#api/dashboard/session/secrets.ts';
 import { HashingQueue } from '#api/dashboard/session/hashing-queue.ts';
 import { hashPassword } from '#shared/persons/password-hash.ts';
 import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
@@ -7,6 +8,7 @@ import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
+  type DashboardEdge,
   formTokenOf,
   newPerson,
   openDashboardEdge,
@@ -16,7 +18,10 @@ import {
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { browser, errors } = await openDashboardEdge(database);
+const SECRET = 'the secret of these dashboards but for one';
+const { browser, errors } = await openDashboardEdge(database, undefined, {
+  sessionSecrets: [SECRET],
+});
 const ACCOUNT = '/dashboard/account';
 const FACTOR = `${ACCOUNT}/second-factor`;
 const CODE = '/dashboard/sign-in/code';
@@ -325,6 +330,31 @@ describe('a second factor', () => {
         expect(told.payload).toContain('support@docket.example');
       }
       expect(other.errors).toEqual([]);
+    },
+  );
+
+  it(
+    'counts while SESSION_SECRET is exchanged, and the app that was used meanwhile afterwards too',
+    { tags: ['dashboard.second-factor'] },
+    async () => {
+      const { key, recovery } = await setUp();
+      const newer = 'the secret that comes after it';
+      const edge = (...sessionSecrets: SessionSecrets) =>
+        openDashboardEdge(database, undefined, { sessionSecrets });
+      const signsIn = async (at: DashboardEdge, code: string): Promise<number> => {
+        const one = at.browser({ address: `198.51.100.${(last += 1)}` });
+        await one.signIn(person);
+        return (await one.send(CODE, CODE, { code })).statusCode;
+      };
+      const meanwhile = await edge(newer, SECRET);
+      expect(await signsIn(meanwhile, recovery[0]!)).toBe(303);
+      expect(await signsIn(meanwhile, recovery[0]!)).not.toBe(303);
+      expect(await signsIn(meanwhile, codeOf(key))).toBe(303);
+      await later();
+      const afterwards = await edge(newer);
+      expect(await signsIn(afterwards, codeOf(key))).toBe(303);
+      expect(await signsIn(afterwards, recovery[1]!)).not.toBe(303);
+      expect([...meanwhile.errors, ...afterwards.errors]).toEqual([]);
     },
   );
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { tokenCookie } from '#api/dashboard/session/cookies.ts';
 import { Flash } from '#api/dashboard/session/flash.ts';
-import { createMarks } from '#api/dashboard/session/secrets.ts';
+import { createMarks, type SessionSecrets } from '#api/dashboard/session/secrets.ts';
 
 const [OURS, ANOTHER] = ['a secret of this test', 'another secret'];
 
@@ -9,11 +9,30 @@ it(
   'what is sealed opens for its subject and with its SESSION_SECRET alone',
   { tags: ['dashboard.second-factor'] },
   () => {
-    const sealed = new Flash(OURS).seal('one person', 'the key of an app');
+    const sealed = new Flash([OURS]).seal('one person', 'the key of an app');
     expect(sealed).not.toContain('key');
-    expect(new Flash(OURS).open('one person', sealed)).toBe('the key of an app');
-    expect(new Flash(OURS).open('another person', sealed)).toBe(null);
-    expect(new Flash(ANOTHER).open('one person', sealed)).toBe(null);
+    expect(new Flash([OURS]).open('one person', sealed)).toBe('the key of an app');
+    expect(new Flash([OURS]).open('another person', sealed)).toBe(null);
+    expect(new Flash([ANOTHER]).open('one person', sealed)).toBe(null);
+  },
+);
+
+it(
+  'what an older secret marked and sealed counts, and what is made anew is by the newer one',
+  { tags: ['dashboard.session'] },
+  () => {
+    const both: SessionSecrets = [ANOTHER, OURS];
+    const old = createMarks('cookies', [OURS]).of('a token');
+    expect(createMarks('cookies', both).isOf('a token', old)).toBe(true);
+    expect(createMarks('cookies', both).isOf('another token', old)).toBe(false);
+    expect(createMarks('cookies', both).of('a token')).toBe(
+      createMarks('cookies', [ANOTHER]).of('a token'),
+    );
+    const sealed = new Flash([OURS]).seal('one person', 'the key of an app');
+    expect(new Flash(both).open('one person', sealed)).toBe('the key of an app');
+    const renewed = new Flash(both).renewed('one person', sealed, 'the key of an app');
+    expect(new Flash([ANOTHER]).open('one person', renewed)).toBe('the key of an app');
+    expect(new Flash(both).renewed('one person', renewed, 'the key of an app')).toBe(renewed);
   },
 );
 
@@ -21,10 +40,10 @@ it(
   'a mark is made with the secret, for one use and one text',
   { tags: ['dashboard.forms'] },
   () => {
-    const marks = createMarks('forms', OURS);
+    const marks = createMarks('forms', [OURS]);
     const mark = marks.of('a subject');
     expect(marks.isOf('a subject', mark)).toBe(true);
-    const others = [createMarks('forms', ANOTHER), createMarks('cookies', OURS)];
+    const others = [createMarks('forms', [ANOTHER]), createMarks('cookies', [OURS])];
     for (const other of others) expect(other.isOf('a subject', mark)).toBe(false);
     for (const made of ['', mark.slice(1), `${mark}=`]) {
       expect(marks.isOf('a subject', made)).toBe(false);
@@ -38,7 +57,7 @@ it(
   { tags: ['dashboard.session'] },
   () => {
     const of = (name: string, secret = OURS, url = 'https://docket.example') =>
-      tokenCookie(url, name, 60, createMarks('cookies', secret));
+      tokenCookie(url, name, 60, createMarks('cookies', [secret]));
     const line = of('session_token').set('tok-en');
     expect(line).toMatch(
       /^__Secure-docket\.session_token=tok-en\.[\w-]{43}; Path=\/dashboard; Max-Age=60; HttpOnly; SameSite=Lax; Secure$/,
