@@ -14,6 +14,7 @@ import {
   REASON,
   TICKET,
 } from '#cli/operator.ts';
+import { registerLaneKeyRotation } from '#cli/lane-key-rotation.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** The longest line that can hold a key or its hash; more is a file sent by mistake. */
@@ -34,11 +35,12 @@ interface GrantOptions extends Common {
   burst?: string;
 }
 
-/** `docket keys …`: what support and operators do to keys. */
+/** `docket keys …`: what support and operators do to keys of organisations, and to the one that seals what is under way. */
 export function register(program: Command): void {
-  const keys = program.command('keys').description('API keys of an organisation');
+  const keys = program.command('keys').description('API keys of organisations, and the lane key');
   registerGrants(keys);
   registerStates(keys);
+  registerLaneKeyRotation(keys);
   keys
     .command('list')
     .description('list an organisation’s keys, newest first')

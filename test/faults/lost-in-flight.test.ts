@@ -5,6 +5,7 @@ import { createLaneKey, loadLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { inferenceLane, shardOf } from '#shared/lanes/keys.ts';
 import { chatBody, post } from '#test/support/calls.ts';
 import { connectTo } from '#test/support/lanes.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -28,6 +29,15 @@ beforeAll(async () => {
 
 const chat = (body: object, headers: Record<string, string> = {}): Promise<Response> =>
   post(system, '/chat/completions', body, { headers });
+
+/** What waits for an inference worker, as it lies in Redis. */
+async function onLanes(): Promise<Buffer[]> {
+  const redis = connectTo(system.redis.url);
+  const lanes = await redis.keys('{s*}:lane:inference:*');
+  const entries = await Promise.all(lanes.map((lane) => redis.xrangeBuffer(lane, '-', '+')));
+  redis.disconnect();
+  return entries.flat().map(([, fields]) => Buffer.concat(fields));
+}
 
 it(
   'a request that Redis has lost is refused within seconds, as one that can be sent again',
@@ -64,13 +74,7 @@ it(
     const [worker] = system.processes('inference');
     process.kill(worker!.pid, 'SIGSTOP');
     const lost = IN_FLIGHT.map(({ body, headers }) => chat(body, headers));
-    const redis = connectTo(system.redis.url);
-    await until(async () => {
-      const lanes = await redis.keys('{s*}:lane:inference:*');
-      const lengths = await Promise.all(lanes.map((lane) => redis.xlen(lane)));
-      return lengths.reduce((sum, length) => sum + length, 0) === IN_FLIGHT.length;
-    }, 'all of them are on the lane');
-    redis.disconnect();
+    await until(async () => (await onLanes()).length === IN_FLIGHT.length, 'all are on the lane');
 
     const [old] = loadLaneKeys(laneKeys);
     createLaneKey(laneKeys, Date.now() - 1_000);
@@ -121,6 +125,50 @@ it(
         role,
       ).toHaveLength(1);
     }
+    expect(await integrated(system)).toMatchObject({ gaps: 0 });
+  },
+);
+
+it(
+  'a lane key is rotated while requests wait that the one before it sealed: each is answered, as are those after it',
+  { tags: ['survives.key-rotation'] },
+  async () => {
+    const stored = { 'idempotency-key': 'before the rotation' };
+    const receiptOf = async (): Promise<string> => {
+      const answer = (await (await chat(chatBody(), stored)).json()) as { receipt: { id: string } };
+      return answer.receipt.id;
+    };
+    const first = await receiptOf();
+    const worker = system.processes('inference').at(-1);
+    worker!.kill('SIGSTOP');
+    const waiting = IN_FLIGHT.map(({ body }) => chat(body));
+    await until(async () => (await onLanes()).length === IN_FLIGHT.length, 'all are on the lane');
+
+    const { code, stdout } = await runDocket(['keys', 'rotate-lane', '--in', '0', '--json'], {
+      LANE_KEYS_DIR: laneKeys,
+      DATABASE_URL: system.database.url,
+    });
+    expect(code).toBe(0);
+    const idBytes = Buffer.from((JSON.parse(stdout) as { id: string }).id, 'hex');
+    worker!.kill('SIGCONT');
+    for (const response of await Promise.all(waiting)) {
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('"proofValue"');
+    }
+    const sealedByIt = async (): Promise<boolean> => {
+      worker!.kill('SIGSTOP');
+      const probe = chat(chatBody());
+      let entry: Buffer | undefined;
+      await until(async () => {
+        entry = (await onLanes()).at(-1);
+        return entry !== undefined;
+      }, 'it is on the lane');
+      worker!.kill('SIGCONT');
+      expect((await probe).status).toBe(200);
+      return Buffer.from(entry!.toString().split('!').at(-1)!, 'base64').includes(idBytes);
+    };
+    await until(sealedByIt, 'new requests are sealed by the new key');
+    expect(await receiptOf()).toBe(first);
     expect(await integrated(system)).toMatchObject({ gaps: 0 });
   },
 );

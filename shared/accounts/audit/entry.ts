@@ -124,6 +124,7 @@ export const AUDIT_ACTIONS = [
   'signing_key.activated',
   'signing_key.revoked',
   'signing_key.compromised',
+  'lane_key.made',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

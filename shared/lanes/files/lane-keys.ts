@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOpenToOthers } from '#shared/kernel/files/open-to-others.ts';
 import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import {
   LANE_KEY_BYTES,
   type LaneKey,
@@ -66,6 +67,42 @@ export function sealingAt<Key extends { sealsFrom: number }>(
   now: number,
 ): Key {
   return keys.findLast(({ sealsFrom }) => sealsFrom <= now) ?? keys[0]!;
+}
+
+/** What a key sealed is of no use any more so long after the next one seals: stored answers live for a day, and the longest streams end. */
+const OPENS_FOR_MS = 2 * DAY_MS;
+
+export interface LaneKeyRotation {
+  made: LaneKeyFile;
+  /** Keys of before, with the moment from which they may be deleted everywhere, oldest first. */
+  kept: { path: string; until: number }[];
+}
+
+/**
+ * Makes the key that is to seal next, `waitMs` from now: until then it is to be brought to every host. It belongs to the user
+ * that has the one before it, and all others stay and open.
+ * @throws LaneKeyProblem when there is none yet, or one already that is to seal next
+ */
+export function rotateLaneKey(dir: string, now: number, waitMs: number): LaneKeyRotation {
+  const keys = loadLaneKeys(dir);
+  const next = keys.find(({ sealsFrom }) => sealsFrom > now);
+  if (next !== undefined)
+    throw new LaneKeyProblem(`${next.path} is there already, and seals later.`);
+  const made = withProblems(dir, () => createLaneKey(dir, now + waitMs));
+  if (keys.some(({ path }) => path === made.path)) {
+    throw new LaneKeyProblem(`${made.path} was made in this second.`);
+  }
+  const before = statSync(keys.at(-1)!.path);
+  if (process.getuid?.() === 0) {
+    chownSync(made.path, before.uid, before.gid);
+    chmodSync(made.path, before.mode & 0o777);
+  }
+  const successors = [...keys.slice(1), made];
+  const kept = keys.map(({ path }, index) => ({
+    path,
+    until: successors[index]!.sealsFrom + OPENS_FOR_MS,
+  }));
+  return { made, kept };
 }
 
 /**

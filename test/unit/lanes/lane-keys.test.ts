@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,6 +19,7 @@ import {
   LaneKeyProblem,
   loadLaneKeys,
   openSeals,
+  rotateLaneKey,
   sealingAt,
 } from '#shared/lanes/files/lane-keys.ts';
 
@@ -97,6 +99,28 @@ describe('lane keys', () => {
     expect(sealingAt(keys, IN_TEN_MINUTES).id).toBe(next.id);
     expect(sealingAt(keys.slice(1), NOW).id).toBe(next.id);
   });
+
+  it('a rotation makes one key that seals later, and says until when those of before are needed', () => {
+    expect(() => rotateLaneKey(dir, NOW, 0)).toThrow(/No lane key/);
+    const first = createLaneKey(dir, 0);
+    const { made, kept } = rotateLaneKey(dir, NOW, 600_000);
+    expect(made.sealsFrom).toBe(IN_TEN_MINUTES);
+    expect(loadLaneKeys(dir)).toEqual([first, made]);
+    expect(kept).toEqual([{ path: first.path, until: IN_TEN_MINUTES + 48 * 3_600_000 }]);
+    expect(() => rotateLaneKey(dir, NOW, 0)).toThrow(/is there already/);
+    expect(() => rotateLaneKey(dir, IN_TEN_MINUTES, 0)).toThrow(/made in this second/);
+    expect(loadLaneKeys(dir)).toHaveLength(2);
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'a key that root makes is for the user that has the one before it, and for no other',
+    () => {
+      const { path } = createLaneKey(dir, 0);
+      chownSync(path, 65_534, 65_534);
+      const { made } = rotateLaneKey(dir, NOW, 0);
+      expect(statSync(made.path)).toMatchObject({ uid: 65_534, gid: 65_534, mode: 0o100600 });
+    },
+  );
 
   it('a process whose keys vanish goes on with those it has, and says so', () => {
     const { path } = createLaneKey(dir, 0);
