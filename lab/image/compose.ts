@@ -22,6 +22,7 @@ export interface ComposeService {
   cap_drop?: string[];
   security_opt?: string[];
   tmpfs?: string[];
+  logging?: { options: Record<string, string> };
   stop_grace_period?: string;
   depends_on?: Record<string, { condition: string }>;
   environment?: Record<string, string | number>;

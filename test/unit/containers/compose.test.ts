@@ -43,6 +43,14 @@ describe('compose.yaml', () => {
     },
   );
 
+  it('bounds the log of every service that stays', () => {
+    const staying = Object.values(services).filter(({ restart }) => restart !== 'no');
+    expect(staying.length).toBeGreaterThan(ROLES.length);
+    for (const { logging } of staying) {
+      expect(Object.keys(logging?.options ?? {})).toEqual(['max-size', 'max-file']);
+    }
+  });
+
   it('gives no process a secret in its environment', () => {
     const environments = JSON.stringify(ours.map(([, { environment }]) => environment));
     expect(environments).not.toMatch(/"(DATABASE_URL|REDIS_URL|SESSION_SECRET)"/);
