@@ -76,6 +76,13 @@ function makeProgram(asJson: boolean): Command {
   );
 }
 
+/** With every command, for what looks at all of them. */
+export async function wholeProgram(): Promise<Command> {
+  const program = makeProgram(false);
+  await load(program, undefined);
+  return program;
+}
+
 /** With the commit, where it is known: two builds of a version are two. */
 function versionLine(): string {
   const { version, commit } = readBuild();
