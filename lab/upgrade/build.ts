@@ -36,7 +36,7 @@ export function oldestCommit(): string | undefined {
 
 /**
  * Puts the tree of a commit into a folder. Not as a further worktree: that would be noted in the repository, and stay there
- * when the run is killed. It has our dependencies where its lock file is ours, and else installs its own.
+ * when the run is killed. It has our dependencies where those of run time are the same, and else installs its own.
  */
 export async function unpack(commit: string, root: string): Promise<Build> {
   await mkdir(root);
@@ -47,11 +47,18 @@ export async function unpack(commit: string, root: string): Promise<Build> {
   execFileSync('tar', ['-x', '-C', root], { input: archive });
   await writeFile(join(root, COMMIT_FILE), `${commit}\n`);
   const [theirs, ours] = await Promise.all(
-    [root, ROOT].map((folder) => readFile(join(folder, LOCK_FILE), 'utf8')),
+    [root, ROOT].map(async (folder) => runTimeOf(await readFile(join(folder, LOCK_FILE), 'utf8'))),
   );
   if (theirs === ours) await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   else execFileSync('npm', ['ci'], { cwd: root, stdio: 'inherit' });
   return { name: commit.slice(0, 12), root };
+}
+
+/** The packages of a lock file that the product runs with. */
+function runTimeOf(lock: string): string {
+  const { packages } = JSON.parse(lock) as { packages: Record<string, { dev?: boolean }> };
+  const entries = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  return JSON.stringify(entries);
 }
 
 /** Makes the accounts of `npm start` by the code of a build, which is what fits the database it has migrated. */

@@ -93,6 +93,8 @@ describe('the pages', () => {
       'ops/prometheus',
       'ops/grafana',
       'ops/helm',
+      'ops/proxies',
+      'ops/systemd',
     ];
     others.push('test/fixtures', 'test/vectors');
     expect([...shown].toSorted()).toEqual([...new Set([...present, ...others])].toSorted());

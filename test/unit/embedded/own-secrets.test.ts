@@ -19,6 +19,7 @@ const env = {
   METER_TOKEN: 'metered',
   SANDBOX_API_KEY: 'ours',
   SESSION_SECRET: 'signs',
+  SESSION_SECRET_OLDER_FILE: '/run/signed',
   WEBHOOKS_SECRET: 'seals',
   MODERATION_API_KEY_FILE: '/run/moderation',
   ...OF_COLLECTOR,
@@ -66,6 +67,7 @@ describe('the secrets of a process that the launcher starts', () => {
       ...withheld,
       ...OF_COLLECTOR,
       SESSION_SECRET: 'signs',
+      SESSION_SECRET_OLDER_FILE: '/run/signed',
       WEBHOOKS_SECRET: 'seals',
       MODERATION_API_KEY_FILE: '/run/moderation',
     });
