@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { Random } from '#lab/support/random.ts';
 import { makeAccount, migrate, THIS_BUILD } from '#lab/upgrade/build.ts';
 import { makeStores } from '#lab/upgrade/stores.ts';
 import { BACKGROUND_ROLES } from '#shared/config/settings.ts';
-import { checkUnits, isThere, type Ports, PROXIES, type Proxy } from './proxies.ts';
+import { checkUnits, isThere, LOG, type Ports, PROXIES, type Proxy } from './proxies.ts';
 
 const USAGE = `npm run proxies
 
@@ -24,6 +24,7 @@ A program that is not installed is skipped by name.
 `;
 const CLIENTS = 8;
 const CALLS_BETWEEN = 50;
+const SHOWN_BYTES = 2_000;
 const SEED = 1;
 const MODEL = 'llama-3.1-8b';
 /** One process on each, as on two machines. */
@@ -82,9 +83,11 @@ async function tryOut(proxy: Proxy, env: Variables, apiKey: string): Promise<voi
     const load = new Load(target, { name: proxy.name, random, clients: CLIENTS });
     for (const index of [0, 1, 0, 1]) {
       await more(load);
+      proxy.setAside?.(child, directory, ports, HOSTS[index]);
       await apis[index]!.stop();
       await more(load);
       apis[index] = await startApi(HOSTS[index]!);
+      proxy.setAside?.(child, directory, ports);
     }
     await more(load);
     await load.stop();
@@ -94,8 +97,10 @@ async function tryOut(proxy: Proxy, env: Variables, apiKey: string): Promise<voi
     const failed = load.attempts.filter(({ ending }) => ending !== 'whole');
     for (const { status, reason } of failed.slice(0, 5)) examples.push(`${status} ${reason}`);
     const figures = `${answered} of ${attempts} calls answered whole while four api processes were replaced`;
-    if (failed.length + lost + doubled + mismatched > 0 || !verdict.sound)
+    if (failed.length + lost + doubled + mismatched > 0 || !verdict.sound) {
+      examples.push((await readFile(join(directory, LOG), 'utf8')).slice(0, SHOWN_BYTES));
       throw new Error(`${proxy.name}: ${figures}\n${examples.join('\n')}`);
+    }
     say(`${proxy.name}: ${figures}`);
   } finally {
     const ended = once(child, 'exit');

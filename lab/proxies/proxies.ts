@@ -1,10 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { childEnvironment } from '#test/support/child-environment.ts';
 
 const OPS = join(import.meta.dirname, '../../ops');
 const textOf = (name: string): string => readFileSync(join(OPS, name), 'utf8');
+
+/** What a proxy has to say of itself, in its folder. */
+export const LOG = 'proxy.log';
 
 /** Where a proxy listens, and what is behind it: on both addresses the same ports. */
 export interface Ports {
@@ -20,6 +23,8 @@ export interface Proxy {
   check: (directory: string) => void;
   /** Starts the program with the example, but for addresses, and without TLS. */
   start: (directory: string, ports: Ports) => ChildProcess;
+  /** Has it send nothing new to an address, or to all again: of a program that does not ask for readiness. */
+  setAside?: (child: ChildProcess, directory: string, ports: Ports, host?: string) => void;
 }
 
 /** The addresses of the examples, as those of this machine: all that begin with 127 are its own on Linux. */
@@ -33,7 +38,7 @@ function withPorts(text: string, { api, metrics }: Ports): string {
 /** A file of nginx around an example, which is for within its `http`. */
 function nginxFile(directory: string, example: string): string {
   const file = join(directory, 'nginx.conf');
-  const own = `daemon off; pid ${directory}/nginx.pid; error_log ${directory}/nginx.log;`;
+  const own = `daemon off; pid ${directory}/nginx.pid; error_log ${directory}/${LOG};`;
   writeFileSync(file, `${own}\nevents {}\nhttp { access_log off;\n${example}\n}\n`);
   return file;
 }
@@ -48,13 +53,19 @@ const NGINX: Proxy = {
     const example = textOf('proxies/nginx.conf').replaceAll('/etc/ssl/docket', directory);
     run('nginx', ['-t', '-c', nginxFile(directory, example)]);
   },
-  start(directory, ports) {
-    const example = withPorts(textOf('proxies/nginx.conf'), ports)
-      .replace('listen 443 ssl http2;', `listen 127.0.0.1:${ports.own};`)
-      .replaceAll(/^ *ssl_.*$/gm, '');
-    return begin('nginx', ['-c', nginxFile(directory, example)], directory);
+  start: (directory, ports) =>
+    begin('nginx', ['-c', nginxFile(directory, plainNginx(ports))], directory),
+  setAside(child, directory, ports, host) {
+    const server = `server ${host}:${ports.api}`;
+    nginxFile(directory, plainNginx(ports).replace(server, `${server} down`));
+    child.kill('SIGHUP');
   },
 };
+
+const plainNginx = (ports: Ports): string =>
+  withPorts(textOf('proxies/nginx.conf'), ports)
+    .replace('listen 443 ssl http2;', `listen 127.0.0.1:${ports.own};`)
+    .replaceAll(/^ *ssl_.*$/gm, '');
 
 const CADDY: Proxy = {
   name: 'Caddy',
@@ -97,5 +108,6 @@ function run(program: string, args: readonly string[]): void {
 }
 
 function begin(program: string, args: readonly string[], home: string): ChildProcess {
-  return spawn(program, args, { stdio: 'ignore', env: { ...childEnvironment(), HOME: home } });
+  const log = openSync(join(home, LOG), 'a');
+  return spawn(program, args, { stdio: ['ignore', log, log], env: { ...childEnvironment(), HOME: home } });
 }
