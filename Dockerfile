@@ -15,7 +15,8 @@ FROM ${BASE}
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json Procfile LICENSE ./
-COPY docs/catalogue.schema.json docs/
+COPY README.md ARCHITECTURE.md CHANGELOG.md ./
+COPY docs docs
 COPY shared shared
 COPY migrations migrations
 COPY api api

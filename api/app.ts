@@ -51,6 +51,8 @@ import { collectOperations } from '#api/docs/operation.ts';
 import { accountRoutes, type AccountRoutesOptions } from '#api/routes/account.ts';
 import { anchorRoutes, type AnchorRoutesOptions, publicAnchorRoutes } from '#api/routes/anchor.ts';
 import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-log.ts';
+import { readGuideFiles } from '#api/docs/guides/files.ts';
+import { guidesOf } from '#api/docs/guides/guides.ts';
 import { docsPlaces } from '#api/docs/places.ts';
 import { docsRoutes } from '#api/routes/docs.ts';
 import { madeOnce } from '#shared/kernel/made-once.ts';
@@ -305,11 +307,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(methodologyRoutes, options.methodologies);
   await app.register(frontRoutes, options.front);
   const { description } = options;
+  const guides = madeOnce(async () => guidesOf(readGuideFiles()));
   if (options.dashboard !== undefined) {
-    const docs = madeOnce(async () => docsPlaces(operations, description));
+    const docs = madeOnce(async () => docsPlaces(operations, description, await guides()));
     await app.register(dashboardRoutes, { ...options.dashboard, docs });
   }
-  await app.register(docsRoutes, { operations, description, hasDashboard });
+  await app.register(docsRoutes, { operations, description, guides, hasDashboard });
   return app;
 }
 

@@ -4,14 +4,14 @@ import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isHeld } from '#api/routes/entity-tags.ts';
 
-/** A long text that stays the same: encoded and made smaller once, and not sent to who has it. */
+/** A long text or picture that stays the same: encoded and made smaller once, and not sent to who has it. */
 export class CompressedText {
   readonly #bytes: Buffer;
   readonly #gzipped: Buffer;
   readonly #etag: string;
 
-  static async of(text: string): Promise<CompressedText> {
-    const bytes = Buffer.from(text);
+  static async of(content: string | Buffer): Promise<CompressedText> {
+    const bytes = Buffer.from(content as string);
     return new CompressedText(bytes, await promisify(gzip)(bytes));
   }
 

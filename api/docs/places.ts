@@ -1,9 +1,10 @@
+import { type Guides, guidePlaces } from './guides/guides.ts';
 import { ERRORS } from './page/errors.ts';
 import { sectionsOf } from './page/markdown.ts';
 import { introduction, type IntroductionOptions } from './introduction.ts';
 import type { DeclaredOperation } from './operation.ts';
 
-/** A place of the page `/docs`. */
+/** A place of the documentation. */
 export interface DocsPlace {
   address: string;
   name: string;
@@ -11,10 +12,11 @@ export interface DocsPlace {
   words: string;
 }
 
-/** The places of the page `/docs` that have a name: sections of its introduction, operations and codes of errors. */
+/** The places that have a name: sections of the introduction, operations, codes of errors, guides and their headings. */
 export function docsPlaces(
   operations: readonly DeclaredOperation[],
   options: IntroductionOptions,
+  guides: Guides,
 ): DocsPlace[] {
   return [
     ...sectionsOf(introduction(options)).map(({ id, title, text }) => ({
@@ -35,5 +37,6 @@ export function docsPlaces(
       note: 'error',
       words: when,
     })),
+    ...guidePlaces(guides).map((place) => ({ ...place, note: 'guide' })),
   ];
 }

@@ -97,6 +97,7 @@ docket verify receipt.json --trust did.json</pre>
 function places({ hasDashboard }: LandingParts): Html {
   const all: readonly (readonly [string, string, string])[] = [
     ['/docs', 'Documentation', 'every operation, with examples and errors'],
+    ['/docs/guides', 'Guides', 'how to call it, judge its evidence, and run it'],
     ...(hasDashboard
       ? ([['/dashboard', 'Dashboard', 'receipts, usage, keys, exports and the ledger']] as const)
       : []),

@@ -1,6 +1,9 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { describeApi, type DescriptionOptions } from '#api/docs/document.ts';
 import { type DeclaredOperation, exact } from '#api/docs/operation.ts';
+import { readPictures } from '#api/docs/guides/files.ts';
+import type { Guides } from '#api/docs/guides/guides.ts';
+import { guidePage } from '#api/docs/guides/page.ts';
 import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
 import { docsPage } from '#api/docs/page/page.ts';
 import { CompressedText } from '#api/docs/compressed.ts';
@@ -18,22 +21,48 @@ const CACHE = 'public, max-age=300';
 /** The addresses of files change when they do. */
 const CACHE_FOR_EVER = 'public, max-age=31536000, immutable';
 
+const HTML = 'text/html; charset=utf-8';
+const DOCS_HEADERS = {
+  ...PAGE_HEADERS,
+  'content-security-policy': PAGE_POLICY,
+  'referrer-policy': 'no-referrer',
+  'cache-control': CACHE,
+} as const;
+
+/** A drawing has its styles in itself, and is nothing but seen. */
+const PICTURE_HEADERS = {
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  'x-content-type-options': 'nosniff',
+  'cache-control': CACHE,
+} as const;
+
+/** Made for the first who asks for it. */
+type MadeFile = () => Promise<{
+  type: string;
+  headers: typeof DOCS_HEADERS | typeof PICTURE_HEADERS;
+  text: CompressedText;
+}>;
+
 const HIDDEN = { config: { scope: 'public', asksNoStore: true }, schema: { hide: true } } as const;
 
 export interface DocsRoutesOptions {
   operations: readonly DeclaredOperation[];
   description: DescriptionOptions;
+  guides: () => Promise<Guides>;
   hasDashboard: boolean;
 }
 
 /** The description of the API for programs and for people. Made once, when the first asks; most processes are never asked. */
 export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
-  { operations, description, hasDashboard },
+  { operations, description, guides: readGuides, hasDashboard },
 ) => {
   const docs = madeOnce(async () => {
     const document = await describeApi(operations, description);
-    const made = await docsPage(document, hasDashboard);
+    const guides = await readGuides();
+    const made = await docsPage(document, guides, hasDashboard);
+    const pictures = readPictures();
+    const parts = { guides, pictures, index: made.index, hasDashboard };
     const compressed = made.files.map(
       async ({ path, type, text }) =>
         [path, { type, text: await CompressedText.of(text) }] as const,
@@ -42,6 +71,24 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
       text: await CompressedText.of(JSON.stringify(document)),
       page: await CompressedText.of(made.page),
       files: new Map(await Promise.all(compressed)),
+      guides: new Map([
+        ...[...guides.all.values()].map((guide): [string, MadeFile] => [
+          guide.address,
+          madeOnce(async () => ({
+            type: HTML,
+            headers: DOCS_HEADERS,
+            text: await CompressedText.of((await guidePage(guide, parts)).text),
+          })),
+        ]),
+        ...[...pictures.values()].map(({ address, content }): [string, MadeFile] => [
+          address,
+          madeOnce(async () => ({
+            type: address.endsWith('.svg') ? 'image/svg+xml' : 'image/webp',
+            headers: PICTURE_HEADERS,
+            text: await CompressedText.of(content),
+          })),
+        ]),
+      ]),
     };
   });
   const sendDescription = async (request: FastifyRequest, reply: FastifyReply) =>
@@ -73,16 +120,21 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
     sendDescription,
   );
   app.get('/docs', HIDDEN, async (request, reply) =>
-    (await docs()).page.send(
-      request,
-      reply.type('text/html; charset=utf-8').headers({
-        ...PAGE_HEADERS,
-        'content-security-policy': PAGE_POLICY,
-        'referrer-policy': 'no-referrer',
-        'cache-control': CACHE,
-      }),
-    ),
+    (await docs()).page.send(request, reply.type(HTML).headers(DOCS_HEADERS)),
   );
+  // A page is looked up by its address, which therefore leads to no other file.
+  const sendGuide = async (
+    request: FastifyRequest<{ Params: { '*'?: string } }>,
+    reply: FastifyReply,
+  ) => {
+    const { '*': name } = request.params;
+    const address = name === undefined ? '/docs/guides' : `/docs/guides/${name}`;
+    const guide = await (await docs()).guides.get(address)?.();
+    if (guide === undefined) throw new Fault('route_not_found');
+    return guide.text.send(request, reply.type(guide.type).headers(guide.headers));
+  };
+  app.get('/docs/guides', HIDDEN, sendGuide);
+  app.get('/docs/guides/*', HIDDEN, sendGuide);
   app.get<{ Params: { file: string } }>('/docs/:file', HIDDEN, async (request, reply) => {
     const file = (await docs()).files.get(`/docs/${request.params.file}`);
     if (file === undefined) throw new Fault('route_not_found');

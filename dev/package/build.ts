@@ -15,6 +15,9 @@ const CONTENT = [
   '{api,cli,client,embedded,migrations,shared,workers}/**/*',
   'Procfile',
   'docs/catalogue.schema.json',
+  // The pages that are served at /docs/guides.
+  '{README,ARCHITECTURE,CHANGELOG}.md',
+  'docs/**/*.{md,svg,webp}',
 ];
 /** Stands in the package as it is, and chooses between these files and their sources. */
 const NOT_BUILT = 'cli/start.js';

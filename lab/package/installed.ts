@@ -27,6 +27,8 @@ export const CONSUMED = {
   response: 'good',
   events: 'good',
   text: true,
+  /** A page of docs/, which the package therefore has. */
+  guide: 200,
 };
 
 /** The standard output of `docket …` as the installed package runs it. */
@@ -74,7 +76,8 @@ export async function consume(installed: Installed): Promise<unknown> {
       cwd: directory,
       env: ENV,
     });
-    return JSON.parse(stdout);
+    const guide = await fetch(new URL('/docs/guides/receipts', base_url));
+    return { ...(JSON.parse(stdout) as object), guide: guide.status };
   } finally {
     up.kill('SIGTERM');
     await ended;

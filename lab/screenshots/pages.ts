@@ -81,6 +81,8 @@ const PAGES = [
   ['verify-good', 'nobody', '/verify', verify('', '')],
   ['verify-bad', 'nobody', '/verify', verify('"outputTokens":', '"outputTokens":9')],
   ['docs', 'nobody', '/docs'],
+  ['guides', 'nobody', '/docs/guides'],
+  ['guide', 'nobody', '/docs/guides/receipts'],
   ['sign-in', 'nobody', '/dashboard/sign-in'],
   ['sign-up', 'nobody', '/dashboard/sign-up'],
   ['password-forgot', 'nobody', '/dashboard/password/forgot'],

@@ -511,7 +511,7 @@ it(
     };
     expect(await take(5, { 'accept-encoding': 'gzip' })).toEqual([200, 200, 200, 200, 200]);
     expect(await take(3, known)).toEqual([304, 304, 304]);
-    // Each is as twenty-six.
+    // Each is as thirty-eight.
     expect((await take(5, {})).slice(-2)).toEqual([429, 429]);
   },
 );

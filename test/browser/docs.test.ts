@@ -73,6 +73,12 @@ describe('the search of the documentation', () => {
         await page.locator(`[role=option][data-anchor="${anchor}"]`).first().waitFor();
         await field.press('Escape');
       }
+      // What stands on another page is opened there.
+      await field.fill('what survives what');
+      await page.locator('[role=option][data-anchor^="/docs/guides/architecture#"]').click();
+      await page.waitForURL('**/docs/guides/architecture#what-survives-what');
+      await field.fill('sums of usage');
+      await page.locator('[role=option][data-anchor$="#sums-of-usage"]').first().waitFor();
       await field.fill('nothing of this kind');
       await page.getByText('Nothing here has “nothing of this kind” in it.').waitFor();
       await field.press('Escape');

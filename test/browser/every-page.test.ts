@@ -145,7 +145,8 @@ it(
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
     found.push(...(await problemsHere(page, '/dashboard (the password again)')));
     await page.context().clearCookies();
-    for (const address of ['/', '/status', '/verify', '/dashboard/password/forgot']) {
+    const forAll = ['/', '/status', '/verify', '/docs/guides', '/docs/guides/receipts'];
+    for (const address of [...forAll, '/dashboard/password/forgot']) {
       await look(address);
     }
     expect(found).toEqual([]);

@@ -1,4 +1,4 @@
-import { html, Html } from '#api/html.ts';
+import { html, type Html } from '#api/html.ts';
 import { errorLink } from '#api/docs/page/errors.ts';
 import { inline } from '#api/docs/page/markdown.ts';
 import { codeRow, type ErrorCode } from '#shared/kernel/error-codes.ts';
@@ -53,9 +53,9 @@ function error({ row: { code }, limits }: RequestParts): Html | undefined {
       <dt>Code</dt>
       <dd>${errorLink(code, '/docs')}</dd>
       <dt>What it means</dt>
-      <dd>${new Html(inline(when))}</dd>
+      <dd>${inline(when)}</dd>
       <dt>What to do</dt>
-      <dd>${new Html(inline(advice))}</dd>
+      <dd>${inline(advice)}</dd>
       ${
         isLimit
           ? html`<dt>Limits now</dt>

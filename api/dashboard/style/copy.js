@@ -26,7 +26,8 @@ wait();
 for (const button of document.querySelectorAll('button[data-copy]')) {
   button.hidden = false;
   button.addEventListener('click', async () => {
-    const source = document.getElementById(button.dataset.copy);
+    const { copy } = button.dataset;
+    const source = copy === '' ? button.previousElementSibling : document.getElementById(copy);
     await navigator.clipboard.writeText(source.textContent.trim());
     const label = button.textContent;
     button.textContent = 'Copied';

@@ -1,6 +1,6 @@
 import { codeRow, CODES, type CodeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { fillIn } from '#shared/kernel/errors.ts';
-import { html, Html } from '#api/html.ts';
+import { html, type Html } from '#api/html.ts';
 import { inline } from './markdown.ts';
 
 /** What each type of error is, and how its codes are alike. */
@@ -72,13 +72,13 @@ function described(entry: ErrorEntry): Html {
       <a href="#${anchor}"><code>${code}</code></a> <span class="status">${status}</span>
       ${retryOf(entry)}
     </dt>
-    <dd>${new Html(inline(when))}</dd>
-    <dd><strong>What to do:</strong> ${new Html(inline(advice))}</dd>
+    <dd>${inline(when)}</dd>
+    <dd><strong>What to do:</strong> ${inline(advice)}</dd>
     ${
       said === undefined
         ? undefined
         : html`<dd class="soft small">
-            “${new Html(inline(said))}”${param === undefined ? undefined : html` · <span class="param"><code>param</code> ${param}</span>`}
+            “${inline(said)}”${param === undefined ? undefined : html` · <span class="param"><code>param</code> ${param}</span>`}
           </dd>`
     }
   </div>`;

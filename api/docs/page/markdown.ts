@@ -1,72 +1,236 @@
-import { escapeHtml, Html } from '#api/html.ts';
+import { lexer, Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
+import { html, Html } from '#api/html.ts';
+import { nextTurn } from '#shared/kernel/turns.ts';
+import { codeBlock } from './code.ts';
+
+/** A picture with its size, so that a page does not move when it has come. */
+export interface Picture {
+  address: string;
+  width: number;
+  height: number;
+}
+
+/** Where links and pictures of a page lead. */
+export interface Linking {
+  /** The address that a link leads to, and its text where that says where; undefined for one that is shown as its text alone. */
+  link(href: string, text: string): { address: string; text?: string } | undefined;
+  /** Undefined for a picture of which its description is shown. */
+  picture(href: string): Picture | undefined;
+}
+
+/** Of texts that are on no page of their own: links to anchors, and to the network. */
+const ANYWHERE: Linking = {
+  link: (href) => (isOutside(href) || href.startsWith('#') ? { address: href } : undefined),
+  picture: () => undefined,
+};
+
+export function isOutside(href: string): boolean {
+  return /^(https?:\/\/|mailto:)/.test(href);
+}
 
 /**
- * The Markdown that our own descriptions are written in: paragraphs, `##` headings, tables, fenced code, `code`, **strong**
- * and [links](…). Not for text that comes from elsewhere.
+ * Markdown as HTML: of what the library reads, the elements below are written and nothing else, with every text escaped. HTML
+ * in the source is shown as text; comments and line breaks alone are taken for what they are.
  */
 export function markdown(source: string): Html {
-  const blocks = source.split(/\n{2,}(?![^`]*```\n)/);
-  return new Html(joinFences(blocks).map(block).join('\n'));
+  return drawn(source, ANYWHERE, headingsOf(source).values());
 }
 
-/** A blank line within a fence does not end it. */
-function joinFences(blocks: readonly string[]): string[] {
-  const joined: string[] = [];
-  let open = false;
-  for (const one of blocks) {
-    if (open) joined[joined.length - 1] += `\n\n${one}`;
-    else joined.push(one);
-    if ((one.match(/^```/gm)?.length ?? 0) % 2 === 1) open = !open;
+/** A long page, a section in a turn: requests are answered meanwhile. */
+export async function markdownInTurns(
+  source: string,
+  linking: Linking,
+  headings: readonly Heading[],
+): Promise<Html> {
+  const starts = [
+    0,
+    ...headings.filter(({ depth, at }) => depth === 2 && at > 0).map(({ at }) => at),
+  ];
+  const next = headings.values();
+  const sections: Html[] = [];
+  for (const [i, start] of starts.entries()) {
+    await nextTurn();
+    sections.push(drawn(source.slice(start, starts[i + 1]), linking, next));
   }
-  return joined;
+  return html`${sections}`;
 }
 
-function block(text: string): string {
-  const fence = /^```\w*\n([^]*?)\n?```$/.exec(text);
-  if (fence !== null) return `<pre tabindex="0"><code>${escapeHtml(fence[1]!)}</code></pre>`;
-  const heading = /^## (.*)$/.exec(text);
-  if (heading !== null) return `<h2 id="${slug(heading[1]!)}">${inline(heading[1]!)}</h2>`;
-  if (text.startsWith('|')) return table(text);
-  return `<p>${inline(text)}</p>`;
+/** @param headings those of the text, in their order */
+function drawn(source: string, linking: Linking, headings: Iterator<Heading, unknown>): Html {
+  return html`${lexer(source).map((token) => block(token))}`;
+
+  function block(any: Token): Html {
+    const token = any as MarkedToken;
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- What is not in the list is shown as its source.
+    switch (token.type) {
+      case 'heading':
+        return heading(token);
+      case 'paragraph':
+        return html`<p>${spans(token.tokens, linking)}</p>`;
+      // Of a list whose items are no paragraphs.
+      case 'text':
+        return html`${token.tokens === undefined ? plain(token.text) : spans(token.tokens, linking)}`;
+      case 'code':
+        return codeBlock(token.text, token.lang);
+      case 'table':
+        return table(token);
+      case 'list': {
+        const items = token.items.map((item) => html`<li>${item.tokens.map(block)}</li>`);
+        if (!token.ordered)
+          return html`<ul>
+            ${items}
+          </ul>`;
+        return html`<ol start="${Number(token.start)}">
+          ${items}
+        </ol>`;
+      }
+      case 'blockquote':
+        return html`<blockquote>${token.tokens.map(block)}</blockquote>`;
+      case 'hr':
+        return html`<hr />`;
+      case 'html':
+        return raw(token.text);
+      case 'space':
+      case 'def':
+        return html``;
+      default:
+        return html`${token.raw}`;
+    }
+  }
+
+  function heading(token: Tokens.Heading): Html {
+    const { value } = headings.next();
+    const { id, title } = value as Heading;
+    const tag = new Html(`h${token.depth}`);
+    return html`<${tag} id="${id}">${spans(token.tokens, linking)}${
+      token.depth === 1
+        ? undefined
+        : html` <a class="anchor" href="#${id}" aria-label="Link to “${title}”">#</a>`
+    }</${tag}>`;
+  }
+
+  function table({ header, rows }: Tokens.Table): Html {
+    const cells = (row: readonly Tokens.TableCell[], name: 'td' | 'th'): Html => {
+      const tag = new Html(name);
+      return html`<tr>
+        ${row.map(({ tokens: inside, align }) => {
+          const isNumber = align === 'right' ? html` class="num"` : undefined;
+          return html`<${tag}${isNumber}>${spans(inside, linking)}</${tag}>`;
+        })}
+      </tr>`;
+    };
+    return html`<div class="scroll" tabindex="0">
+      <table>
+        <thead>
+          ${cells(header, 'th')}
+        </thead>
+        <tbody>
+          ${rows.map((row) => cells(row, 'td'))}
+        </tbody>
+      </table>
+    </div>`;
+  }
 }
 
-function table(text: string): string {
-  const [head = [], , ...rows] = text
-    .trim()
-    .split('\n')
-    .map((line) =>
-      line
-        .slice(1, -1)
-        .split('|')
-        .map((cell) => inline(cell.trim())),
-    );
-  const row = (cells: readonly string[], tag: string): string =>
-    `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`;
-  const body = rows.map((cells) => row(cells, 'td')).join('');
-  return `<div class="scroll" tabindex="0"><table><thead>${row(head, 'th')}</thead><tbody>${body}</tbody></table></div>`;
+/** A text of one line, in Markdown. */
+export function inline(text: string): Html {
+  return html`${spans(Lexer.lexInline(text), ANYWHERE)}`;
 }
 
-/** Code first, because its content is not markup. */
-export function inline(text: string): string {
-  return text
-    .split(/(`[^`]+`)/)
-    .map((part) =>
-      part.startsWith('`') && part.length > 2
-        ? `<code>${escapeHtml(part.slice(1, -1))}</code>`
-        : escapeHtml(part)
-            .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>')
-            .replaceAll(/\[([^\]]+)\]\(([^)\s]+)\)/g, '<a href="$2">$1</a>'),
-    )
-    .join('');
+function spans(tokens: readonly Token[], linking: Linking): Html[] {
+  return tokens.map((any) => {
+    const token = any as MarkedToken;
+    const inside = (): Html[] => spans((token as Tokens.Strong).tokens, linking);
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- What is not in the list is shown as its source.
+    switch (token.type) {
+      case 'strong':
+        return html`<strong>${inside()}</strong>`;
+      case 'em':
+        return html`<em>${inside()}</em>`;
+      case 'del':
+        return html`<del>${inside()}</del>`;
+      case 'codespan':
+        return html`<code>${token.text}</code>`;
+      case 'br':
+        return html`<br />`;
+      case 'link': {
+        const to = linking.link(token.href, token.text);
+        if (to === undefined) return html`${inside()}`;
+        return html`<a href="${to.address}">${to.text ?? inside()}</a>`;
+      }
+      case 'image': {
+        const shown = linking.picture(token.href);
+        return shown === undefined
+          ? html`<em>${token.text}</em>`
+          : html`<img
+              src="${shown.address}"
+              alt="${token.text}"
+              width="${shown.width}"
+              height="${shown.height}"
+            />`;
+      }
+      case 'html':
+        return raw(token.text);
+      case 'text':
+      case 'escape':
+        return plain(token.text);
+      default:
+        return html`${token.raw}`;
+    }
+  });
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
+
+function plain(text: string): Html {
+  return html`${text.replaceAll(/&(lt|gt|amp|quot);/g, (_, name: string) => ENTITIES[name]!)}`;
+}
+
+function raw(text: string): Html {
+  if (/^\s*<!--(?:[^-]|-(?!->))*-->\s*$/.test(text)) return html``;
+  return /^<br ?\/?>$/.test(text) ? html`<br />` : html`${text}`;
+}
+
+/** A heading of a page, with its anchor, and where it begins in the source. */
+export interface Heading {
+  depth: number;
+  title: string;
+  id: string;
+  at: number;
+}
+
+/** Fenced code, where no heading is; or a heading. */
+const FENCE_OR_HEADING = /^ *```[^]*?^ *```|^(#{1,6}) (.+)$/gm;
+
+/** With anchors as GitHub makes them: lower case, punctuation gone, blanks to hyphens, repeats numbered. */
+export function headingsOf(source: string): Heading[] {
+  const taken = new Set<string>();
+  return [...source.matchAll(FENCE_OR_HEADING)]
+    .filter(([, marks]) => marks !== undefined)
+    .map(({ 1: marks = '', 2: text = '', index: at }) => {
+      const title = unmarked(text).trim();
+      const slug = title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-');
+      let id = slug;
+      for (let n = 1; taken.has(id); n += 1) id = `${slug}-${n}`;
+      taken.add(id);
+      return { depth: marks.length, title, id, at };
+    });
+}
+
+/** A text of one line without its marks. */
+export function unmarked(text: string): string {
+  return text.replaceAll(/\[([^\]]*)\]\([^)]*\)|[`*]/g, '$1');
 }
 
 /** The sections of a description, for the navigation and the search. */
 export function sectionsOf(source: string): { title: string; id: string; text: string }[] {
-  return [...source.matchAll(/^## (.*)$([^]*?)(?=^## |(?![^]))/gm)].map(
-    ([, title = '', text = '']) => ({ title, id: slug(title), text }),
-  );
-}
-
-function slug(title: string): string {
-  return title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  const headings = headingsOf(source).filter(({ depth }) => depth === 2);
+  return headings.map(({ title, id, at }, i) => ({
+    title,
+    id,
+    text: source.slice(source.indexOf('\n', at), headings[i + 1]?.at),
+  }));
 }

@@ -9,6 +9,7 @@ import type {
   Response,
 } from '../document-shape.ts';
 import { html, Html } from '#api/html.ts';
+import { codeBlock } from './code.ts';
 import { tryIt } from './console.ts';
 import { errorLink } from './errors.ts';
 import { inline, markdown } from './markdown.ts';
@@ -47,7 +48,7 @@ export function operationSection(
       ({ language, code }) =>
         html`<details>
           <summary>${language}</summary>
-          <pre tabindex="0"><code>${code}</code></pre>
+          ${codeBlock(code, language)}
         </details>`,
     )}
     ${tryIt(method, path, operation)}
@@ -75,7 +76,7 @@ function parameterList(parameters: readonly Parameter[]): Html {
               required ? html` <span class="required">required</span>` : ''
             }
           </dt>
-          <dd>${new Html(inline(description ?? ''))}</dd>`,
+          <dd>${inline(description ?? '')}</dd>`,
     )}
   </dl>`;
 }
@@ -84,7 +85,7 @@ function answer(document: ApiDocument, status: string, response: Response): Html
   const { description, headers = {}, content = {} } = response;
   const names = Object.keys(headers);
   return html`<div class="answer">
-    <p><span class="status good">${status}</span> ${new Html(inline(description))}</p>
+    <p><span class="status good">${status}</span> ${inline(description)}</p>
     ${Object.entries(content).map(
       ([type, media]) =>
         html`<p class="media"><code>${type}</code></p>
@@ -98,7 +99,7 @@ function answer(document: ApiDocument, status: string, response: Response): Html
           return html`<dt>
               <code>${name}</code> <span class="type">${typeOf(header.schema)}</span>
             </dt>
-            <dd>${new Html(inline(header.description))}</dd>`;
+            <dd>${inline(header.description)}</dd>`;
         })}
       </dl>
     </details>
@@ -148,7 +149,7 @@ function refusals({ responses }: Operation): Html {
               return html`<tr>
                 <td><span class="status">${status}</span></td>
                 <td>${errorLink(code)}</td>
-                <td>${new Html(inline(when))}</td>
+                <td>${inline(when)}</td>
               </tr>`;
             }),
           )}

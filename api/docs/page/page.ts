@@ -1,5 +1,6 @@
 import { publicPage } from '#api/front/layout.ts';
 import type { ApiDocument, Method, Operation } from '../document-shape.ts';
+import { type Guides, guidePlaces } from '../guides/guides.ts';
 import { html, type Html } from '#api/html.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
 import { outcomeTemplate } from './console.ts';
@@ -14,8 +15,9 @@ type Listed = [method: Method, path: string, operation: Operation];
 /** The whole description as one page, and what it loads: nothing from elsewhere. Requests are answered while it is made. */
 export async function docsPage(
   document: ApiDocument,
+  guides: Guides,
   hasDashboard: boolean,
-): Promise<{ page: string; files: readonly PageFile[] }> {
+): Promise<{ page: string; index: string; files: readonly PageFile[] }> {
   const { title, summary, version, description } = document.info;
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): Listed => [method as Method, path, operation]),
@@ -28,7 +30,10 @@ export async function docsPage(
   const index: PageFile = {
     path: '/docs/index.json',
     type: 'application/json',
-    text: JSON.stringify(searchIndex(document, sectionsOf(description))),
+    text: JSON.stringify([
+      ...searchIndex(document, sectionsOf(description)),
+      ...guidePlaces(guides).map(({ address: a, name: t, words: w }) => ({ t, k: 'guide', a, w })),
+    ]),
   };
   const page = publicPage({
     title: `${title} API`,
@@ -42,7 +47,8 @@ export async function docsPage(
     body: html`<header>
         <h1 class="big">${title} API</h1>
         <p class="lead soft">
-          ${summary}. Version ${version}, <a href="/openapi.json">OpenAPI 3.1</a>.
+          ${summary}. Version ${version}, <a href="/openapi.json">OpenAPI 3.1</a>. What an operation
+          cannot say by itself is in the <a href="/docs/guides">guides</a>.
         </p>
       </header>
       <div class="said">${markdown(description)}</div>
@@ -58,11 +64,15 @@ export async function docsPage(
       })}
       ${outcomeTemplate()}`,
   });
-  return { page: page.text, files: [STYLESHEET, SEARCH_SCRIPT, CONSOLE_SCRIPT, index] };
+  return {
+    page: page.text,
+    index: addressOf(index),
+    files: [STYLESHEET, SEARCH_SCRIPT, CONSOLE_SCRIPT, index],
+  };
 }
 
 /** Hidden until its script is there. */
-function searchField(index: string): Html {
+export function searchField(index: string): Html {
   return html`<div class="search" id="search" role="search" data-index="${index}" hidden>
     <input
       type="search"
@@ -93,6 +103,7 @@ function navigation(document: ApiDocument, operations: readonly Listed[]): Html 
   ];
   return html`<nav aria-label="Contents">
     <ul>
+      <li><a href="/docs/guides">Guides</a></li>
       ${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
     </ul>
     ${document.tags.map(

@@ -1,5 +1,5 @@
 import type { ApiDocument, JsonSchema } from '../document-shape.ts';
-import { html, Html } from '#api/html.ts';
+import { html, type Html } from '#api/html.ts';
 import { inline } from './markdown.ts';
 
 /** Members within members are shown to this depth; what is deeper is in the document itself. */
@@ -73,7 +73,7 @@ function foldable(members: Html): Html {
 
 function descriptionOf(member: Shape, inside: Shape): Html {
   const text = member.description ?? withoutNull(member).description ?? inside.description;
-  return new Html(text === undefined ? '' : inline(text));
+  return inline(text ?? '');
 }
 
 /** A schema in a few words: `number 0..2`, `array of strings`, `"auto" | "none"`. */

@@ -7,7 +7,7 @@ interface Entry {
   t: string;
   /** What it is: shown beside it. */
   k: 'section' | 'operation' | 'error' | 'field' | 'header';
-  /** The place on the page. */
+  /** Its address; of a place on the page, the anchor. */
   a: string;
   /** Further words by which it is found. */
   w: string;

@@ -1,4 +1,4 @@
-// The search of the page. Its index is one file of ours, fetched when the field first has the focus.
+// The search of the documentation. Its index is one file of ours, fetched when the field first has the focus.
 
 const box = document.getElementById('search');
 const field = box.querySelector('input');
@@ -77,8 +77,13 @@ const go = (anchor) => {
   close();
   field.value = '';
   said.textContent = '';
-  const target = document.getElementById(anchor);
-  location.hash = anchor;
+  const address = new URL(anchor.startsWith('/') ? anchor : `/docs#${anchor}`, location.origin);
+  const target = document.getElementById(address.hash.slice(1));
+  if (address.pathname !== location.pathname || target === null) {
+    location.assign(address);
+    return;
+  }
+  location.hash = address.hash;
   // What was found is where the reader goes on, also by keyboard.
   target.tabIndex = -1;
   target.focus({ preventScroll: true });

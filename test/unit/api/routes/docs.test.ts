@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import Fastify from 'fastify';
+import { readGuideFiles } from '#api/docs/guides/files.ts';
+import { guidesOf } from '#api/docs/guides/guides.ts';
 import { describeApi } from '#api/docs/document.ts';
 import { collectOperations } from '#api/docs/operation.ts';
 import { docsPage } from '#api/docs/page/page.ts';
@@ -50,6 +52,8 @@ it('documentation is made in turns, between which other requests are answered', 
   expect(operations).toHaveLength(20);
   const described = await turnsDuring(() => describeApi(operations, DESCRIPTION));
   expect(described.turns).toBeGreaterThanOrEqual(operations.length);
-  const drawn = await turnsDuring(() => docsPage(described.result, false));
+  const drawn = await turnsDuring(() =>
+    docsPage(described.result, guidesOf(readGuideFiles()), false),
+  );
   expect(drawn.turns).toBeGreaterThanOrEqual(operations.length);
 });
