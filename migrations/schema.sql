@@ -344,6 +344,28 @@ create table grid_hour_due (
   constraint grid_hour_due_pkey PRIMARY KEY (zone, hour)
 );
 
+create table incident (
+  id text not null,
+  title text not null,
+  components text[] not null,
+  began_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone,
+  constraint incident_check CHECK ((ended_at >= began_at)),
+  constraint incident_components_check CHECK ((cardinality(components) <= 50)),
+  constraint incident_id_check CHECK ((length(id) = 30)),
+  constraint incident_pkey PRIMARY KEY (id),
+  constraint incident_title_check CHECK (((length(title) >= 1) AND (length(title) <= 120)))
+);
+
+create table incident_word (
+  incident_id text not null,
+  at timestamp(3) with time zone not null,
+  text text not null,
+  constraint incident_word_incident_id_fkey FOREIGN KEY (incident_id) REFERENCES incident(id),
+  constraint incident_word_pkey PRIMARY KEY (incident_id, at),
+  constraint incident_word_text_check CHECK (((length(text) >= 1) AND (length(text) <= 2000)))
+);
+
 create table kept_response (
   org_id text not null,
   id text not null,
@@ -758,6 +780,16 @@ create table service_contract (
   constraint service_contract_pkey PRIMARY KEY (id)
 );
 
+create table status_day (
+  day date not null,
+  component text not null,
+  found jsonb not null,
+  looked_at timestamp(3) with time zone not null,
+  constraint status_day_component_check CHECK (((length(component) >= 1) AND (length(component) <= 200))),
+  constraint status_day_found_check CHECK ((length((found)::text) <= 1000)),
+  constraint status_day_pkey PRIMARY KEY (day, component)
+);
+
 create table stored_answer (
   claim text not null,
   request_id text not null,
@@ -991,6 +1023,7 @@ CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS 
 CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
 CREATE INDEX export_turn ON public.export USING btree (org_id, started_at);
 CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
+CREATE INDEX incident_by_begin ON public.incident USING btree (began_at);
 CREATE INDEX kept_response_bytes ON public.kept_response USING btree (org_id) INCLUDE (bytes);
 CREATE INDEX kept_response_expiry ON public.kept_response USING btree (expires_at);
 CREATE INDEX kept_response_items ON public.kept_response USING gin (items) WHERE (items IS NOT NULL);
@@ -1698,6 +1731,10 @@ grant select on grid_hour to docket_recalculation;
 grant select on grid_hour to docket_receipts;
 grant insert, select, update on grid_hour_due to docket_operator;
 grant delete, insert, select, update on grid_hour_due to docket_recalculation;
+grant insert, select, update on incident to docket_api;
+grant insert, select, update on incident to docket_operator;
+grant insert, select on incident_word to docket_api;
+grant insert, select on incident_word to docket_operator;
 grant delete, insert, select on kept_response to docket_api;
 grant delete on kept_response to docket_housekeeping;
 grant select on ledger_body to docket_api;
@@ -1813,6 +1850,8 @@ grant insert, select on service_contract to docket_api;
 grant select on service_contract to docket_housekeeping;
 grant insert, select on service_contract to docket_operator;
 grant select on service_contract to docket_purge;
+grant delete, insert, select, update on status_day to docket_api;
+grant select on status_day to docket_operator;
 grant select on stored_answer to docket_api;
 grant delete on stored_answer to docket_housekeeping;
 grant insert on stored_answer to docket_receipts;

@@ -1,6 +1,18 @@
 import { sha256Text } from '#primitives';
 import type { TableRow } from './pack-tables.ts';
 
+/** More is no sample that a person looks at. */
+export const SAMPLE_SIZE_MAX = 10_000;
+export const SAMPLE_SIZE = 60;
+/** What stands in a table, on a page and before a hash has one form. */
+export const SEED = /^[!-~]{1,128}$/;
+export const SEED_WORDS = 'It is up to 128 printable ASCII characters without spaces.';
+/** Where a seed came from: that of the pack was known to those who made it. */
+export const SEED_FROM = {
+  root: 'the root of the pack’s head, which who made the pack could know before',
+  given: 'given by who drew',
+} as const;
+
 /** What is alike in what shows a difference: where it ran, what was promised of it, and how good its data are. */
 interface Stratum {
   region: string;

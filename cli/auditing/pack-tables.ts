@@ -1,4 +1,4 @@
-import { parse } from 'csv-parse/sync';
+import { csvFields } from '#shared/kernel/csv.ts';
 import { RECEIPTS, REVISIONS, tablePath } from '#shared/packs/layout.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import type { PackFile } from '#cli/verify/pack-file.ts';
@@ -51,10 +51,11 @@ function shardsOf(pack: PackFile): string[] {
 
 function* rowsOf(pack: PackFile, shard: string): Generator<TableRow> {
   const table = tablePath(shard);
-  const records: Record<string, string>[] = parse(textOf(pack.read(table), table), {
-    columns: true,
-  });
-  for (const [line, columns] of records.entries()) {
+  const [head, ...lines] = [...linesOf(pack.read(table), table)].map((line) =>
+    csvFields(textOf(line, table).replace(/\r$/, '')),
+  );
+  for (const [line, fields] of lines.entries()) {
+    const columns = Object.fromEntries(head!.map((name, at) => [name, fields[at] ?? '']));
     const text = (name: string): string => columns[name] ?? '';
     yield {
       shard,

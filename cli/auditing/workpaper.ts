@@ -54,7 +54,7 @@ function rowOf(
 export function workpaperPage(
   sample: Sample,
   rows: readonly SampledReceipt[],
-  { pack, seedFrom }: { pack: VerifiedPack; seedFrom: string },
+  { pack, seedFrom }: { pack: Omit<VerifiedPack, 'pack' | 'exitCode'>; seedFrom: string },
 ): string {
   const { range, checkpoint, organisation } = pack.seal.credentialSubject;
   const facts = {

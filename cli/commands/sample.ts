@@ -1,35 +1,30 @@
-import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { parse } from 'csv-parse/sync';
-import { DERIVATIONS } from '#shared/packs/layout.ts';
-import { derivationDigest } from '#shared/receipts/derivation.ts';
-import { parseReceipt } from '#shared/receipts/parse.ts';
 import { readInput } from '#cli/input.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
-import { drawSample, type Sample } from '#cli/auditing/draw.ts';
+import {
+  drawSample,
+  type Sample,
+  SAMPLE_SIZE,
+  SAMPLE_SIZE_MAX,
+  SEED,
+  SEED_FROM,
+  SEED_WORDS,
+} from '#cli/auditing/draw.ts';
 import { tableRows } from '#cli/auditing/pack-tables.ts';
+import { receiptsOf } from '#cli/auditing/sampled.ts';
 import {
   type TrustOptions,
   type VerifiedPack,
   withTrustOptions,
   withVerifiedPack,
 } from '#cli/auditing/verified-pack.ts';
-import {
-  OF_EXAMINER,
-  type SampledReceipt,
-  workpaperPage,
-  workpaperTable,
-} from '#cli/auditing/workpaper.ts';
-import { linesOf } from '#cli/verify/lines.ts';
+import { OF_EXAMINER, workpaperPage, workpaperTable } from '#cli/auditing/workpaper.ts';
 
-/** More is no sample that a person looks at. */
-const SIZE_MAX = 10_000;
-const SIZE = 60;
 /** A workpaper of that many rows, with findings. */
 const WORKPAPER_BYTES_MAX = 32 * 1_048_576;
-const FROM_ROOT = 'the root of the pack’s head, which who made the pack could know before';
 
 interface SampleOptions extends TrustOptions {
   size: number;
@@ -46,7 +41,7 @@ export function register(program: Command): void {
       .command('sample')
       .description('draw receipts of an evidence pack to be examined, with a workpaper: offline')
       .argument('<pack.zip>', 'is verified whole first')
-      .option('--size <count>', 'how many receipts', toSize, SIZE)
+      .option('--size <count>', 'how many receipts', toSize, SAMPLE_SIZE)
       .option(
         '--seed <text>',
         'drawn by you (dice, a newspaper of a later day); without it the root of the pack’s head is taken',
@@ -74,20 +69,19 @@ export function register(program: Command): void {
 
 function toSize(text: string): number {
   const size = Number(text);
-  if (/^\d{1,5}$/.test(text) && size >= 1 && size <= SIZE_MAX) return size;
-  throw new InvalidArgumentError(`It is a number from 1 to ${SIZE_MAX}.`);
+  if (/^\d{1,5}$/.test(text) && size >= 1 && size <= SAMPLE_SIZE_MAX) return size;
+  throw new InvalidArgumentError(`It is a number from 1 to ${SAMPLE_SIZE_MAX}.`);
 }
 
-/** What stands in a table, on a page and before a hash has one form. */
 function toSeed(text: string): string {
-  if (/^[!-~]{1,128}$/.test(text)) return text;
-  throw new InvalidArgumentError('It is up to 128 printable ASCII characters without spaces.');
+  if (SEED.test(text)) return text;
+  throw new InvalidArgumentError(SEED_WORDS);
 }
 
 function write(pack: VerifiedPack, options: SampleOptions): void {
   const { root } = pack.seal.credentialSubject.checkpoint;
   const seed = options.seed ?? root;
-  const seedFrom = options.seed === undefined ? FROM_ROOT : 'given by who drew';
+  const seedFrom = options.seed === undefined ? SEED_FROM.root : SEED_FROM.given;
   const directory = options.out ?? `${basename(pack.path, '.zip')}-sample`;
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     throw new Error(`${directory} is there already: name another directory with --out.`);
@@ -95,42 +89,12 @@ function write(pack: VerifiedPack, options: SampleOptions): void {
   const sample = drawSample(() => tableRows(pack.pack), { seed, size: options.size });
   if (sample.rows.length === 0) throw new Error('There is no receipt in the pack that counts.');
   mkdirSync(join(directory, 'receipts'), { recursive: true });
-  const rows = receiptsOf(pack, sample, (name, bytes) =>
+  const rows = receiptsOf(pack.pack, sample, (name, bytes) =>
     writeFileSync(join(directory, 'receipts', name), bytes),
   );
   writeFileSync(join(directory, 'workpaper.csv'), workpaperTable(sample, rows, pack));
   writeFileSync(join(directory, 'workpaper.html'), workpaperPage(sample, rows, { pack, seedFrom }));
   said(pack, sample, { ...options, outcome: { seed_from: seedFrom, written_to: directory } });
-}
-
-/** Gets the receipts that were drawn, each shard read once, and hands each on with the derivation record that it names. */
-function receiptsOf(
-  { pack }: VerifiedPack,
-  { rows }: Sample,
-  put: (name: string, bytes: Uint8Array) => void,
-): SampledReceipt[] {
-  const digests = new Map<string, string>();
-  const records = new Set<string>();
-  for (const shard of new Set(rows.map(({ row }) => row.shard))) {
-    const lines = [...linesOf(pack.read(shard), shard)];
-    for (const { row } of rows.filter((each) => each.row.shard === shard)) {
-      const bytes = lines[row.line]!;
-      put(nameOf(row), bytes);
-      digests.set(row.receipt, hash('sha256', bytes));
-      const { measurement } = parseReceipt(bytes).document;
-      if (measurement !== undefined) records.add(derivationDigest(measurement));
-    }
-  }
-  for (const digest of records) put(`${digest}.json`, pack.read(`${DERIVATIONS}/${digest}.json`));
-  return rows.map((drawn) => ({
-    ...drawn,
-    file: `receipts/${nameOf(drawn.row)}`,
-    sha256: digests.get(drawn.row.receipt)!,
-  }));
-}
-
-function nameOf({ index }: { index: number }): string {
-  return `${index}.json`;
 }
 
 async function check(
@@ -140,7 +104,7 @@ async function check(
   const given = await readWorkpaper(options.check);
   const seed = given[0]!['seed'] ?? '';
   const sample = drawSample(() => tableRows(pack.pack), { seed, size: given.length });
-  const rows = receiptsOf(pack, sample, () => undefined);
+  const rows = receiptsOf(pack.pack, sample, () => undefined);
   const drawn = recordsOf(workpaperTable(sample, rows, pack));
   const differs = drawn
     .map((row, i) => ({ number: i + 1, column: differing(row, given[i] ?? {}) }))
@@ -171,7 +135,7 @@ async function readWorkpaper(path: string): Promise<Record<string, string>[]> {
   const text = (await readInput(path, WORKPAPER_BYTES_MAX)).toString();
   const rows = readable(text, path);
   const seed = rows[0]?.['seed'];
-  if (seed === undefined || rows.length > SIZE_MAX || !/^[!-~]{1,128}$/.test(seed)) {
+  if (seed === undefined || rows.length > SAMPLE_SIZE_MAX || !SEED.test(seed)) {
     throw new Error(`${path} is no workpaper of docket sample: it has no rows with a seed.`);
   }
   return rows;

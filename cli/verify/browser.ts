@@ -2,7 +2,9 @@
  * `docket/verify` in browsers: judges receipts and packs as `docket verify` does, word for word, and sends nothing of them
  * anywhere. Beside this module, as the api serves it under `/verify/`, lie the worker and what the release ships.
  */
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { canCheckSignatures, withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
+import type { DrawnPack } from '#cli/auditing/drawn-pack.ts';
 import { type ChosenFile, filesJudgement } from './chosen-files.ts';
 import type { LineageMethodologies } from './figures.ts';
 import {
@@ -13,6 +15,7 @@ import {
   type ReceiptOptions,
   unjudged,
 } from './judgement.ts';
+import { type ProofFiles, type ProofStep, proofSteps } from './proof-steps.ts';
 import type { FromPackWorker, ToPackWorker } from './pack-worker.ts';
 
 /** A worker of a browser, as far as it is used here. */
@@ -43,6 +46,16 @@ export async function verifyFiles(
 ): Promise<Judgement> {
   if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, files[0]?.name ?? 'receipt');
   return withSignatures(() => filesJudgement(files, options, methodologies));
+}
+
+/**
+ * Follows the proof of a receipt, each step computed here.
+ * @param didJson of the issuer
+ * @throws Error where this page cannot check signatures
+ */
+export async function followProof(files: ProofFiles, didJson: string): Promise<ProofStep[]> {
+  if (!(await canCheckSignatures())) throw new Error(CANNOT_CHECK);
+  return withSignatures(() => proofSteps(files, trustedKeysOf(didJson), Date.now()));
 }
 
 /** With the factor sets and methodologies, which most receipts that are looked at do not need. */
@@ -89,22 +102,44 @@ function issuerIn(didJson: string): string | undefined {
 /** Judges a pack as it was dropped into the page: in a worker, in constant memory. */
 export async function verifyPack(
   pack: Blob,
-  { onProgress, ...options }: PackJudgementOptions = {},
+  options: PackJudgementOptions = {},
 ): Promise<Judgement> {
-  if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, options.file ?? 'pack');
+  return (await inWorker(pack, options)).judgement;
+}
+
+/**
+ * Judges a pack, and draws of one that is good or intact what `docket sample` draws of it.
+ * @throws Error where such a sample cannot be drawn
+ */
+export async function samplePack(
+  pack: Blob,
+  draw: { seed: string; size: number },
+  options: PackJudgementOptions = {},
+): Promise<{ judgement: Judgement; drawn?: DrawnPack }> {
+  return inWorker(pack, options, draw);
+}
+
+async function inWorker(
+  pack: Blob,
+  { onProgress, ...options }: PackJudgementOptions,
+  draw?: { seed: string; size: number },
+): Promise<{ judgement: Judgement; drawn?: DrawnPack }> {
+  if (!(await canCheckSignatures())) {
+    return { judgement: unjudged(CANNOT_CHECK, options.file ?? 'pack') };
+  }
   const worker = new Worker(new URL('pack-worker.js', import.meta.url), { type: 'module' });
   try {
-    return await new Promise<Judgement>((resolve, reject) => {
+    return await new Promise((resolve, reject) => {
       worker.addEventListener('message', ({ data }) => {
         if (data.type === 'progress') onProgress?.(data.done, data.total);
-        else if (data.type === 'judgement') resolve(data.judgement);
+        else if (data.type === 'judgement') resolve(data);
         else reject(new Error(data.message));
       });
       worker.addEventListener('error', ({ message }) =>
         reject(new Error(message || 'The worker could not be started.')),
       );
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- workers have no origin
-      worker.postMessage({ pack, options });
+      worker.postMessage({ pack, options, ...(draw === undefined ? {} : { draw }) });
     });
   } finally {
     worker.terminate();

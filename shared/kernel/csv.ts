@@ -9,3 +9,20 @@ export function csvLine(fields: readonly (string | number)[]): string {
     })
     .join(',')}\r\n`;
 }
+
+/** What a spreadsheet would take for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** A text of others as a field that no spreadsheet computes. */
+export function fieldOfOthers(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text;
+}
+
+/** The fields of one line that `csvLine` wrote, without its end. */
+export function csvFields(line: string): string[] {
+  const fields: string[] = [];
+  for (const [, quoted, plain = ''] of `,${line}`.matchAll(/,(?:"((?:[^"]|"")*)"|([^,]*))/g)) {
+    fields.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+  }
+  return fields;
+}

@@ -13,6 +13,7 @@ const ID_PREFIXES = [
   'bgt',
   'whe',
   'msg',
+  'inc',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 export type Id<P extends IdPrefix> = `${P}_${string}`;

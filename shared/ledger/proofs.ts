@@ -61,25 +61,30 @@ export function verifyInclusion({ root, ...path }: InclusionClaim): boolean {
   return computed !== null && sameHash(computed, root);
 }
 
-/** The root to which the path leads from `leaf` as entry `index` of a tree of this size; null where it is no such path. Any input is safe. */
-export function inclusionRoot({
-  index,
-  size,
-  leaf,
-  proof,
-}: Omit<InclusionClaim, 'root'>): Hash | null {
+/**
+ * The root to which the path leads from `leaf` as entry `index` of a tree of this size; null where it is no such path. Any input
+ * is safe.
+ * @param onNode told of each node on the way, with what it was computed from
+ */
+export function inclusionRoot(
+  { index, size, leaf, proof }: Omit<InclusionClaim, 'root'>,
+  onNode?: (left: Hash, right: Hash, node: Hash) => void,
+): Hash | null {
   if (!isSize(index) || !isSize(size) || index >= size) return null;
   if (leaf.length !== HASH_BYTES || !areHashes(proof)) return null;
   let [node, last] = [index, size - 1];
   let computed = leaf;
   for (const sibling of proof) {
     if (last === 0) return null;
+    const below = computed;
     if (node % 2 === 1 || node === last) {
-      computed = nodeHash(sibling, computed);
+      computed = nodeHash(sibling, below);
+      onNode?.(sibling, below, computed);
       // A node without a sibling on its right climbs until it is a right child.
       while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)];
     } else {
-      computed = nodeHash(computed, sibling);
+      computed = nodeHash(below, sibling);
+      onNode?.(below, sibling, computed);
     }
     [node, last] = [half(node), half(last)];
   }

@@ -57,13 +57,8 @@ function figuresOf(totals: Totals): (string | number)[] {
   ];
 }
 
-export const RECEIPTS_HEADER = csvLine([
-  'integrated_at',
-  'counted',
-  'index',
-  'receipt',
-  'revises',
-  'revised_by',
+/** Columns of what a receipt states. */
+export const STATED_COLUMNS = [
   'signed_at',
   'started_at',
   'route',
@@ -77,6 +72,16 @@ export const RECEIPTS_HEADER = csvLine([
   'cached_input_tokens',
   'output_tokens',
   ...AMOUNTS,
+] as const;
+
+export const RECEIPTS_HEADER = csvLine([
+  'integrated_at',
+  'counted',
+  'index',
+  'receipt',
+  'revises',
+  'revised_by',
+  ...STATED_COLUMNS,
 ]);
 
 /**
@@ -88,12 +93,14 @@ export function receiptRow(
   index: number,
   revisedBy: number | null,
 ): string {
-  const { credentialSubject: subject, measurement, wasRevisionOf: revised } = document;
-  return csvLine([
-    index,
-    document.id,
-    revised?.leafIndex ?? '',
-    revisedBy ?? '',
+  const revises = document.wasRevisionOf?.leafIndex ?? '';
+  return csvLine([index, document.id, revises, revisedBy ?? '', ...statedFields(document)]);
+}
+
+/** What a receipt states, in the order of its columns; what it does not is empty. */
+export function statedFields(document: ReceiptDocument): (string | number)[] {
+  const { credentialSubject: subject, measurement } = document;
+  return [
     document.validFrom ?? '',
     subject.startedAt,
     subject.route,
@@ -110,5 +117,5 @@ export function receiptRow(
       const result = measurement?.result.find(({ quantityKind }) => quantityKind === name);
       return [result?.value ?? '', result?.lower ?? '', result?.upper ?? ''];
     }),
-  ]);
+  ];
 }

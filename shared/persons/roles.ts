@@ -17,7 +17,9 @@ export const ACTS = {
     words: 'have a receipt estimated again',
     roles: ['owner', 'admin', 'member'],
   },
-  'make exports': { words: 'make and delete packs', roles: ['owner', 'admin', 'member'] },
+  // An auditor asks for the evidence; that none of it is deleted is for those who are audited to answer for.
+  'make exports': { words: 'make packs', roles: ['owner', 'admin', 'member', 'auditor'] },
+  'delete exports': { words: 'delete packs', roles: ['owner', 'admin', 'member'] },
   'issue keys': {
     words: 'create, rotate, rename and restore keys',
     roles: ['owner', 'admin'],
@@ -53,7 +55,7 @@ export function isActOf(role: OrganisationRole, act: Act): boolean {
 }
 
 /** What a closed organisation's own is still good for: to prove what was. */
-const AFTER_CLOSING: readonly Act[] = ['make exports', 'read the audit log'];
+const AFTER_CLOSING: readonly Act[] = ['make exports', 'delete exports', 'read the audit log'];
 
 /** Whether a member may do this now: keys are issued, and restored, by active organisations alone. */
 export function may({ role, orgState }: Pick<Membership, 'role' | 'orgState'>, act: Act): boolean {

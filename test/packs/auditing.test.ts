@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, describe, expect, it } from 'vitest';
+import { drawPack } from '#cli/auditing/drawn-pack.ts';
+import { openArchive } from '#cli/verify/archive-file.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { Corpus } from './corpus.ts';
 
@@ -35,6 +37,17 @@ describe('docket sample', () => {
     const again = await runDocket(['sample', whole!, ...BY, '--check', workpaper]);
     expect(again).toMatchObject({ code: 0, stderr: '' });
     expect(await readFile(join(out, 'workpaper.html'), 'utf8')).toContain(rows[0]!['receipt']);
+  });
+
+  it('draws in a browser’s page what it writes, to the byte', async () => {
+    const { out } = await drawn('page', '--size', '9', '--seed', 'dice');
+    const archive = openArchive(whole!);
+    const said = { path: whole!, verdict: 'good', trusted: did! };
+    const page = drawPack(archive, { seed: 'dice', size: 9 }, said);
+    expect(page.table).toBe(await readFile(join(out, 'workpaper.csv'), 'utf8'));
+    expect(page.rows).toHaveLength(9);
+    expect(() => drawPack(archive, { seed: 'two words', size: 9 }, said)).toThrow('without spaces');
+    archive.close();
   });
 
   it('finds a row that was exchanged, dropped or changed, and leaves findings to who wrote them', async () => {

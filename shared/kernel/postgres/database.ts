@@ -256,6 +256,20 @@ interface GridHourDueTable {
   due_from: Defaulted<Date>;
 }
 
+interface IncidentTable {
+  id: string;
+  title: string;
+  components: string[];
+  began_at: Date;
+  ended_at: Date | null;
+}
+
+interface IncidentWordTable {
+  incident_id: string;
+  at: Date;
+  text: string;
+}
+
 interface KeptResponseTable {
   org_id: string;
   id: string;
@@ -558,6 +572,13 @@ interface ServiceContractTable {
   signed_at: Date;
   recorded_by: string;
   recorded_at: Date;
+}
+
+interface StatusDayTable {
+  day: Date;
+  component: string;
+  found: Json;
+  looked_at: Date;
 }
 
 interface StoredAnswerTable {
@@ -904,6 +925,8 @@ export interface Database {
   grid_day_open: GridDayOpenTable;
   grid_hour: GridHourTable;
   grid_hour_due: GridHourDueTable;
+  incident: IncidentTable;
+  incident_word: IncidentWordTable;
   kept_response: KeptResponseTable;
   ledger_body: LedgerBodyTable;
   ledger_checkpoint: LedgerCheckpointTable;
@@ -929,6 +952,7 @@ export interface Database {
   screening: ScreeningTable;
   sealed_pack: SealedPackTable;
   service_contract: ServiceContractTable;
+  status_day: StatusDayTable;
   stored_answer: StoredAnswerTable;
   usage_day: UsageDayTable;
   usage_hour: UsageHourTable;

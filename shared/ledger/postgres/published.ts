@@ -102,7 +102,7 @@ async function readBundle(
   return parts.length === width * 2 ? Buffer.concat(parts) : null;
 }
 
-/** An entry with the newest checkpoint of its log. */
+/** An entry with the newest checkpoint of its log, or that of a size. */
 const PROVABLE = statement(
   {
     index: 'int8',
@@ -116,17 +116,21 @@ const PROVABLE = statement(
   `select e.index, e.leaf_hash, c.size, c.root, c.note, c.cose_protected, c.cose_signature
    from ledger_entry e cross join lateral (
      select c.size, c.root, c.note, c.cose_protected, c.cose_signature from ledger_checkpoint c
-     where c.org_id = e.org_id order by c.size desc limit 1) c
+     where c.org_id = e.org_id and ($3::bigint is null or c.size = $3) order by c.size desc limit 1) c
    where e.entry_id = $2 and e.org_id = $1 and e.index < c.size`,
 );
 
-/** The proof that a receipt is in its organisation's log, as C2SP tlog-proof. Null until a checkpoint covers it. */
+/**
+ * The proof that a receipt is in its organisation's log, as C2SP tlog-proof. Null until a checkpoint covers it.
+ * @param size of the checkpoint that it leads to; the newest when absent
+ */
 export async function proveInclusion(
   db: Queryable,
   orgId: string,
   receiptId: string,
+  size?: number,
 ): Promise<string | null> {
-  const row = await queryRow(db, PROVABLE, [orgId, receiptId]);
+  const row = await queryRow(db, PROVABLE, [orgId, receiptId, size ?? null]);
   if (row === undefined) return null;
   const { index, hashes } = await pathOf(db, orgId, row);
   return formatProof({ index, hashes, checkpoint: row.note });
@@ -141,7 +145,7 @@ export async function proveInCose(
   orgId: string,
   receiptId: string,
 ): Promise<Uint8Array | null> {
-  const row = await queryRow(db, PROVABLE, [orgId, receiptId]);
+  const row = await queryRow(db, PROVABLE, [orgId, receiptId, null]);
   if (row === undefined || Number(row.size) < COSE_TREE_MIN) return null;
   const { cose_protected: protectedHeader, cose_signature: signature } = row;
   if (protectedHeader === null || signature === null) return null;

@@ -8,10 +8,12 @@ import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { LedgerEntry, LedgerKind } from '../entries.ts';
 import type { Hash } from '../hashing.ts';
+import type { RankedBy } from '../receipt-ranks.ts';
 import type { TileRequest } from '../tiles.ts';
 import { type DeclaredLoss, declaredLosses } from './losses.ts';
 import {
   hasSeen,
+  largestReceipts,
   listReceipts,
   type ReceiptPageRequest,
   type StoredReceipt,
@@ -68,9 +70,9 @@ export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)
     /** Bytes of a tile or entry bundle; null when the newest checkpoint does not cover it, or retention dropped a body. */
     tile: async (orgId: string, tile: TileRequest): Promise<Uint8Array | null> =>
       readTile(pool, orgId, await publishedSize(pool, orgId), tile),
-    /** C2SP tlog-proof with the newest checkpoint; null until one covers the receipt. */
-    proof: (orgId: string, receiptId: string): Promise<string | null> =>
-      proveInclusion(pool, orgId, receiptId),
+    /** C2SP tlog-proof with the newest checkpoint, or that of a size; null until one covers the receipt. */
+    proof: (orgId: string, receiptId: string, size?: number): Promise<string | null> =>
+      proveInclusion(pool, orgId, receiptId, size),
     /** COSE receipt of inclusion with the newest checkpoint; null until one that was signed for it covers the receipt. */
     coseReceipt: (orgId: string, receiptId: string): Promise<Uint8Array | null> =>
       proveInCose(pool, orgId, receiptId),
@@ -81,6 +83,9 @@ export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)
     receipt: (orgId: string, receiptId: string) => readReceipt(db, orgId, receiptId),
     /** Throws `invalid_after` for a receipt that is not here. */
     listReceipts: (request: ReceiptPageRequest) => lists.run((from) => listReceipts(from, request)),
+    /** The largest of the newest, by something else than their time. */
+    largestReceipts: (request: Omit<ReceiptPageRequest, 'after' | 'order'> & { by: RankedBy }) =>
+      lists.run((from) => largestReceipts(from, request)),
     /** Whether the organisation has, or its receipts have had, this key, model or region. */
     hasSeen: (orgId: string, name: 'model' | 'region' | 'key', value: string) =>
       hasSeen(pool, orgId, name, value),

@@ -7,6 +7,7 @@ import { pageOf } from '#shared/kernel/postgres/page.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { LedgerKind } from '../entries.ts';
+import { RANKED_AMONG_MAX, type RankedBy } from '../receipt-ranks.ts';
 
 export interface ReceiptPageRequest extends PageRequest {
   orgId: string;
@@ -77,6 +78,34 @@ export async function listReceipts(
   return pageOf(bodies, request, ({ entry_id: id, body }) => ({ id, body }));
 }
 
+/**
+ * The receipts that fit with the most of something, largest first; those of which it is not known come last. Of those asked
+ * for, only the newest are looked at: `isWhole` says whether these are all.
+ */
+export async function largestReceipts(
+  pool: Pool,
+  { by, ...request }: Omit<ReceiptPageRequest, 'after' | 'order'> & { by: RankedBy },
+  amongMax: number = RANKED_AMONG_MAX,
+): Promise<{ items: StoredReceipt[]; isWhole: boolean }> {
+  const { orgId, from, to } = request;
+  const low = from === undefined ? '' : firstReceiptIdAt(from);
+  const high = to === undefined ? END : firstReceiptIdAt(to);
+  const filters = FILTERS.map((name) => request[name] ?? null);
+  const values = [orgId, low, high, ...filters, request.limit, amongMax];
+  const { ids, last } = (await inTransaction(pool, async (client) => {
+    await queryRows(client, PLAN_IN_ORDER);
+    return queryRow(client, LARGEST[by], values);
+  }))!;
+  const bodies = new Map(
+    (await queryRows(pool, BODIES.desc, [ids])).map(({ entry_id: id, body }) => [id, body]),
+  );
+  const items = ids.flatMap((id) => {
+    const body = bodies.get(id);
+    return body === undefined ? [] : [{ id, body }];
+  });
+  return { items, isWhole: last === null };
+}
+
 const IS_THERE = statement({}, 'select from ledger_body where org_id = $1 and entry_id = $2');
 
 /** Filters of the list, in the order of their parameters. */
@@ -96,14 +125,15 @@ const PLAN_IN_ORDER = statement(
 );
 
 /** Answered by the index alone. `last` is null where nothing is left beyond what was looked at. */
-const nearest = (order: 'asc' | 'desc') =>
+const nearest = (order: 'asc' | 'desc', rank = '') =>
   statement(
     { ids: '_text', last: 'text?' },
     `with looked as materialized (
-       select entry_id, model, region, tier, key_id, outcome, kind from ledger_body
+       select entry_id, model, region, tier, key_id, outcome, kind, energy_kwh, gwp_kgco2e, input_tokens, output_tokens
+       from ledger_body
        where org_id = $1 and entry_id >= $2 and entry_id < $3
        order by entry_id ${order} limit $11)
-     select array(select entry_id from looked where ${FITS} order by entry_id ${order} limit $10) as ids,
+     select array(select entry_id from looked where ${FITS} order by ${rank} entry_id ${order} limit $10) as ids,
        case when (select count(*) from looked) = $11 then
          (select entry_id from looked order by entry_id ${order === 'asc' ? 'desc' : 'asc'} limit 1) end as last`,
   );
@@ -182,6 +212,11 @@ export async function hasSeen(
 }
 
 const both = <S>(of: (order: 'asc' | 'desc') => S) => ({ asc: of('asc'), desc: of('desc') });
-const NEAREST = both(nearest);
+const NEAREST = both((order) => nearest(order));
+const LARGEST = {
+  energy: nearest('desc', 'energy_kwh desc nulls last,'),
+  gwp: nearest('desc', 'gwp_kgco2e desc nulls last,'),
+  tokens: nearest('desc', 'input_tokens + output_tokens desc nulls last,'),
+} as const satisfies Record<RankedBy, unknown>;
 const BY_HOUR = both(byHour);
 const BODIES = both(bodies);
