@@ -61,6 +61,7 @@ const PRIVATE = { ...PAGE_HEADERS, 'cache-control': 'no-store' } as const;
 
 const STRICT_TRANSPORT = 'max-age=31536000';
 const HTML_TYPE = 'text/html; charset=utf-8';
+export const CSV_TYPE = 'text/csv; charset=utf-8';
 
 /** Sends a page that is for one visitor. */
 export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {

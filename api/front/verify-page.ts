@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import { SAMPLE_SIZE, SAMPLE_SIZE_MAX } from '#cli/auditing/draw.ts';
 
 /** Checks a receipt or a pack in the reader's own browser. */
 export function verifyPage(origin: string): Html {
@@ -147,5 +148,60 @@ export function verifyPage(origin: string): Html {
         <pre class="verdict-facts" id="stated" tabindex="0"></pre>
       </details>
       <p class="prose soft" id="shows"></p>
+    </section>
+    <section class="stack tight" id="sampling" hidden>
+      <h2>Draw a sample</h2>
+      <p class="prose">
+        Receipts to be examined, of each kind (region, tier, quality of data) at least one. Which
+        ones follows from the seed and the pack alone: <code>docket sample</code> draws the same.
+        The pack is verified again first.
+      </p>
+      <form class="row end" id="sample">
+        <div class="field">
+          <label for="size">How many</label>
+          <input
+            id="size"
+            name="size"
+            type="number"
+            min="1"
+            max="${SAMPLE_SIZE_MAX}"
+            value="${SAMPLE_SIZE}"
+            required
+          />
+        </div>
+        <div class="field grow">
+          <label for="seed">Seed, drawn by you (dice, a newspaper of a later day)</label>
+          <input
+            id="seed"
+            name="seed"
+            maxlength="128"
+            autocomplete="off"
+            spellcheck="false"
+            placeholder="the root of the pack’s head"
+          />
+        </div>
+        <button type="submit">Draw</button>
+      </form>
+      <p class="soft" id="drawing" role="status"></p>
+      <div class="stack tight" id="drawn" hidden>
+        <pre class="verdict-facts" id="drawn-facts" tabindex="0"></pre>
+        <p class="row acts">
+          <a class="button" id="workpaper-csv" download="workpaper.csv">Download CSV</a>
+          <a class="button" id="workpaper-html" download="workpaper.html"
+            >Download page with room for findings</a
+          >
+          <button type="button" id="print">Print</button>
+        </p>
+        <div class="table scrolls" tabindex="0" role="region" aria-label="Receipts drawn">
+          <table>
+            <thead>
+              <tr>
+                ${['Entry', 'Receipt', 'Began', 'Model', 'Region', 'Tier', 'Tokens in', 'Tokens out', 'Energy, kWh', 'Gas, kg CO₂e', 'Rank'].map((name) => html`<th scope="col">${name}</th>`)}
+              </tr>
+            </thead>
+            <tbody id="drawn-rows"></tbody>
+          </table>
+        </div>
+      </div>
     </section>`;
 }

@@ -85,20 +85,35 @@ const front = await listenLocally(
       supportEmail: 'support@docket.example',
       exampleModel: () => outside('model of the landing page'),
       hasDashboard: true,
-      status: async () => ({
-        at: 0,
-        ledger: 'normal',
-        regions: [
-          {
-            code: 'eu',
-            name: outside('region of the status page'),
-            word: 'impaired',
-            note: { text: outside('public note'), at: 0 },
-            available: 0,
-            offered: 1,
-          },
-        ],
-      }),
+      status: {
+        now: async () => ({
+          at: 0,
+          ledger: 'normal',
+          regions: [
+            {
+              code: 'eu',
+              name: outside('region of the status page'),
+              word: 'impaired',
+              note: { text: outside('public note'), at: 0 },
+              available: 0,
+              offered: 1,
+            },
+          ],
+        }),
+        history: async () => ({
+          days: [],
+          incidents: [
+            {
+              id: 'inc_1',
+              title: outside('incident'),
+              components: [outside('part of an incident')],
+              beganAt: 0,
+              endedAt: null,
+              words: [{ at: 0, text: outside('word of an incident') }],
+            },
+          ],
+        }),
+      },
     },
   }),
 );

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { DrawnPack } from '#cli/auditing/drawn-pack.ts';
 import { type Judgement, verifyPack } from '#cli/verify/library.ts';
 import { derivationPath } from '#shared/packs/layout.ts';
 import { startTamperLab } from '#test/packs/tamper-lab.ts';
@@ -60,6 +61,11 @@ interface PageWindow {
   verifier: {
     verifyReceipt(source: string, options: object): Promise<Judgement>;
     verifyPack(pack: File, options: object): Promise<Judgement>;
+    samplePack(
+      pack: File,
+      draw: { seed: string; size: number },
+      options: object,
+    ): Promise<{ judgement: Judgement; drawn?: DrawnPack }>;
   };
   dropped: () => File;
 }
@@ -84,6 +90,33 @@ function receiptInBrowser(source: string, options: object): Promise<Judgement> {
     [source, options] as const,
   );
 }
+
+it('a page draws the sample that the command draws', async () => {
+  const out = join(lab.directory, 'sample-of-command');
+  const by = ['--trust', lab.trust, '--size', '5', '--seed', 'dice', '--out', out];
+  await runDocket(['sample', lab.whole, ...by], {});
+  await page.setInputFiles('input', lab.whole);
+  const drawn = await page.evaluate(
+    async (options) => {
+      const { verifier, dropped } = globalThis as unknown as PageWindow;
+      return verifier.samplePack(dropped(), { seed: 'dice', size: 5 }, options);
+    },
+    { file: lab.whole, trust: packTrust },
+  );
+  expect(drawn.judgement.verdict).toBe('good');
+  expect(drawn.drawn?.table).toBe(readFileSync(join(out, 'workpaper.csv'), 'utf8'));
+  await page.goto(`${system.root}/verify`);
+  await page.setInputFiles('#file', lab.whole);
+  await page.check('[name=keys][value=own]');
+  await page.setInputFiles('#did', lab.trust);
+  await page.click('#verify [type=submit]');
+  await page.fill('#size', '5');
+  await page.click('#sample [type=submit]');
+  await page.waitForSelector('#drawn-rows tr');
+  expect(await page.locator('#drawn-rows tr').count()).toBe(5);
+  await page.goto(`${system.root}/a-page`);
+  await page.waitForFunction('window.verifier !== undefined');
+});
 
 describe('receipts in a browser', () => {
   const pack = new ForgedPack(lab.whole);

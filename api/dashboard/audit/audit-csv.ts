@@ -1,10 +1,8 @@
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
-import { csvLine } from '#shared/kernel/csv.ts';
+import { csvLine, fieldOfOthers } from '#shared/kernel/csv.ts';
 
 export const auditCsvHeader =
   'at,actor_kind,actor_id,actor_name,action,subject,reason,address,details,sequence,id,hash\r\n';
-/** What a spreadsheet would take for a formula. Reasons and names are what people typed. */
-const FORMULA = /^[=+\-@\t\r]/;
 
 /** Entries of an audit log as lines of CSV, with the names of those persons who have one here. */
 export function auditCsvLines(
@@ -22,7 +20,7 @@ export function auditCsvLines(
       entry.reason ?? '',
       entry.address ?? '',
       entry.details,
-    ].map((text) => (FORMULA.test(text) ? `'${text}` : text));
+    ].map(fieldOfOthers);
     return csvLine([...texts, entry.sequence, entry.id, entry.hash]);
   });
   return lines.join('');

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type AuditAction, isAuditAction } from '#shared/accounts/audit/entry.ts';
 import type { AuditPageRequest } from '#shared/accounts/postgres/audit.ts';
@@ -7,8 +6,9 @@ import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay } from '../forms.ts';
-import { demandRight, sendFile, sendFramed } from '../guard.ts';
-import { AuditFiles, csvOf, jsonOf } from './files.ts';
+import { CSV_TYPE, demandRight, sendFile, sendFramed } from '../guard.ts';
+import { ListFiles } from '../parts/list-files.ts';
+import { csvOf, jsonOf } from './files.ts';
 import { notFound } from '../page-error.ts';
 import { headOf } from '../parts/signed-head.ts';
 import { type AuditFilters, auditPage } from './page.ts';
@@ -22,7 +22,7 @@ const JSON_ENTRIES_MAX = 100_000;
 
 /** What was done in an organisation. */
 export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
-  const files = new AuditFiles(deps.audit);
+  const files = new ListFiles((asked: AuditPageRequest) => deps.audit.list(asked));
   app.get('/audit-log', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
@@ -65,16 +65,9 @@ export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/audit-log.json', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
-    const text = await files.text(
-      reply.raw,
-      { orgId, order: 'asc', entriesMax: JSON_ENTRIES_MAX },
-      jsonOf,
-    );
-    return sendFile(reply, {
-      name: 'audit-log.json',
-      type: 'application/json',
-      content: inPieces(text),
-    });
+    const whole = { rowsMax: JSON_ENTRIES_MAX, asked: { orgId, order: 'asc' as const } };
+    const content = await files.text(reply.raw, whole, jsonOf);
+    return sendFile(reply, { name: 'audit-log.json', type: 'application/json', content });
   });
   app.get('/audit-log.csv', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
@@ -82,18 +75,9 @@ export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const asked = wantedOf(orgId, askedFilters(request));
     const whenEmpty = async () => demandKnown(deps, asked, await deps.persons.members(orgId));
     const lines = csvOf((ids) => deps.persons.names(ids), whenEmpty);
-    const text = await files.text(reply.raw, { ...asked, entriesMax: CSV_ENTRIES_MAX }, lines);
-    return sendFile(reply, {
-      name: 'audit-log.csv',
-      type: 'text/csv; charset=utf-8',
-      content: inPieces(text),
-    });
+    const content = await files.text(reply.raw, { rowsMax: CSV_ENTRIES_MAX, asked }, lines);
+    return sendFile(reply, { name: 'audit-log.csv', type: CSV_TYPE, content });
   });
-}
-
-/** A text that is made no faster than it is read. */
-function inPieces(text: AsyncIterable<string>): Readable {
-  return Readable.from(text, { objectMode: false });
 }
 
 /** What the address asks for. @throws Fault for an act or a day that is none */

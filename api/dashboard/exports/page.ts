@@ -254,7 +254,7 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
           </section>`
         : undefined
     }
-    ${may(frame.membership!, 'make exports') ? packActs(frame, record) : undefined}`;
+    ${packActs(frame, record)}`;
 }
 
 /** What ends a pack: the words of its button, and what comes of it. */
@@ -266,28 +266,33 @@ const ENDS = {
   expired: ['Remove from the list', 'The audit log keeps a record of the request.'],
 } as const;
 
-/** What the maker of packs does with this one. */
+/** What makers of packs do with this one, and those who delete them. */
 function packActs(frame: Frame, record: ExportRecord): Html {
   const { id, status, period } = record;
+  const { membership } = frame;
   const [end, effect] = ENDS[status];
   const isOver = status === 'failed' || status === 'expired';
   return html`${
-      isOver && period !== undefined && isOfDays(period)
-        ? html`<form class="stack tight" method="post" action="${base(frame)}">
-            ${token(frame)} ${hiddenDay('from', period.from)}
-            ${hiddenDay('to', period.to === undefined ? undefined : period.to - DAY_MS)}
-            <p class="help">The same period, up to the newest signed checkpoint.</p>
-            <div><button class="primary" type="submit">Make pack again</button></div>
-          </form>`
-        : undefined
-    }
-    <form class="stack tight" method="post" action="${base(frame)}/${id}/delete">
-      ${token(frame)}
-      <p class="help">${effect}</p>
-      <div>
-        <button ${isOver ? undefined : html`class="danger"`} type="submit">${end}</button>
-      </div>
-    </form>`;
+    isOver && period !== undefined && isOfDays(period) && may(membership!, 'make exports')
+      ? html`<form class="stack tight" method="post" action="${base(frame)}">
+          ${token(frame)} ${hiddenDay('from', period.from)}
+          ${hiddenDay('to', period.to === undefined ? undefined : period.to - DAY_MS)}
+          <p class="help">The same period, up to the newest signed checkpoint.</p>
+          <div><button class="primary" type="submit">Make pack again</button></div>
+        </form>`
+      : undefined
+  }
+  ${
+    may(membership!, 'delete exports')
+      ? html`<form class="stack tight" method="post" action="${base(frame)}/${id}/delete">
+          ${token(frame)}
+          <p class="help">${effect}</p>
+          <div>
+            <button ${isOver ? undefined : html`class="danger"`} type="submit">${end}</button>
+          </div>
+        </form>`
+      : undefined
+  }`;
 }
 
 /** Whether the form of a new pack, which takes whole days, can ask for this period. */

@@ -77,7 +77,7 @@ export function exportPageRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     return sendPack(request, reply, record, { store, onDownload });
   });
   app.post<OfExport>('/exports/:id/delete', SESSION, async (request, reply) => {
-    demandRight(request.membership, 'make exports');
+    demandRight(request.membership, 'delete exports');
     await sessionForm(deps, request);
     const record = await find(deps, request);
     await exports.delete(record.orgId, record.id, actorOf(request));

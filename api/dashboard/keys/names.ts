@@ -1,5 +1,6 @@
-import { html, type Html } from '#api/html.ts';
+import type { Html } from '#api/html.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { choice } from '../parts/elements.ts';
 
 /** Keys whose names are shown; an organisation with more sees ids of the older ones. */
 const KEY_NAMES_MAX = 100;
@@ -22,13 +23,5 @@ export function keyField({
   keys: ReadonlyMap<string, string>;
 }): Html {
   const asked = keys.has(key) || key === '' ? [] : [[key, key] as const];
-  return html`<div class="field">
-    <label for="key">Key</label>
-    <select id="key" name="key">
-      ${[['', 'all'] as const, ...asked, ...keys].map(
-        ([id, name]) =>
-          html`<option value="${id}" ${id === key ? html`selected` : undefined}>${name}</option>`,
-      )}
-    </select>
-  </div>`;
+  return choice('key', 'Key', key, [['', 'all'], ...asked, ...keys]);
 }

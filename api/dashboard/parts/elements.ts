@@ -130,18 +130,24 @@ interface ListPage {
   after: string | undefined;
   /** Undefined on the last page. */
   next: string | undefined;
+  /** What comes after this page. */
+  way?: 'older' | 'newer';
 }
 
-/** The way back to the newest of a list, and on to older ones; `of` is what they are, in the plural. */
-export function pager(of: string, { address, filters = {}, after, next }: ListPage): Html {
+/** The way back to the beginning of a list, and on to what comes after; `of` is what they are, in the plural. */
+export function pager(
+  of: string,
+  { address, filters = {}, after, next, way = 'older' }: ListPage,
+): Html {
+  const [first, on] = way === 'older' ? ['Newest', 'Older'] : ['Oldest', 'Newer'];
   const from = (id: string): string => {
     const asked = Object.entries({ ...filters, after: id }).filter(([, text]) => text !== '');
     const query = new URLSearchParams(asked).toString();
     return query === '' ? address : `${address}?${query}`;
   };
   return html`<p class="row">
-    ${after === undefined ? undefined : html`<a href="${from('')}">Newest</a>`}
-    ${next === undefined ? undefined : html`<a href="${from(next)}">Older ${of}</a>`}
+    ${after === undefined ? undefined : html`<a href="${from('')}">${first}</a>`}
+    ${next === undefined ? undefined : html`<a href="${from(next)}">${on} ${of}</a>`}
   </p>`;
 }
 
@@ -203,6 +209,26 @@ export function field(options: FieldOptions): Html {
     />
     ${error === undefined ? undefined : html`<p class="error" id="${id}-error">${error}</p>`}
     ${help === undefined ? undefined : html`<p class="help" id="${id}-help">${help}</p>`}
+  </div>`;
+}
+
+/** A field whose value is one of a few. */
+export function choice(
+  name: string,
+  label: string,
+  chosen: string,
+  options: readonly (readonly [value: string, label: string])[],
+): Html {
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <select id="${name}" name="${name}">
+      ${options.map(
+        ([value, words]) =>
+          html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
+            ${words}
+          </option>`,
+      )}
+    </select>
   </div>`;
 }
 

@@ -2,13 +2,25 @@ import { html, type Html } from '#api/html.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { type Outcome, OUTCOMES } from '#shared/kernel/inference.ts';
 import type { Page } from '#shared/kernel/page.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
+import { RANKED_AMONG_MAX, RANKED_BY } from '#shared/ledger/receipt-ranks.ts';
 import { count, QUANTITY_TITLES, type Scale, scaleFor } from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { inScale } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
 import { keyField } from '../keys/names.ts';
-import { badge, field, findForm, pager, shortId, shortMoment, table } from '../parts/elements.ts';
+import {
+  badge,
+  choice,
+  dayFields,
+  field,
+  findForm,
+  pager,
+  shortId,
+  shortMoment,
+  table,
+} from '../parts/elements.ts';
 
 /** A receipt of the list. */
 export interface ListedReceipt {
@@ -27,20 +39,41 @@ export function documentIn(body: Uint8Array): ReceiptDocument {
 }
 
 /** What the list was asked for, as it was typed. */
-interface ReceiptSearch {
+export interface ReceiptSearch {
   /** An id of any kind. */
   find: string;
   model: string;
   region: string;
-  /** `2026-11-22`, UTC. */
-  day: string;
-  /** `degraded`, or empty for all. */
-  tier: string;
+  /** `2026-11-22`, UTC, both included. */
+  from: string;
+  to: string;
+  /** A plan, or `degraded`; empty for all. */
+  tier: ReceiptTier | '';
   /** Empty for all. */
   outcome: Outcome | '';
   /** Id of the key that the request had. */
   key: string;
+  /** Empty for the newest first. */
+  sort: ReceiptSort | '';
 }
+
+/** What a receipt says of its estimate: that of a plan, or none. */
+export const TIERS = [...PLANS, 'degraded'] as const;
+type ReceiptTier = (typeof TIERS)[number];
+
+/** The ways in which the list is sorted, besides the newest first. */
+export const SORTS = ['oldest', ...RANKED_BY] as const;
+type ReceiptSort = (typeof SORTS)[number];
+
+const SORT_WORDS: Readonly<Record<ReceiptSort, string>> = {
+  oldest: 'oldest first',
+  energy: 'most energy',
+  gwp: 'most greenhouse gas',
+  tokens: 'most tokens',
+};
+
+/** Receipts of one file: a spreadsheet opens them, and they are read as fast as it is fetched. */
+export const CSV_RECEIPTS_MAX = 10_000;
 
 export interface ReceiptsParts {
   page: Page<ListedReceipt>;
@@ -50,6 +83,8 @@ export interface ReceiptsParts {
   keys: ReadonlyMap<string, string>;
   /** Nothing has the id that was typed. */
   notFound: boolean;
+  /** Of a list by something else than time: whether all that was asked for was looked at. */
+  isWhole: boolean;
 }
 
 const SHOWN = ['energy', 'gwp'] as const satisfies readonly QuantityName[];
@@ -60,8 +95,15 @@ export function receiptsPage(frame: Frame, parts: ReceiptsParts): Html {
   const address = `/dashboard/${frame.membership!.orgId}/receipts`;
   const { find: _find, ...filters } = search;
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
-  const isFiltered = Object.values(filters).some((text) => text !== '');
-  return html`<div class="head"><h1>Receipts</h1></div>
+  const { sort, ...narrowing } = filters;
+  const isFiltered = Object.values(narrowing).some((text) => text !== '');
+  const asked = new URLSearchParams(Object.entries(filters).filter(([, text]) => text !== ''));
+  return html`<div class="head">
+      <h1>Receipts</h1>
+      <div class="acts">
+        <a class="button" href="${address}.csv?${asked.toString()}" download>Download CSV</a>
+      </div>
+    </div>
     ${findForm(address, {
       find: search.find,
       placeholder: 'rcpt_…, req_… or chatcmpl-…',
@@ -73,34 +115,45 @@ export function receiptsPage(frame: Frame, parts: ReceiptsParts): Html {
     <form class="row end" method="get" action="${address}">
       ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
       ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
-      ${keyField(parts)}
-      ${field({ name: 'day', label: 'Day, UTC', type: 'date', value: search.day })}
-      <div class="field">
-        <label for="tier">Estimate</label>
-        <select id="tier" name="tier">
-          <option value="">all</option>
-          <option value="degraded" ${search.tier === 'degraded' ? html`selected` : undefined}>
-            issued without one
-          </option>
-        </select>
-      </div>
-      <div class="field">
-        <label for="outcome">Outcome</label>
-        <select id="outcome" name="outcome">
-          <option value="">all</option>
-          ${OUTCOMES.map(
-            (each) =>
-              html`<option value="${each}" ${search.outcome === each ? html`selected` : undefined}>
-                ${each}
-              </option>`,
-          )}
-        </select>
-      </div>
+      ${keyField(parts)} ${dayFields(search)}
+      ${choice('tier', 'Tier', search.tier, [
+        ['', 'all'],
+        ...TIERS.map(
+          (tier) => [tier, tier === 'degraded' ? 'issued without estimate' : tier] as const,
+        ),
+      ])}
+      ${choice('outcome', 'Outcome', search.outcome, [
+        ['', 'all'],
+        ...OUTCOMES.map((each) => [each, each] as const),
+      ])}
+      ${choice('sort', 'Sorted by', sort, [
+        ['', 'newest first'],
+        ...SORTS.map((each) => [each, SORT_WORDS[each]] as const),
+      ])}
       <button type="submit">Show</button>
-      ${isFiltered ? html`<a href="${address}">Show all</a>` : undefined}
+      ${asked.size === 0 ? undefined : html`<a href="${address}">Show all</a>`}
     </form>
     ${page.items.length === 0 ? nothing(frame, isFiltered || after !== undefined) : receiptTable(frame, page.items)}
-    ${pager('receipts', { address, filters, after, next })}`;
+    ${
+      sort === '' || sort === 'oldest'
+        ? pager('receipts', { address, filters, after, next, way: sort === '' ? 'older' : 'newer' })
+        : rankedNote(parts)
+    }
+    <p class="soft small">
+      The file has the figures of the ${count(CSV_RECEIPTS_MAX)}
+      ${sort === 'oldest' ? 'oldest' : 'newest'} receipts that match, in the order of time.
+    </p>`;
+}
+
+function rankedNote({ page, isWhole }: ReceiptsParts): Html {
+  return html`<p class="soft small">
+    ${
+      isWhole
+        ? 'All receipts of these days were looked at'
+        : `Only the newest ${count(RANKED_AMONG_MAX)} receipts of these days were looked at; choose fewer days to see others`
+    }${page.hasMore ? `, and the first ${count(page.items.length)} are shown.` : '.'}
+    What is not known comes last.
+  </p>`;
 }
 
 function nothing(frame: Frame, isFiltered: boolean): Html {
@@ -115,7 +168,7 @@ function nothing(frame: Frame, isFiltered: boolean): Html {
   return isFiltered
     ? html`<div class="empty">
         <h2>No receipt matches</h2>
-        <p class="prose">Try another day, or remove the model, the region or the outcome.</p>
+        <p class="prose">Try other days, or remove the model, the region or the outcome.</p>
       </div>`
     : html`<div class="empty">
         <h2>No receipts yet</h2>

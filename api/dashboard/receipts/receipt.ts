@@ -325,7 +325,36 @@ function check(address: string, { id, entry, explained }: ReceiptParts): Html {
       }
       <a href="/.well-known/did.json">The issuer’s keys</a>
     </p>
+    ${entry === null ? undefined : followed(address, id)}
   </section>`;
+}
+
+/** The proof of the receipt, of which a browser computes each step. */
+function followed(address: string, id: string): Html {
+  return html`<div
+    class="stack tight"
+    id="proof"
+    data-verifier="/verify/docket-verify.js"
+    data-files="${address}/${id}/proof.json"
+  >
+    <h3>Follow its proof</h3>
+    <p class="prose">
+      From the bytes of the receipt over each sibling to the root that is signed, and from there to
+      the anchor log where that has it: computed in this browser by the code of
+      <code>docket verify</code>, each step with its inputs.
+    </p>
+    <noscript>
+      <p class="soft">
+        This needs JavaScript. Without it download the proof of inclusion, which is a C2SP
+        tlog-proof: any implementation of that checks it.
+      </p>
+    </noscript>
+    <p class="row">
+      <button type="button" hidden>Follow the proof in this browser</button>
+      <span class="soft" role="status"></span>
+    </p>
+    <ol class="proof stack"></ol>
+  </div>`;
 }
 
 function flagging(frame: Frame, address: string, parts: ReceiptParts): Html | undefined {

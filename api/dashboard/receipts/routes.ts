@@ -1,13 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { receiptDoor } from '#api/front/receipt-door.ts';
 import { recordedFacts } from '#api/routes/lineage.ts';
+import type { ProofFiles } from '#cli/verify/proof-steps.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
 import { OUTCOMES } from '#shared/kernel/inference.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
+import type { ReceiptPageRequest, StoredReceipt } from '#shared/ledger/postgres/receipt-list.ts';
+import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
@@ -20,10 +25,12 @@ import { keyNames } from '../keys/names.ts';
 import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
+  CSV_TYPE,
   demandRight,
   membershipsOf,
   type PageExchange,
   sendFile,
+  sendForScript,
   sendFramed,
   sendPage,
   seeOther,
@@ -32,12 +39,24 @@ import {
   wayInto,
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
+import { ListFiles } from '../parts/list-files.ts';
 import { type Explained, receiptPage, type ReceiptParts } from './receipt.ts';
-import { documentIn, listed, receiptsPage } from './page.ts';
+import {
+  CSV_RECEIPTS_MAX,
+  documentIn,
+  listed,
+  type ReceiptSearch,
+  receiptsPage,
+  SORTS,
+  TIERS,
+} from './page.ts';
+import { receiptsCsv } from './receipts-csv.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 /** Each row is a whole receipt that is read. */
 const PAGE_LENGTH = 25;
+/** More than a person compares. */
+const RANKED_LENGTH = 50;
 /** Addresses may be long. */
 const NAME_LENGTH_MAX = 512;
 
@@ -46,11 +65,14 @@ const DONE: Readonly<Record<string, string>> = {
     'Receipt flagged. It will be estimated again within a minute; if that succeeds, a revision appears here.',
 };
 
+type ReceiptFiles = ListFiles<ReceiptPageRequest, StoredReceipt>;
 type OfReceipt = { Params: { org: string; id: string } };
 
 /** Receipts of an organisation: searched, read, downloaded, flagged. */
 export function receiptPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const files: ReceiptFiles = new ListFiles((asked) => deps.ledger.listReceipts(asked));
   app.get('/receipts', SESSION, (request, reply) => list(deps, request, reply));
+  app.get('/receipts.csv', SESSION, (request, reply) => csv(files, request, reply));
   app.get<OfReceipt>('/receipts/:id', SESSION, (request, reply) => {
     const { id: name } = request.params;
     const id = receiptIdNamed(name);
@@ -141,33 +163,25 @@ async function list(
   const find = askedFor(request, 'find').slice(0, NAME_LENGTH_MAX);
   const found = find === '' ? null : await idOf(deps, orgId, find);
   if (found !== null) return seeOther(reply, `/dashboard/${orgId}/receipts/${found}`);
-  const search = {
-    find,
-    model: askedFor(request, 'model'),
-    region: askedFor(request, 'region'),
-    day: askedFor(request, 'day'),
-    tier: askedFor(request, 'tier') === 'degraded' ? 'degraded' : '',
-    outcome: OUTCOMES.find((one) => one === askedFor(request, 'outcome')) ?? '',
-    key: askedFor(request, 'key').slice(0, 64),
-  } as const;
+  const search = { ...searchOf(request), find };
+  const { sort } = search;
   const asked = askedAfter(request, 'rcpt');
   const isReceipt = asked !== undefined && (await deps.ledger.receipt(orgId, asked)) !== null;
   const after = isReceipt ? asked : undefined;
-  const from = askedForDay(search.day);
-  const page = await deps.ledger.listReceipts({
-    orgId,
-    limit: PAGE_LENGTH,
-    order: 'desc',
-    ...(search.model === '' ? {} : { model: search.model }),
-    ...(search.region === '' ? {} : { region: search.region }),
-    ...(search.tier === '' ? {} : { tier: search.tier }),
-    ...(search.outcome === '' ? {} : { outcome: search.outcome }),
-    ...(search.key === '' ? {} : { key: search.key }),
-    ...(from === undefined ? {} : { from, to: from + DAY_MS }),
-    ...(after === undefined ? {} : { after }),
-  });
+  const wanted = { ...wantedOf(orgId, search), limit: PAGE_LENGTH };
+  const page =
+    sort === '' || sort === 'oldest'
+      ? {
+          ...(await deps.ledger.listReceipts({
+            ...wanted,
+            ...(after === undefined ? {} : { after }),
+          })),
+          isWhole: true,
+        }
+      : await ranked(deps, { ...wanted, by: sort });
   const parts = {
-    page: { ...page, items: page.items.map(listed) },
+    page: { hasMore: page.hasMore, items: page.items.map(listed) },
+    isWhole: page.isWhole,
     search,
     after,
     keys: await keyNames(deps, orgId),
@@ -178,6 +192,71 @@ async function list(
     section: 'receipts',
     body: (frame) => receiptsPage(frame, parts),
   });
+}
+
+/** The first of the receipts by something else than their time. They have no second page: what is beyond the first is asked for by fewer days. */
+async function ranked(
+  { ledger }: DashboardDeps,
+  asked: Parameters<DashboardDeps['ledger']['largestReceipts']>[0],
+): Promise<Page<StoredReceipt> & { isWhole: boolean }> {
+  const { items, isWhole } = await ledger.largestReceipts({ ...asked, limit: RANKED_LENGTH + 1 });
+  return { items: items.slice(0, RANKED_LENGTH), hasMore: items.length > RANKED_LENGTH, isWhole };
+}
+
+/** What the list is asked for; a filter that was changed by hand to what it cannot be asks for nothing. */
+function searchOf(request: FastifyRequest): Omit<ReceiptSearch, 'find'> {
+  const oneOf = <T extends string>(name: string, all: readonly T[]): T | '' =>
+    all.find((one) => one === askedFor(request, name)) ?? '';
+  const day = (name: string): string => {
+    const text = askedFor(request, name);
+    return askedForDay(text) === undefined ? '' : text;
+  };
+  return {
+    model: askedFor(request, 'model').slice(0, 300),
+    region: askedFor(request, 'region').slice(0, 64),
+    from: day('from'),
+    to: day('to'),
+    tier: oneOf('tier', TIERS),
+    outcome: oneOf('outcome', OUTCOMES),
+    key: askedFor(request, 'key').slice(0, 64),
+    sort: oneOf('sort', SORTS),
+  };
+}
+
+function wantedOf(orgId: string, search: Omit<ReceiptSearch, 'find'>) {
+  const { model, region, tier, outcome, key, sort } = search;
+  const [from, last] = [askedForDay(search.from), askedForDay(search.to)];
+  return {
+    orgId,
+    order: sort === 'oldest' ? ('asc' as const) : ('desc' as const),
+    ...(model && { model }),
+    ...(region && { region }),
+    ...(tier && { tier }),
+    ...(outcome && { outcome }),
+    ...(key && { key }),
+    ...(from === undefined ? {} : { from }),
+    ...(last === undefined ? {} : { to: last + DAY_MS }),
+  };
+}
+
+/** The receipts that the list is asked for as a file, in which a filter that cannot be would be an answer to another question. */
+async function csv(
+  files: ReceiptFiles,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const search = searchOf(request);
+  for (const [name, read] of Object.entries(search)) {
+    if (askedFor(request, name) === read) continue;
+    throw invalidParam(
+      name,
+      `The filter ${name} cannot have this value. Choose one on the page of receipts.`,
+    );
+  }
+  const asked = wantedOf(request.membership.orgId, search);
+  const wanted = { rowsMax: CSV_RECEIPTS_MAX, asked };
+  const content = await files.text(reply.raw, wanted, receiptsCsv);
+  return sendFile(reply, { name: 'receipts.csv', type: CSV_TYPE, content });
 }
 
 /** The receipt of this organisation that an id leads to: its own, its request's, its answer's, or its address. */
@@ -254,6 +333,29 @@ async function explain(
   }
 }
 
+/**
+ * What a page follows the proof of a receipt through: to the head of the ledger that is anchored, or to the newest where that
+ * is older than the receipt.
+ */
+async function proofFiles(
+  { ledger, ledgerAnchor }: DashboardDeps,
+  orgId: string,
+  id: string,
+): Promise<ProofFiles | null> {
+  const stored = await ledger.receipt(orgId, id);
+  if (stored === null) return null;
+  const receipt = Buffer.from(stored.body).toString();
+  const anchor = await ledgerAnchor(orgId);
+  const anchored =
+    anchor === null
+      ? null
+      : await ledger.proof(orgId, id, parseCheckpoint(anchor.checkpoint).checkpoint.size);
+  if (anchor !== null && anchored !== null)
+    return { receipt, proof: anchored, anchor: formatAnchorProof(anchor) };
+  const proof = await ledger.proof(orgId, id);
+  return proof === null ? null : { receipt, proof };
+}
+
 /** Files are the exact bytes, for programs. */
 function downloads(app: FastifyInstance, deps: DashboardDeps): void {
   app.get<OfReceipt>('/receipts/:id/receipt.json', SESSION, async (request, reply) => {
@@ -271,6 +373,11 @@ function downloads(app: FastifyInstance, deps: DashboardDeps): void {
       type: 'text/plain; charset=utf-8',
       content: proof,
     });
+  });
+  app.get<OfReceipt>('/receipts/:id/proof.json', SESSION, async (request, reply) => {
+    const steps = await proofFiles(deps, request.membership.orgId, request.params.id);
+    if (steps === null) throw notFound();
+    return sendForScript(reply, steps);
   });
   app.get<OfReceipt>('/receipts/:id/lineage.json', SESSION, async (request, reply) => {
     const { orgId } = request.membership;

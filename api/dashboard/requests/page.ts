@@ -6,6 +6,7 @@ import type { CodeCount, RequestPage } from '#shared/requests/postgres/requests.
 import { LOOKED_THROUGH_MAX, receiptOf, type RequestRow } from '#shared/requests/row.ts';
 import {
   badge,
+  choice,
   dayFields,
   field,
   findForm,
@@ -99,17 +100,8 @@ function filterForm(
   { search, keys, tags }: RequestsParts,
   isFiltered: boolean,
 ): Html {
-  const option = (value: string, label: string, chosen: string): Html =>
-    html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
-      ${label}
-    </option>`;
   return html`<form class="row end" method="get" action="${address}">
-    <div class="field">
-      <label for="status">Status</label>
-      <select id="status" name="status">
-        ${STATUSES.map(([value, label]) => option(value, label, search.status))}
-      </select>
-    </div>
+    ${choice('status', 'Status', search.status, STATUSES)}
     ${field({ name: 'code', label: 'Code of the error', value: search.code, max: '128' })}
     ${keyField({ search, keys })}
     ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}

@@ -11,11 +11,13 @@ export interface Found {
   organisation: string | undefined;
   /** Whether a whole key was typed, of which little is left. */
   hadKey: boolean;
+  /** The organisations that were looked through, where that is not all of them. */
+  only: readonly string[] | undefined;
   /** By kind. */
   groups: readonly (readonly [kind: string, places: readonly Place[]])[];
 }
 
-export function searchPage({ question, organisation, hadKey, groups }: Found): Html {
+export function searchPage({ question, organisation, hadKey, groups, only }: Found): Html {
   const some = groups.filter(([, places]) => places.length > 0);
   return html`<div class="head"><h1>Search</h1></div>
     <form
@@ -68,6 +70,14 @@ export function searchPage({ question, organisation, hadKey, groups }: Found): H
           </section>`,
       )}
       ${some.length === 0 ? nothing(question) : undefined}
+      ${
+        only === undefined
+          ? undefined
+          : html`<p class="soft small prose">
+              You are in more organisations than are searched at once. These were:
+              ${only.join(', ')}. Open a page of another one to search in it.
+            </p>`
+      }
     </div>`;
 }
 

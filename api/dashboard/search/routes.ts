@@ -32,9 +32,8 @@ export function searchRoutes(
     const chosen = memberships.find(({ orgId }) => orgId === named);
     if (named !== '' && chosen === undefined) throw notFound();
     const isOpen = (each: Membership) => wayInto(each, request.visit) === undefined;
-    const open = (chosen === undefined ? memberships : [chosen])
-      .filter(isOpen)
-      .slice(0, ORGANISATIONS_MAX);
+    const all = (chosen === undefined ? memberships : [chosen]).filter(isOpen);
+    const open = all.slice(0, ORGANISATIONS_MAX);
     for (const membership of open) {
       const place = await placeOfId(deps, membership, question);
       if (place !== undefined) return seeOther(reply, `/dashboard/${membership.orgId}/${place}`);
@@ -46,12 +45,18 @@ export function searchRoutes(
       ['People', looked.flatMap(({ people }) => people)],
       ['Documentation', bestOf(await docs(), question)],
     ] as const;
-    const only = open.length === 1 ? open[0] : undefined;
-    if (only !== undefined) request.membership = only;
+    const single = open.length === 1 ? open[0] : undefined;
+    if (single !== undefined) request.membership = single;
     return sendFramed(deps, [request, reply], {
       title: 'Search',
       body: () =>
-        searchPage({ question, organisation: only?.orgId, hadKey: holdsWholeKey(asked), groups }),
+        searchPage({
+          question,
+          organisation: single?.orgId,
+          hadKey: holdsWholeKey(asked),
+          groups,
+          only: all.length > open.length ? open.map(({ orgName }) => orgName) : undefined,
+        }),
     });
   });
 }

@@ -259,6 +259,11 @@ const policyGiven = async () => {
   return file && { witnessPolicy: { content: await bytesOf(file), source: file.name } };
 };
 
+const isPack = async ({ blob }) => {
+  const head = await bytesOf(blob.slice(0, 2));
+  return ZIP.every((byte, i) => head[i] === byte);
+};
+
 const judge = async ({ mayAsk, isLast }) => {
   const onProgress = (done, total) => {
     if (isLast()) showProgress(done, total);
@@ -266,15 +271,19 @@ const judge = async ({ mayAsk, isLast }) => {
   const verifier = await loading;
   at('progress').textContent = 'Checking…';
   at('record').hidden = true;
+  at('sampling').hidden = true;
+  at('drawn').hidden = true;
   const trust = await trustOf();
   if (!mayAsk) files = await given();
   const [{ name, blob }] = files;
-  const head = await bytesOf(blob.slice(0, 2));
-  if (files.length === 1 && ZIP.every((byte, i) => head[i] === byte)) {
+  if (files.length === 1 && (await isPack(files[0]))) {
     if (form.answer.files.length + form.request.files.length > 0) {
       throw new Error('An answer or a request is compared with one receipt, not with a pack.');
     }
-    return verifier.verifyPack(blob, { file: name, trust, ...(await policyGiven()), onProgress });
+    const options = { file: name, trust, ...(await policyGiven()), onProgress };
+    const judgement = await verifier.verifyPack(blob, options);
+    if (isLast()) offerSample(blob, options, judgement);
+    return judgement;
   }
   if (form.policy.files.length > 0) {
     throw new Error('A witness policy is for a pack, and this is none.');
@@ -291,6 +300,63 @@ const judge = async ({ mayAsk, isLast }) => {
     onProgress,
   });
 };
+
+/** Draws of a pack that holds, until another is checked. */
+let draw = async () => {};
+const offerSample = (blob, options, { verdict }) => {
+  at('sampling').hidden = verdict !== 'good' && verdict !== 'intact';
+  draw = async () => {
+    const { size, seed } = at('sample');
+    const how = { size: Number(size.value), seed: seed.value.trim() };
+    const verifier = await loading;
+    const { drawn, judgement } = await verifier.samplePack(blob, how, options);
+    if (drawn === undefined) return show(judgement);
+    showSample(drawn);
+  };
+};
+
+const TABLE = ['input_tokens', 'output_tokens', 'energy_kwh', 'gwp_kgco2e'];
+const showSample = ({ seed, kinds, rows, table, page }) => {
+  const counted = (what) => kinds.reduce((sum, kind) => sum + kind[what], 0);
+  const ofKinds = kinds.map(({ region, tier, dataQuality, receipts, drawn }) => [
+    [region, tier || 'no tier', dataQuality || 'no estimate'].join(', '),
+    `${drawn} of ${receipts}`,
+  ]);
+  const all = { seed, drawn: `${rows.length} of ${counted('receipts')} receipts that count` };
+  at('drawn-facts').replaceChildren(...factsOf({ ...all, ...Object.fromEntries(ofKinds) }));
+  at('drawn-rows').replaceChildren(
+    ...rows.map(({ row, rank }) => {
+      const line = document.createElement('tr');
+      const { index, receipt, startedAt, model, region, tier, columns } = row;
+      const figures = TABLE.map((name) => columns[name] || '-');
+      for (const text of [index, receipt, startedAt, model, region, tier, ...figures, rank]) {
+        line.append(Object.assign(document.createElement('td'), { textContent: text }));
+      }
+      return line;
+    }),
+  );
+  for (const [id, text, type] of [
+    ['workpaper-csv', table, 'text/csv'],
+    ['workpaper-html', page, 'text/html'],
+  ]) {
+    if (at(id).href !== '') URL.revokeObjectURL(at(id).href);
+    at(id).href = URL.createObjectURL(new Blob([text], { type }));
+  }
+  at('drawn').hidden = false;
+};
+at('print').addEventListener('click', () => print());
+at('sample').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  at('drawing').textContent = 'Drawing…';
+  at('drawn').hidden = true;
+  try {
+    await draw();
+    at('drawing').textContent = '';
+  } catch (error) {
+    at('drawing').textContent = error.message;
+  }
+  at('bar').hidden = true;
+});
 
 let runs = 0;
 /** Of checks that overlap the last that was asked for has the verdict. */

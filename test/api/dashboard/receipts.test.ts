@@ -158,8 +158,9 @@ describe('receipts', () => {
       expect(await of('outcome=failed')).toEqual([failed]);
       expect(await of('outcome=refused')).toEqual([]);
       expect(await of('outcome=odd')).toHaveLength(25);
-      expect(await of('day=2026-11-21')).toContain(degraded);
-      expect(await of('day=2026-11-20')).toHaveLength(25);
+      expect(await of('from=2026-11-21&to=2026-11-21')).toEqual([degraded]);
+      expect(await of('from=2026-11-20&to=2026-11-20')).toHaveLength(25);
+      expect((await of('sort=oldest')).slice(0, 3)).toEqual(ids.toSorted().slice(0, 3));
       expect(await of('region=nowhere')).toEqual([]);
       const { rows } = await database.pool.query<{ key_id: string }>(
         'select key_id from ledger_body where entry_id = $1',
@@ -168,8 +169,9 @@ describe('receipts', () => {
       expect(await of(`key=${rows[0]!.key_id}&tier=degraded`)).toEqual([degraded]);
       expect(await of('key=key_of_another')).toEqual([]);
       for (const query of [
-        'day=x',
-        'day=9999-99-99',
+        'from=x',
+        'to=9999-99-99',
+        'sort=odd',
         'after=x',
         `after=${small.id}`,
         'model=%00',
@@ -180,6 +182,62 @@ describe('receipts', () => {
         expect(statusCode).toBe(query.includes('%00') ? 400 : 200);
       }
       expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'sorted by a figure, receipts without one come last; the CSV has what the filters say, states of each what the receipt states, and refuses a filter that cannot be',
+    { tags: ['dashboard.receipts'] },
+    async () => {
+      const own = (await activeAccount(registries)).id;
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId: own, role: 'auditor' },
+      ]);
+      const auditor = browser({ address: '192.0.2.240' });
+      await auditor.signIn(person);
+      const at = (minute: number) => newId('req', Date.UTC(2026, 10, 20, 9, minute));
+      const record = inferenceRecord({ orgId: own, requestId: at(0) });
+      const usage = { ...record.usage, outputTokens: record.usage.outputTokens * 3 };
+      const [little = '', much = '', none = '', evil = ''] = await issueReceipts(
+        receiptPools(database),
+        signer,
+        [
+          record,
+          { ...record, requestId: at(1), usage },
+          inferenceRecord({ orgId: own, model: UNSIZED, requestId: at(2) }),
+          { ...record, requestId: at(3), model: '=1+1' },
+        ],
+      );
+      for (const sort of ['energy', 'gwp']) {
+        const { payload } = await auditor.get(`${list(own)}?sort=${sort}`);
+        const rows = [...payload.matchAll(/receipts\/(rcpt_\w+)"/g)].map(([, id]) => id);
+        expect([sort, rows[0], new Set(rows.slice(-2))]).toEqual([
+          sort,
+          much,
+          new Set([none, evil]),
+        ]);
+        expect(payload).toContain('All receipts of these days were looked at');
+      }
+      const csv = async (query: string) => auditor.get(`${list(own)}.csv?${query}`);
+      const all = (await csv('sort=oldest')).payload.trim().split('\r\n');
+      expect(all.map((line) => line.split(',')[1])).toEqual(['id', little, much, none, evil]);
+      expect(all[4]).toContain(",'=1+1,");
+      const { body } = (
+        await database.pool.query<{ body: Buffer }>(
+          'select body from ledger_body where entry_id = $1',
+          [much],
+        )
+      ).rows[0]!;
+      const { measurement } = JSON.parse(body.toString()) as {
+        measurement: { result: { quantityKind: string; value: string }[] };
+      };
+      const energy = measurement.result.find(({ quantityKind }) => quantityKind === 'energy')!;
+      const column = all[0]!.split(',').indexOf('energy_kwh');
+      expect(all[2]!.split(',')[column]).toBe(energy.value);
+      const degradedAlone = (await csv('tier=degraded')).payload.trim().split('\r\n');
+      expect(degradedAlone.slice(1).map((line) => line.split(',')[1])).toEqual([evil, none]);
+      expect((await csv('from=2026-13-01')).statusCode).toBe(400);
+      expect((await visitors.stranger.get(`${list(own)}.csv`)).statusCode).toBe(404);
     },
   );
 
