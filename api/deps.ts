@@ -17,6 +17,8 @@ import packageJson from '../package.json' with { type: 'json' };
 import { newestFactorSet, shippedFactorTexts } from '#shared/methodology/files/load.ts';
 import { writeRequests } from '#shared/requests/postgres/requests.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { createStatusHistory } from '#shared/catalogue/postgres/status-history.ts';
+import { LOOK_EVERY_MS } from '#shared/catalogue/service-history.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import { openTraces } from '#shared/process/traces/open-traces.ts';
@@ -98,6 +100,16 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     inference.deps.pendingReceipts,
   );
   const publication = publicationOf(config, events, pool);
+  const history = createStatusHistory(pool, systemSurroundings);
+  const status = openStatus(pool, {
+    index: inference.deps.index,
+    health: inference.deps.health,
+    isServed: (code) => inference.served().has(code),
+    notes: () => inference.regionStatuses.notes(),
+    history,
+    onError: events.storeFailed,
+  });
+  const noting = setInterval(() => void status.note(), LOOK_EVERY_MS).unref();
   const dashboard = dashboardOf(config, pagePool, {
     resources: openResources(
       readsOf(pagePool, PAGE_CONNECTIONS),
@@ -150,13 +162,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       supportEmail: config.supportEmail,
       exampleModel,
       hasDashboard: dashboard !== undefined,
-      status: openStatus(pool, {
-        index: inference.deps.index,
-        health: inference.deps.health,
-        isServed: (code) => inference.served().has(code),
-        notes: () => inference.regionStatuses.notes(),
-        onError: events.storeFailed,
-      }),
+      status,
     },
     dashboard,
   });
@@ -181,6 +187,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await inference.drained();
     },
     close: async () => {
+      clearInterval(noting);
       inference.stop();
       await app.close();
       await requests.close();

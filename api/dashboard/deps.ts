@@ -9,6 +9,7 @@ import { createDrafts } from '#shared/accounts/postgres/drafts.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
+import { createStatusHistory } from '#shared/catalogue/postgres/status-history.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { Config } from '#shared/config/config.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -40,6 +41,7 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
+import { readTraffic } from '#shared/requests/postgres/traffic.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import { AttemptCounter } from './session/attempts.ts';
 import { openSignIn } from './session/sign-in.ts';
@@ -162,6 +164,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     auditCheckpoint: resources.auditLog.checkpoint,
     anchoredAudit: (orgId: string) => anchoredAuditHead(pool, orgId),
     auditAnchor: (orgId: string) => resources.auditLog.anchor.proof(auditLogOf(orgId)),
+    /** What leads from an anchored head of an organisation's ledger to the anchor log; null before the first. */
+    ledgerAnchor: (orgId: string) => resources.anchor.anchor.proof(orgId),
     drafts: createDrafts(pool, surroundings),
     unsentLetters: createUnsentLetters(pool, surroundings),
     vettings: createVettings(pool, surroundings),
@@ -187,6 +191,9 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     index: options.index,
     operations: options.operations,
     policyHits: createPolicyHits(pool),
+    /** What became of the requests of all organisations since a moment. */
+    traffic: (since: number) => readTraffic(pool, since),
+    statusHistory: createStatusHistory(pool, surroundings),
     onError,
     onFailure: options.onFailure,
   };

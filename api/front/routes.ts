@@ -1,10 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { ASSETS, serveAssets } from './assets.ts';
 import { landingPage } from './landing-page.ts';
 import { publicPage } from './layout.ts';
-import type { ServiceStatus } from './status.ts';
+import type { StatusReader } from './deps.ts';
+import { incidentFeed } from './status-history.ts';
 import { statusPage } from './status-page.ts';
 import { verifyPage } from './verify-page.ts';
 
@@ -14,7 +16,7 @@ export interface FrontOptions {
   /** A model for the examples. */
   exampleModel: () => string | undefined;
   hasDashboard: boolean;
-  status: () => Promise<ServiceStatus>;
+  status: Pick<StatusReader, 'now' | 'history'>;
 }
 
 const ASKING = { config: { scope: 'public' }, schema: { hide: true } } as const;
@@ -45,9 +47,18 @@ export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options
     return send(reply, page, BRIEFLY);
   });
   app.get('/status', ASKING, async (_request, reply) => {
-    const body = statusPage(await status(), supportEmail);
+    const body = statusPage(await status.now(), supportEmail, await status.history());
     const page = publicPage({ title: 'Status · Docket', path: '/status', hasDashboard, body });
     return send(reply, page, NOW);
+  });
+  app.get('/status.atom', ASKING, async (_request, reply) => {
+    const history = await status.history();
+    // An empty feed would say that there are no incidents.
+    if (history === undefined) throw new Fault('store_unavailable');
+    return reply
+      .headers({ 'cache-control': BRIEFLY, 'x-content-type-options': 'nosniff' })
+      .type('application/atom+xml; charset=utf-8')
+      .send(incidentFeed(history.incidents, origin, Date.now()));
   });
 };
 

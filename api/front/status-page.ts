@@ -1,7 +1,8 @@
 import { html, type Html } from '#api/html.ts';
 import { badge, moment, note, table, type Tone } from '#api/dashboard/parts/elements.ts';
 import { dateTime } from '#shared/kernel/time.ts';
-import type { RegionStatusLine, RegionWord, ServiceStatus } from './status.ts';
+import { historySections } from './status-history.ts';
+import type { RegionStatusLine, RegionWord, ServiceHistory, ServiceStatus } from './status.ts';
 
 /** What is said of a region in each state. */
 export const REGION_WORDS: Readonly<Record<RegionWord, readonly [Tone, string, string]>> = {
@@ -42,7 +43,11 @@ const LEDGER_SUMMARY: Readonly<Record<ServiceStatus['ledger'], string | undefine
 };
 
 /** How the service is now, as the public sees it. */
-export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail: string): Html {
+export function statusPage(
+  { at, regions, ledger }: ServiceStatus,
+  supportEmail: string,
+  history?: ServiceHistory,
+): Html {
   const [tone, word, what] = LEDGER_WORDS[ledger];
   return html`<div class="head"><h1>Status</h1></div>
     <div class="stack">
@@ -84,6 +89,7 @@ export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail:
         <dd>${badge(tone, word)} <span class="soft">${what}</span></dd>
       </dl>
     </section>
+    ${historySections(history, { at, regions })}
     <p class="soft small">
       As one process of the service saw it on ${dateTime(at)}; reload for the state now. Something
       else is wrong? Write to <a href="mailto:${supportEmail}">${supportEmail}</a>, with the

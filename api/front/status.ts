@@ -1,5 +1,6 @@
 import type { Region } from '#shared/catalogue/catalogue.ts';
 import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
+import type { Incident, StatusDay } from '#shared/catalogue/service-history.ts';
 import type { RegionNote } from '#shared/catalogue/redis/region-status.ts';
 import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
@@ -28,6 +29,12 @@ export interface ServiceStatus {
   regions: RegionStatusLine[];
   /** Whether receipts get into the ledger in time; `unknown` while the database does not answer. */
   ledger: 'normal' | 'behind' | 'unknown';
+}
+
+/** How it was, as far as processes have looked, and what operators said of it. */
+export interface ServiceHistory {
+  days: readonly StatusDay[];
+  incidents: readonly Incident[];
 }
 
 export interface StatusSources {

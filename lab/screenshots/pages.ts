@@ -147,6 +147,8 @@ const PAGES = [
   ['look-up-whole-key', 'operator', '/dashboard/service/look-up?refused=key'],
   ['key-of-org', 'operator', '/dashboard/service/keys/{leakedKeyId}'],
   ['regions', 'operator', '/dashboard/service/regions'],
+  ['incidents', 'operator', '/dashboard/service/incidents'],
+  ['traffic', 'operator', '/dashboard/service/requests'],
   ['queues', 'operator', '/dashboard/service/queues'],
   ['policy', 'operator', '/dashboard/service/policy'],
   ['health', 'operator', '/dashboard/service/health'],

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import { openStatus } from '#api/front/deps.ts';
+import { createStatusHistory } from '#shared/catalogue/postgres/status-history.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { commitReceipts, inferenceRecord, makeReceiptSigner } from '#test/support/issuing.ts';
 
@@ -13,17 +15,19 @@ it(
     const at = Date.now();
     const record = inferenceRecord();
     await commitReceipts(database.poolAs('docket_receipts', 1), signer, [record]);
+    const history = createStatusHistory(database.poolAs('docket_api', 1), systemSurroundings);
     const statusAt = (now: number) =>
       openStatus(database.poolAs('docket_api', 1), {
         index: () => ({ models: new Map(), byName: new Map(), regions: new Map() }),
         health: () => ({ states: new Map(), openCircuits: new Set() }),
         isServed: () => true,
         notes: async () => new Map(),
+        history,
         onError: (error) => {
           throw error;
         },
         now: () => now,
-      })();
+      }).now();
     expect(await statusAt(at)).toMatchObject({ ledger: 'normal' });
     expect(await statusAt(at + 60_000)).toMatchObject({ ledger: 'behind' });
   },

@@ -96,7 +96,10 @@ export async function buildTestApp(
       supportEmail: 'support@docket.example',
       exampleModel: () => 'a-model',
       hasDashboard: parts.dashboard !== undefined,
-      status: async () => ({ at: 0, regions: [], ledger: 'normal' }),
+      status: {
+        now: async () => ({ at: 0, regions: [], ledger: 'normal' }),
+        history: async () => ({ days: [], incidents: [] }),
+      },
     },
     description: {
       publicUrl: PUBLIC_URL,

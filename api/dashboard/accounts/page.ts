@@ -9,9 +9,11 @@ import { LIMIT_LABELS } from '#shared/accounts/checks.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { Review } from '#shared/accounts/vetting.ts';
 import type { Page } from '#shared/kernel/page.ts';
-import { PLANS } from '#shared/kernel/plan.ts';
+import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
+import { scopesOnPlan } from '#shared/keys/rules.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
@@ -96,7 +98,34 @@ export function accountsPage(frame: Frame, { page, state, search, after }: Accou
             'stacked',
           )
     }
-    ${pager('accounts', { address: ADDRESS, filters: { search, state: state ?? '' }, after, next })}`;
+    ${pager('accounts', { address: ADDRESS, filters: { search, state: state ?? '' }, after, next })}
+    ${plans()}`;
+}
+
+/** What each plan has, where nothing else was agreed with an account. */
+function plans(): Html {
+  return html`<details class="act">
+    <summary>What each plan has</summary>
+    ${table(
+      'Plans',
+      ['Plan', 'Limits', 'Scopes that its keys may have'],
+      PLANS.map(
+        (plan) =>
+          html`<tr>
+            <th scope="row">${plan.replace('_', ' ')}</th>
+            <td data-head="Limits">${limitWords(PLAN_LIMITS[plan])}</td>
+            <td class="wrap" data-head="Scopes">
+              ${scopesOnPlan(SCOPES, plan).map((scope) => html`<code>${scope}</code> `)}
+            </td>
+          </tr>`,
+      ),
+      'stacked',
+    )}
+    <p class="help">
+      Packs and lineage come with their scopes, on the dashboard too. Limits of an account may be
+      others, as its page says.
+    </p>
+  </details>`;
 }
 
 function stateBadge(state: AccountState): Html {

@@ -115,3 +115,12 @@ function superscript(exponent: number): string {
   );
   return `${exponent < 0 ? '⁻' : ''}${digits}`;
 }
+
+/** How long something has waited; by the clock of another machine it may have come in the future. */
+export function age(ms: number): string {
+  const seconds = Math.max(0, ms) / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const hours = seconds / 3_600;
+  if (hours < 1) return `${Math.floor(seconds / 60)} min`;
+  return hours < 48 ? `${Math.floor(hours)} h` : `${count(Math.floor(hours / 24))} days`;
+}

@@ -4,7 +4,7 @@ import { regionOfLane, shardOfLane } from '#shared/lanes/keys.ts';
 import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { JobFigures, RoundFigures } from '../operations.ts';
-import { card } from '../parts/figures.ts';
+import { age, card } from '../parts/figures.ts';
 import type { Frame } from '../parts/layout.ts';
 import { badge, shortMoment, table } from '../parts/elements.ts';
 
@@ -78,15 +78,6 @@ function lanesSection(frame: Frame, { lanes }: QueuesParts): Html {
 
 const nameOf = (lane: string): string =>
   lane.endsWith(':receipts') ? 'receipts' : `inference, ${regionOfLane(lane)}`;
-
-/** How long something has waited; by the clock of another machine it may have come in the future. */
-function age(ms: number): string {
-  const seconds = Math.max(0, ms) / 1_000;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const hours = seconds / 3_600;
-  if (hours < 1) return `${Math.floor(seconds / 60)} min`;
-  return hours < 48 ? `${Math.floor(hours)} h` : `${count(Math.floor(hours / 24))} days`;
-}
 
 function jobsSection({ jobs }: QueuesParts): Html {
   return html`<section class="stack tight">

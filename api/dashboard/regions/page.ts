@@ -5,7 +5,9 @@ import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import { REGION_STATUSES, type Region, type RegionStatus } from '#shared/catalogue/catalogue.ts';
 import { REGION_NOTE_LENGTH_MAX } from '#shared/catalogue/region-note.ts';
 import type { Serving } from '#shared/lanes/room.ts';
+import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
 import { count } from '#shared/methodology/readable.ts';
+import { age } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import {
   badge,
@@ -26,6 +28,10 @@ export interface OperatedRegion {
   override: RegionStatus | undefined;
   /** Undefined where no worker serves it. */
   serving: Serving | undefined;
+  /** Its lanes, one of each shard. */
+  lanes: readonly LaneDepth[];
+  /** Endpoints that are not asked for the moment, each behind the region's code. */
+  openCircuits: readonly string[];
 }
 
 export interface RegionsParts extends Told {
@@ -63,6 +69,9 @@ export function regionsPage(frame: Frame, parts: RegionsParts): Html {
               'Models',
               html`<span class="num">Slots</span>`,
               html`<span class="num">Finished a second</span>`,
+              html`<span class="num">Waiting</span>`,
+              html`<span class="num">Oldest</span>`,
+              'Open circuits',
               'Told at /status',
             ],
             regions.map((each) => row(frame, each)),
@@ -83,7 +92,10 @@ export function regionsPage(frame: Frame, parts: RegionsParts): Html {
     </section>`;
 }
 
-function row(frame: Frame, { region, line, override, serving }: OperatedRegion): Html {
+function row(frame: Frame, each: OperatedRegion): Html {
+  const { region, line, override, serving, lanes, openCircuits } = each;
+  const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, 0);
+  const since = lanes.flatMap(({ waitingSince }) => waitingSince ?? []);
   const [tone, word] = REGION_WORDS[line.word];
   return html`<tr>
     <th scope="row">
@@ -100,6 +112,17 @@ function row(frame: Frame, { region, line, override, serving }: OperatedRegion):
     </td>
     <td class="num" data-head="Finished a second">
       ${serving === undefined ? html`<span class="soft">none</span>` : serving.perSecond.toFixed(1)}
+    </td>
+    <td class="num" data-head="Waiting">${count(waiting)}</td>
+    <td class="num" data-head="Oldest">
+      ${since.length === 0 ? html`<span class="soft">none</span>` : age(frame.now - Math.min(...since))}
+    </td>
+    <td class="wrap" data-head="Open circuits">
+      ${
+        openCircuits.length === 0
+          ? html`<span class="soft">none</span>`
+          : openCircuits.map((name) => badge('warn', name.slice(region.code.length + 1)))
+      }
     </td>
     <td class="wrap" data-head="Told at /status">
       ${

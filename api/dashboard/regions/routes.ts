@@ -2,8 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { regionLines } from '#api/front/status.ts';
 import { REASON_LENGTH_MAX, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { REGION_STATUSES } from '#shared/catalogue/catalogue.ts';
+import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
 import { checkRegionNote } from '#shared/catalogue/region-note.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { regionOfLane } from '#shared/lanes/keys.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
@@ -82,9 +84,16 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
 }
 
+const isLaneOf = (lane: string, code: string): boolean =>
+  !lane.endsWith(':receipts') && regionOfLane(lane) === code;
+
 async function operatedRegions({ index, operations }: DashboardDeps): Promise<OperatedRegion[]> {
   const { health, served, regionStatuses } = operations;
-  const [overrides, notes] = await Promise.all([regionStatuses.list(), regionStatuses.notes()]);
+  const [overrides, notes, lanes] = await Promise.all([
+    regionStatuses.list(),
+    regionStatuses.notes(),
+    operations.laneDepths(),
+  ]);
   const serving = served();
   const now = { ...health(), states: new Map([...health().states, ...overrides]) };
   const sources = { index: index(), health: now, isServed: (code: string) => serving.has(code) };
@@ -94,5 +103,9 @@ async function operatedRegions({ index, operations }: DashboardDeps): Promise<Op
     region: index().regions.get(line.code)!,
     override: overrides.get(line.code),
     serving: serving.get(line.code),
+    lanes: lanes.filter(({ lane }) => isLaneOf(lane, line.code)),
+    openCircuits: [...now.openCircuits].filter((name) =>
+      name.startsWith(circuitName(line.code, '')),
+    ),
   }));
 }

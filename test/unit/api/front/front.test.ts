@@ -133,9 +133,31 @@ describe('the public pages', () => {
             ['theirs', { text: 'Of one customer', at }],
           ]);
         },
+        history: {
+          days: async () => {
+            if (isAway) throw new Error('away');
+            return [
+              { day: '1970-01-01', component: 'region:north', found: { normal: 8, degraded: 2 } },
+            ];
+          },
+          incidents: async () => [
+            {
+              id: 'inc_1',
+              title: 'Slow & "<b>',
+              components: ['region:north'],
+              beganAt: 0,
+              endedAt: null,
+              words: [{ at: 500, text: 'We look at it.' }],
+            },
+          ],
+          note: async (states) => {
+            noted.push(states);
+          },
+        },
         onError: (error) => errors.push(error),
         now: () => now,
       });
+      const noted: object[] = [];
       const app = await buildTestApp(NO_DATABASE, {
         front: {
           publicUrl: 'https://gateway.example/',
@@ -157,9 +179,29 @@ describe('the public pages', () => {
         expect(payload).not.toContain('Of one customer');
       }
       expect(asked).toBe(1);
-      [now, isAway] = [10_000, true];
+      // Of a day on which nothing was noted it is not said that nothing was wrong.
+      const { payload: past } = await app.inject('/status');
+      expect(past).toContain('1970-01-01: degraded 2 of 10 times');
+      expect(past.replaceAll(/\s+/g, ' ')).toContain(
+        '0 days without a fault at any note, 1 with one, 89 of which nothing was noted.',
+      );
+      const feed = await app.inject('/status.atom');
+      expect(feed.headers['content-type']).toContain('application/atom+xml');
+      expect(feed.payload).toContain('<title>Slow &#38; &#34;&#60;b&#62;</title>');
+      expect(feed.payload).toContain('<updated>1970-01-01T00:00:00.500Z</updated>');
+      await status.note();
+      expect(noted).toEqual([
+        { ledger: 'normal', 'region:north': 'normal', 'region:south': 'normal' },
+      ]);
+      [now, isAway] = [100_000, true];
+      expect((await app.inject('/status.atom')).statusCode).toBe(503);
+      await status.note();
+      expect(noted).toHaveLength(1);
+      errors.length = 0;
+      asked = 1;
+      [now, isAway] = [200_000, true];
       const { statusCode, payload } = await app.inject('/status');
-      expect([statusCode, asked, errors.length]).toEqual([200, 2, 2]);
+      expect([statusCode, asked, errors.length]).toEqual([200, 2, 3]);
       expect(payload).toContain('the database does not answer');
       expect(payload).not.toContain('Only theirs');
       const [, css] = /href="(\/assets\/style\.css\?v=\w+)"/.exec(payload)!;

@@ -112,9 +112,15 @@ const JARGON =
 
 /**
  * Of commands and pages only: keys of an account that is not active are refused before any operation, and operators say
- * what the public is told about a region.
+ * what the public is told about a region or an incident.
  */
-const OF_NO_OPERATION = ['invalid_account_state', 'invalid_note'];
+const OF_NO_OPERATION = [
+  'invalid_account_state',
+  'invalid_components',
+  'invalid_note',
+  'invalid_text',
+  'invalid_title',
+];
 
 const calls = wrongCalls();
 

@@ -1,0 +1,92 @@
+import { html, type Html } from '#api/html.ts';
+import {
+  HISTORY_DAYS,
+  INCIDENT_TEXT_MAX,
+  INCIDENT_TITLE_MAX,
+  type Incident,
+} from '#shared/catalogue/service-history.ts';
+import { badge, field, moment, textArea, told, type Told } from '../parts/elements.ts';
+import { type Frame, token } from '../parts/layout.ts';
+
+export interface IncidentsParts extends Told {
+  incidents: readonly Incident[];
+  /** Parts that an incident may be of. */
+  known: readonly string[];
+  /** The form that was not taken. */
+  typed?: { title: string; text: string };
+}
+
+const ADDRESS = '/dashboard/service/incidents';
+
+/** Incidents of the last days, and what everyone is told of them. */
+export function incidentsPage(
+  frame: Frame,
+  { incidents, known, typed, ...said }: IncidentsParts,
+): Html {
+  return html`<div class="head"><h1>Incidents</h1></div>
+    ${told(said)}
+    <p class="prose soft">
+      What is told here stands at <a href="/status">/status</a> and in its feed, in these words, for
+      ${HISTORY_DAYS} days after it is over. Words that were told stay as they are.
+    </p>
+    <section class="stack tight">
+      <h2>Tell of an incident</h2>
+      <form class="form" method="post" action="${ADDRESS}">
+        ${token(frame)}
+        ${field({ name: 'title', label: 'Title', value: typed?.title ?? '', max: String(INCIDENT_TITLE_MAX), required: true })}
+        ${textArea({
+          name: 'text',
+          label: 'What is known',
+          value: typed?.text ?? '',
+          max: String(INCIDENT_TEXT_MAX),
+          help: 'What does not work, for whom, and what they can do meanwhile.',
+        })}
+        <fieldset>
+          <legend>Parts (none for the whole service)</legend>
+          <div class="choices">
+            ${known.map(
+              (component) =>
+                html`<label>
+                  <input type="checkbox" name="component" value="${component}" />
+                  <span>${component}</span>
+                </label>`,
+            )}
+          </div>
+        </fieldset>
+        <div><button class="primary" type="submit">Tell everyone</button></div>
+      </form>
+    </section>
+    <section class="stack">
+      <h2>Last ${HISTORY_DAYS} days</h2>
+      ${
+        incidents.length === 0
+          ? html`<p class="soft">Nothing was told in these days.</p>`
+          : incidents.map((incident) => article(frame, incident))
+      }
+    </section>`;
+}
+
+function article(frame: Frame, { id, title, components, beganAt, endedAt, words }: Incident): Html {
+  return html`<article class="stack tight">
+    <h3>${title} ${endedAt === null ? badge('warn', 'not over yet') : badge('plain', 'over')}</h3>
+    <p class="soft small">
+      Since ${moment(beganAt, frame.now)}; ${components.join(', ') || 'the whole service'}
+    </p>
+    ${words.map(({ at, text }) => html`<p class="prose">${moment(at, frame.now)} ${text}</p>`)}
+    <details class="act">
+      <summary>Say more of it</summary>
+      <form class="form" method="post" action="${ADDRESS}/${id}">
+        ${token(frame)}
+        ${textArea({ name: 'text', id: `text-${id}`, label: 'What is known now', max: String(INCIDENT_TEXT_MAX) })}
+        ${
+          endedAt === null
+            ? html`<label class="row">
+                <input type="checkbox" name="over" value="yes" /> <span>It is over</span>
+              </label>`
+            : undefined
+        }
+        <div><button type="submit">Tell everyone</button></div>
+      </form>
+    </details>
+  </article>`;
+}
