@@ -21,6 +21,6 @@ function render(part: Part): string {
   return escapeHtml(String(part));
 }
 
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
 }

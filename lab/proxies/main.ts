@@ -65,7 +65,9 @@ try {
 async function tryOut(proxy: Proxy, env: Variables, apiKey: string): Promise<void> {
   proxy.check(directory);
   say(`${proxy.name}: the example is well-formed`);
-  const [own, api, metrics] = await Promise.all([0, 0, 0].map((port) => claimPort(HOSTS[0]!, port)));
+  const [own, api, metrics] = await Promise.all(
+    [0, 0, 0].map((port) => claimPort(HOSTS[0]!, port)),
+  );
   const ports: Ports = { own: own!, api: api!, metrics: metrics! };
   const startApi = (host: string): Promise<Running> => {
     const [PORT, METRICS_PORT] = [String(api), String(metrics)];

@@ -71,7 +71,13 @@ const CADDY: Proxy = {
   name: 'Caddy',
   program: 'caddy',
   check() {
-    run('caddy', ['validate', '--adapter', 'caddyfile', '--config', join(OPS, 'proxies/Caddyfile')]);
+    run('caddy', [
+      'validate',
+      '--adapter',
+      'caddyfile',
+      '--config',
+      join(OPS, 'proxies/Caddyfile'),
+    ]);
   },
   start(directory, ports) {
     const file = join(directory, 'Caddyfile');
@@ -109,5 +115,8 @@ function run(program: string, args: readonly string[]): void {
 
 function begin(program: string, args: readonly string[], home: string): ChildProcess {
   const log = openSync(join(home, LOG), 'a');
-  return spawn(program, args, { stdio: ['ignore', log, log], env: { ...childEnvironment(), HOME: home } });
+  return spawn(program, args, {
+    stdio: ['ignore', log, log],
+    env: { ...childEnvironment(), HOME: home },
+  });
 }
