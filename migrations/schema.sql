@@ -205,10 +205,9 @@ create table budget (
   shares smallint[] not null,
   created_at timestamp(3) with time zone not null,
   constraint budget_check CHECK (((scope = 'organisation'::text) = (target IS NULL))),
-  constraint budget_check1 CHECK (((mode = 'soft'::text) OR (measure = ANY (ARRAY['requests'::text, 'tokens'::text])))),
   constraint budget_id_check CHECK ((id ~~ 'bgt\_%'::text)),
   constraint budget_limit_amount_check CHECK ((limit_amount > (0)::numeric)),
-  constraint budget_measure_check CHECK ((measure = ANY (ARRAY['requests'::text, 'tokens'::text, 'energy'::text, 'gwp'::text]))),
+  constraint budget_measure_check CHECK ((measure = ANY (ARRAY['requests'::text, 'tokens'::text, 'energy'::text, 'gwp'::text, 'money'::text]))),
   constraint budget_mode_check CHECK ((mode = ANY (ARRAY['soft'::text, 'hard'::text]))),
   constraint budget_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   constraint budget_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
@@ -241,6 +240,15 @@ create table contact_address (
   constraint contact_address_pkey PRIMARY KEY (org_id, email),
   constraint contact_address_token_hash_check CHECK ((length(token_hash) = 32)),
   constraint contact_address_token_hash_key UNIQUE (token_hash)
+);
+
+create table currency (
+  code text not null,
+  one boolean not null default true,
+  constraint currency_code_check CHECK ((code ~ '^[A-Z]{3}$'::text)),
+  constraint currency_one_check CHECK (one),
+  constraint currency_one_key UNIQUE (one),
+  constraint currency_pkey PRIMARY KEY (code)
 );
 
 create table declaration (
@@ -404,6 +412,7 @@ create table ledger_body (
   bounds double precision[],
   data_quality text,
   tags text[],
+  cost numeric,
   constraint ledger_body_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
   constraint ledger_body_entry_id_check CHECK ((length(entry_id) = 31)),
   constraint ledger_body_kind_check CHECK ((kind = ANY (ARRAY['inference'::text, 'degraded'::text, 'failed'::text, 'refused'::text, 'recalculated'::text, 'restated'::text]))),
@@ -834,6 +843,8 @@ create table usage_day (
   adpf numeric not null,
   adpf_lower numeric not null,
   adpf_upper numeric not null,
+  priced bigint not null default 0,
+  cost numeric not null default 0,
   constraint usage_day_pkey PRIMARY KEY (org_id, at, model, region, key_id, tier, quality)
 ) with (fillfactor=50);
 
@@ -872,6 +883,8 @@ create table usage_hour (
   adpf numeric not null,
   adpf_lower numeric not null,
   adpf_upper numeric not null,
+  priced bigint not null default 0,
+  cost numeric not null default 0,
   constraint usage_hour_pkey PRIMARY KEY (org_id, at, model, region, key_id, tier, quality)
 ) with (fillfactor=50);
 
@@ -920,6 +933,8 @@ create table usage_tag_day (
   adpf_upper numeric not null,
   tag text not null,
   value text not null,
+  priced bigint not null default 0,
+  cost numeric not null default 0,
   constraint usage_tag_day_pkey PRIMARY KEY (org_id, tag, at, value, model, region, key_id, tier, quality)
 ) with (fillfactor=50);
 
@@ -960,6 +975,8 @@ create table usage_tag_hour (
   adpf_upper numeric not null,
   tag text not null,
   value text not null,
+  priced bigint not null default 0,
+  cost numeric not null default 0,
   constraint usage_tag_hour_pkey PRIMARY KEY (org_id, tag, at, value, model, region, key_id, tier, quality)
 ) with (fillfactor=50);
 
@@ -1095,7 +1112,9 @@ create view receipt_figure as
     COALESCE(adpf_mj, 0::double precision)::numeric AS adpf,
     COALESCE(bounds[9], 0::double precision)::numeric AS adpf_lower,
     COALESCE(bounds[10], 0::double precision)::numeric AS adpf_upper,
-    tags
+    tags,
+    (cost IS NOT NULL)::integer AS priced,
+    COALESCE(cost, 0::numeric) AS cost
    FROM ledger_body b;
 
 CREATE OR REPLACE FUNCTION public.account_check_state()
@@ -1708,6 +1727,10 @@ grant select on budget_told to docket_operator;
 grant insert, select on contact_address to docket_api;
 grant insert, select on contact_address to docket_housekeeping;
 grant insert, select on contact_address to docket_operator;
+grant insert, select on currency to docket_api;
+grant select on currency to docket_housekeeping;
+grant select on currency to docket_operator;
+grant insert, select on currency to docket_receipts;
 grant insert, select on declaration to docket_api;
 grant select on declaration to docket_housekeeping;
 grant insert, select on declaration to docket_operator;

@@ -50,6 +50,7 @@ import { FairQueue } from '#api/plugins/fair-queue.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { usedByNow } from '#shared/budgets/postgres/budgets.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 
@@ -184,6 +185,7 @@ export function openInference(
       // A worker may have come within the last second; and who is told that there is none can wait for one look.
       return room.region > 0 ? room : serving.refresh().then((now) => roomIn(region, now));
     },
+    estimate: shippedMethodologies().current.estimate,
     admissions: new Admissions(defineLaneScripts(admitting), config.shards, seals, {
       clocks,
       budgets: new BudgetCounters(

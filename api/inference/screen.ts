@@ -11,7 +11,7 @@ import type { Routed } from './route.ts';
 import type { Read } from './read-prompt.ts';
 import type { FairQueue } from '#api/plugins/fair-queue.ts';
 
-export interface ScreenDeps extends Pick<ArrivalDeps, 'roomIn'> {
+export interface ScreenDeps extends Pick<ArrivalDeps, 'roomIn' | 'estimate'> {
   admissions: ArrivalDeps['admissions'] & RecordDeps['admissions'];
   screen: Screen;
   /** The second stage, for what the rules let through; none when it is not configured. */

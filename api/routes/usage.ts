@@ -112,6 +112,17 @@ const figures = {
     description: 'Covered requests by the tier of their data',
   }),
 };
+const Cost = Type.Object(
+  {
+    amount: Amount,
+    currency: Type.String({ description: 'As ISO 4217 writes it' }),
+    requests: Type.Integer({ minimum: 0, description: 'Requests that had a price' }),
+  },
+  {
+    description:
+      'What the price list of this gateway gives for the tokens of these requests, exactly: no invoice. Absent where the gateway has had no prices',
+  },
+);
 const Usage = Type.Object(
   {
     object: Type.Literal('usage'),
@@ -138,9 +149,10 @@ const Usage = Type.Object(
         ),
         ...figures,
         ...amounts,
+        cost: Type.Optional(Cost),
       }),
     ),
-    total: Type.Object({ ...figures, ...amounts }),
+    total: Type.Object({ ...figures, ...amounts, cost: Type.Optional(Cost) }),
   },
   { title: 'UsageReport' },
 );
@@ -175,6 +187,7 @@ const FIGURES = {
   adpf_mj: '1.01288311024551',
   adpf_mj_lower: '0.33762770341517',
   adpf_mj_upper: '3.03864933073653',
+  cost: { amount: '0.2814203', currency: 'EUR', requests: 1201 },
 };
 const USAGE: Static<typeof Usage> = {
   object: 'usage',
@@ -206,7 +219,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
         operationId: 'retrieveUsage',
         tag: 'Usage',
         summary: 'Read usage and footprint of a period',
-        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier, quality of data or a tag. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit, those by a tag too: requests without it are a group with an empty name. Of each tag the first ${TAG_VALUES_A_DAY_MAX} values of a day (UTC) are counted by themselves, and those that a budget is of; the others are counted together as \`${OTHER_VALUES}\`, and a filter does not find them. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
+        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier, quality of data or a tag. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the counts of \`uncovered\` and of \`failed\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit, those by a tag too: requests without it are a group with an empty name. Of each tag the first ${TAG_VALUES_A_DAY_MAX} values of a day (UTC) are counted by themselves, and those that a budget is of; the others are counted together as \`${OTHER_VALUES}\`, and a filter does not find them. \`cost\` is what the prices of the gateway's catalogue give, and there only where it has prices. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
         querystring: Query,
         response: {
           200: {
@@ -237,7 +250,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
       const report = await usage.usage({ orgId, range, groupBy, tag });
       if ('lastIndex' in range) checkRange(request.query, report);
       const groups = (report.groups ?? tooMany()).map(({ names, ...each }) => {
-        return { by: names, figures: describe(each) };
+        return { by: names, figures: describe(each, report.currency) };
       });
       void reply.header('vary', 'accept');
       if (wantsCsv(request, request.query.format)) {
@@ -253,7 +266,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
           by: Object.fromEntries(groupBy.map((name, i) => [name, by[i]!])),
           ...each,
         })),
-        total: describe(report.total),
+        total: describe(report.total, report.currency),
       };
     },
   );
@@ -352,7 +365,7 @@ function shareOf(covered: number, all: number): number | null {
   return all === 0 ? null : Math.floor((covered / all) * 10_000) / 10_000;
 }
 
-function describe(of: UsageFigures) {
+function describe(of: UsageFigures, currency: string | null) {
   const ran = of.covered + of.uncovered;
   return {
     requests: of.requests,
@@ -376,6 +389,7 @@ function describe(of: UsageFigures) {
         [`${field}_upper`, of.amounts[name].upper],
       ]),
     ),
+    ...(currency !== null && { cost: { amount: of.cost, currency, requests: of.priced } }),
   };
 }
 
@@ -383,10 +397,11 @@ function describe(of: UsageFigures) {
 export function usageCsv(
   groupBy: readonly UsageGrouping[],
   groups: NonNullable<UsageReport['groups']>,
+  currency: string | null,
 ): string {
   return csvOf(
     groupBy,
-    groups.map(({ names, ...each }) => ({ by: names, figures: describe(each) })),
+    groups.map(({ names, ...each }) => ({ by: names, figures: describe(each, currency) })),
   );
 }
 
@@ -395,11 +410,22 @@ function csvOf(
   groupBy: readonly UsageGrouping[],
   groups: readonly { by: readonly string[]; figures: ReturnType<typeof describe> }[],
 ): string {
-  const columns = (of: typeof FIGURES | ReturnType<typeof describe>) => {
-    const { data_quality: quality, ...rest } = of;
-    return { ...rest, ...quality };
+  const columns = (
+    of:
+      | (Partial<Pick<typeof FIGURES, 'cost'>> & Omit<typeof FIGURES, 'cost'>)
+      | ReturnType<typeof describe>,
+  ) => {
+    const { data_quality: quality, cost, ...rest } = of;
+    const money = cost && {
+      cost: cost.amount,
+      currency: cost.currency,
+      priced_requests: cost.requests,
+    };
+    return { ...rest, ...quality, ...money };
   };
-  const header = csvLine([...groupBy, ...Object.keys(columns(FIGURES))]);
+  const { cost: _money, ...bare } = FIGURES;
+  const first = groups[0]?.figures ?? bare;
+  const header = csvLine([...groupBy, ...Object.keys(columns(first))]);
   const lines = groups.map(({ by, figures: each }) => {
     const values = Object.values<string | number | null>(columns(each));
     return csvLine([...by, ...values.map((value) => value ?? '')]);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { BUDGET_UNITS, spanOf } from '#shared/budgets/budget.ts';
+import { spanOf, unitOf } from '#shared/budgets/budget.ts';
 import { createBudgetRegistry, type UsedBudget } from '#shared/budgets/postgres/budgets.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';
@@ -42,7 +42,7 @@ function rowOf(budget: UsedBudget, now: number): Row {
     period: budget.period,
     used: budget.used,
     limit: budget.limit,
-    unit: BUDGET_UNITS[budget.measure],
+    unit: unitOf(budget.measure, budget.currency),
     mode: budget.mode,
     shares: budget.shares.join(','),
     since: new Date(spanOf(budget.period, now).start).toISOString().slice(0, 10),

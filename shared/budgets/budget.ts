@@ -1,5 +1,6 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
+import { type BudgetMeasure, fromSteps } from '#shared/kernel/budget-measures.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
 import { TAG_WRITTEN, tagOf } from '#shared/kernel/tags.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
@@ -8,17 +9,17 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 export const BUDGET_SCOPES = ['organisation', 'key', 'model', 'tag'] as const;
 type BudgetScope = (typeof BUDGET_SCOPES)[number];
 
-/** What is measured: requests that ran, input and output tokens, energy in kWh, greenhouse gas in kgCO2e. */
-export const BUDGET_MEASURES = ['requests', 'tokens', 'energy', 'gwp'] as const;
-export type BudgetMeasure = (typeof BUDGET_MEASURES)[number];
-
-/** The unit of each, as receipts state it. */
-export const BUDGET_UNITS: Readonly<Record<BudgetMeasure, string>> = {
-  requests: 'requests',
-  tokens: 'tokens',
-  energy: 'kWh',
-  gwp: 'kgCO2e',
-};
+/** The unit of each, as receipts state it; of money that in which costs are counted. */
+export function unitOf(measure: BudgetMeasure, currency: string | null): string {
+  const units: Readonly<Record<BudgetMeasure, string>> = {
+    requests: 'requests',
+    tokens: 'tokens',
+    energy: 'kWh',
+    gwp: 'kgCO2e',
+    money: currency ?? 'money',
+  };
+  return units[measure];
+}
 
 /** A day or a month, in UTC. */
 export const BUDGET_PERIODS = ['day', 'month'] as const;
@@ -31,7 +32,7 @@ export type BudgetMode = (typeof BUDGET_MODES)[number];
 /** What people may change about a budget; the rest of it says what it is. */
 export interface BudgetTerms {
   name: string;
-  /** In requests, tokens, kWh or kgCO2e. */
+  /** In requests, tokens, kWh, kgCO2e or the currency. */
   limit: number;
   mode: BudgetMode;
   /** Per cent of the limit that are told when they are reached, rising. */
@@ -122,11 +123,10 @@ export function checkTerms<T extends BudgetTerms>(terms: T, measure: BudgetMeasu
       'name',
       `A budget needs a name of 1 to ${NAME_LENGTH_MAX} printable characters.`,
     );
-  checkMode(terms.mode, measure);
   return {
     ...terms,
     name,
-    limit: checkLimit(terms.limit, measure),
+    limit: checkLimit(terms, measure),
     shares: checkShares(terms.shares),
   };
 }
@@ -146,22 +146,17 @@ export function checkBudget(asked: NewBudget): NewBudget {
   return checkTerms(asked, asked.measure);
 }
 
-function checkMode(mode: BudgetMode, measure: BudgetMeasure): void {
-  if (mode === 'soft' || isCounted(measure)) return;
-  throw invalidParam(
-    'mode',
-    'A budget of energy or greenhouse gas cannot refuse: what a request takes is estimated after it has run.',
-  );
-}
-
-function checkLimit(limit: number, measure: BudgetMeasure): number {
+function checkLimit({ limit, mode }: BudgetTerms, measure: BudgetMeasure): number {
   const isWhole = !isCounted(measure) || Number.isInteger(limit);
-  if (isWhole && limit >= LIMIT_MIN && limit <= LIMIT_MAX) return limit;
+  // Beyond it a counter would not be exact.
+  const most =
+    mode === 'soft' ? LIMIT_MAX : Math.min(LIMIT_MAX, fromSteps(measure, Number.MAX_SAFE_INTEGER));
+  if (isWhole && limit >= LIMIT_MIN && limit <= most) return limit;
   throw invalidParam(
     'amount',
     isCounted(measure)
       ? `A limit of ${measure} must be a whole number from 1 to ${LIMIT_MAX.toLocaleString('en-US')}.`
-      : 'A limit must be a number above 0.',
+      : `A limit must be a number above 0, at most ${Math.floor(most).toLocaleString('en-US')}.`,
   );
 }
 

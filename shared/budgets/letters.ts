@@ -11,6 +11,8 @@ export interface ReachedBudget extends Pick<
   'name' | 'scope' | 'target' | 'measure' | 'period' | 'limit' | 'mode'
 > {
   used: number;
+  /** In which costs are counted. */
+  currency: string | null;
   /** Of the key that it is of, where that is there. */
   keyName: string | null;
 }

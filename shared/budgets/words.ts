@@ -1,5 +1,5 @@
 import { dateTime } from '#shared/kernel/time.ts';
-import { count, scaleFor } from '#shared/methodology/readable.ts';
+import { count, moneyText, scaleFor } from '#shared/methodology/readable.ts';
 import type { Budget, Span } from './budget.ts';
 import { reachedAt } from './budget.ts';
 
@@ -8,9 +8,11 @@ export function amountWords({
   measure,
   used,
   limit,
-}: Pick<Budget, 'measure' | 'limit'> & { used: number }): string {
+  currency,
+}: Pick<Budget, 'measure' | 'limit'> & { used: number; currency: string | null }): string {
   if (measure === 'requests' || measure === 'tokens')
     return `${count(used)} of ${count(limit)} ${measure}`;
+  if (measure === 'money') return `${moneyText(used)} of ${moneyText(limit)} ${currency ?? ''}`;
   const scale = scaleFor(measure, limit);
   return `${scale.text(used)} of ${scale.text(limit)} ${scale.unit}`;
 }

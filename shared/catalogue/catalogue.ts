@@ -6,6 +6,8 @@ export interface Catalogue {
   version: 1;
   /** SHA-256 of the file's bytes, hex: tells two catalogues apart in logs and metrics. */
   digest: string;
+  /** Of all prices, as ISO 4217 writes it; absent where there are none. */
+  currency?: string;
   regions: readonly Region[];
   endpoints: readonly Endpoint[];
   models: readonly Model[];
@@ -117,7 +119,23 @@ export interface Model {
   /** Tiers that its route offers; all when absent. */
   tiers?: readonly Plan[];
   endpoints: readonly { name: string; model: string }[];
+  /** What its tokens cost, by the operator's price list. */
+  prices?: readonly Price[];
   footprint: Footprint;
+}
+
+/**
+ * Prices of one token, in whole millionths of a millionth of the currency, from a day (UTC) on until a younger one begins; of
+ * one endpoint or region alone, where it names them.
+ */
+export interface Price {
+  /** Epoch milliseconds. */
+  from: number;
+  input: number;
+  cachedInput: number;
+  output: number;
+  endpoint?: string;
+  region?: string;
 }
 
 /** Either a record of the factor set, or a declared size. */

@@ -1,5 +1,5 @@
 import { oddBaseUrl } from './base-url.ts';
-import type { CatalogueFile, FileEndpoint, FileModel } from './file-shape.ts';
+import type { CatalogueFile, FileEndpoint, FileModel, FilePrice } from './file-shape.ts';
 import type { Path } from './problem.ts';
 import { stepsOfPath } from './stated-energy.ts';
 
@@ -48,6 +48,7 @@ export function crossCheck(file: CatalogueFile, known: KnownReferences, report: 
   checkMeters(file, report);
   for (const [index, model] of file.models.entries()) {
     checkModel(model, ['models', index], endpoints, known, report);
+    checkPrices(model, ['models', index, 'prices'], { file, regions, report });
   }
 }
 
@@ -208,5 +209,31 @@ function checkModel(
     report(at, 'has both `ref` and a declared size; keep one');
   if (active !== undefined && total !== undefined && active > total) {
     report([...at, 'active_b'], 'must not be more than `total_b`');
+  }
+}
+
+function checkPrices(
+  { prices = [], endpoints }: FileModel,
+  path: Path,
+  { file, regions, report }: { file: CatalogueFile; regions: ReadonlySet<string>; report: Report },
+): void {
+  if (prices.length > 0 && file.currency === undefined)
+    report(path, 'say in which `currency` they are, at the top of the file');
+  const nameOf = ({ from, endpoint, region }: FilePrice): string =>
+    JSON.stringify([from, endpoint, region]);
+  const seen = new Set<string>();
+  for (const [index, price] of prices.entries()) {
+    const { from, endpoint, region } = price;
+    const at = [...path, index];
+    if (endpoint !== undefined && !endpoints.some(({ name }) => name === endpoint))
+      report([...at, 'endpoint'], `the model has no endpoint ${endpoint}`);
+    if (region !== undefined && !regions.has(region))
+      report([...at, 'region'], `there is no region ${region}`);
+    // 30 February would be a day of March.
+    const time = Date.parse(from);
+    if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== from)
+      report([...at, 'from'], 'there is no such day');
+    if (seen.has(nameOf(price))) report(at, 'is the second one from this day for the same');
+    seen.add(nameOf(price));
   }
 }

@@ -9,6 +9,7 @@ import type { YamlDocument } from './yaml-document.ts';
 /** A catalogue file as it is written, after the published JSON Schema has accepted it. */
 export interface CatalogueFile {
   version: 1;
+  currency?: string;
   regions: FileRegion[];
   endpoints: FileEndpoint[];
   models: FileModel[];
@@ -62,7 +63,17 @@ export interface FileModel extends Pick<Model, 'id' | 'kinds' | 'endpoints'> {
   plans?: NonNullable<Model['plans']>;
   organisations?: string[];
   tiers?: NonNullable<Model['tiers']>;
+  prices?: FilePrice[];
   footprint: Omit<Footprint, 'activeB' | 'totalB'> & { active_b?: number; total_b?: number };
+}
+
+export interface FilePrice {
+  from: string;
+  input: string;
+  cached_input?: string;
+  output?: string;
+  endpoint?: string;
+  region?: string;
 }
 
 // How the schema is written is tested once, and not asked at each start of a process; nor is its code made shorter, which

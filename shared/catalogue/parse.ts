@@ -5,6 +5,7 @@ import type {
   EndpointHeaders,
   Meter,
   Model,
+  Price,
   Region,
   Timeouts,
 } from './catalogue.ts';
@@ -13,9 +14,11 @@ import {
   type CatalogueFile,
   type FileEndpoint,
   type FileModel,
+  type FilePrice,
   type FileRegion,
   shapeProblems,
 } from './file-shape.ts';
+import { priceOfToken } from './prices.ts';
 import { CatalogueError, type CatalogueProblem, pathText } from './problem.ts';
 import { stepsOfPath } from './stated-energy.ts';
 import { readYaml, type YamlDocument } from './yaml-document.ts';
@@ -77,6 +80,7 @@ function toCatalogue(file: CatalogueFile, digest: string, timeoutMs: number): Ca
   return {
     version: 1,
     digest,
+    ...(file.currency === undefined ? {} : { currency: file.currency }),
     regions: file.regions.map(toRegion),
     endpoints: file.endpoints.map((endpoint) => toEndpoint(endpoint, timeoutMs)),
     models: file.models.map(toModel),
@@ -181,6 +185,7 @@ function toModel({
   max_n,
   max_tools,
   owned_by,
+  prices,
   footprint,
   ...rest
 }: FileModel): Model {
@@ -192,11 +197,23 @@ function toModel({
     contextWindow: context_window,
     maxN: max_n ?? 1,
     ...(max_tools === undefined ? {} : { maxTools: max_tools }),
+    ...(prices === undefined ? {} : { prices: prices.map(toPrice) }),
     ownedBy: owned_by ?? (slash > 0 ? rest.id.slice(0, slash) : 'docket'),
     footprint: {
       ...size,
       ...(active_b === undefined ? {} : { activeB: active_b }),
       ...(total_b === undefined ? {} : { totalB: total_b }),
     },
+  };
+}
+
+/** Cached input costs what other input does, and output nothing, where no price is named. */
+function toPrice({ from, input, cached_input, output, ...place }: FilePrice): Price {
+  return {
+    ...place,
+    from: Date.parse(from),
+    input: priceOfToken(input),
+    cachedInput: priceOfToken(cached_input ?? input),
+    output: priceOfToken(output ?? '0'),
   };
 }

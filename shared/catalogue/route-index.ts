@@ -33,6 +33,8 @@ export interface RoutingIndex {
   /** The same by id and by alias. */
   byName: ReadonlyMap<string, ModelRoutes>;
   regions: ReadonlyMap<string, Region>;
+  /** Of its prices; null where there are none. */
+  currency: string | null;
 }
 
 export const KIND_OF_ROUTE: Readonly<Record<Route, ModelKind>> = {
@@ -57,6 +59,7 @@ export function indexCatalogue(catalogue: Catalogue): RoutingIndex {
   const endpoints = new Map(catalogue.endpoints.map((endpoint) => [endpoint.name, endpoint]));
   const models = catalogue.models.map((model) => routesOf(model, catalogue.regions, endpoints));
   return {
+    currency: catalogue.currency ?? null,
     regions: new Map(catalogue.regions.map((region) => [region.code, region])),
     models: new Map(models.map((routes) => [routes.model.id, routes])),
     byName: new Map(

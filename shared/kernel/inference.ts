@@ -151,6 +151,8 @@ export interface InferenceRecord {
   previous?: string;
   /** Its tags, each `key=value`. On no receipt. */
   tags?: readonly string[];
+  /** What the catalogue's prices give for its tokens, as `EUR 0.00042`; absent without a price. On no receipt. */
+  cost?: string;
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
   policy?: { version: string; rule: string };
 }
@@ -196,6 +198,7 @@ export const RECORD_FIELDS = {
   failure: { ifKnown: true, form: 'name' },
   previous: { ifKnown: true },
   tags: { ifKnown: true },
+  cost: { ifKnown: true },
   policy: { ifKnown: true },
 } as const satisfies {
   [F in keyof InferenceRecord]-?: RecordField &

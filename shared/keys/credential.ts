@@ -1,3 +1,4 @@
+import type { BudgetMeasure } from '#shared/kernel/budget-measures.ts';
 import type { AccountState } from '#shared/accounts/account.ts';
 import type { Limits, Plan, Rate } from '#shared/kernel/plan.ts';
 
@@ -31,7 +32,9 @@ export interface HardBudget {
   name: string;
   /** In UTC. */
   period: 'day' | 'month';
-  measure: 'requests' | 'tokens';
+  measure: BudgetMeasure;
+  /** In which costs are counted; null where nothing had a price yet. */
+  currency: string | null;
   limit: number;
   /** The model that it is of; null where it is of the key, of a tag, or of the whole organisation. */
   model: string | null;

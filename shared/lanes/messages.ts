@@ -4,6 +4,7 @@
  * releases read each other's messages, so these names stay.
  */
 
+import type { BudgetMeasure } from '#shared/kernel/budget-measures.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import {
@@ -31,8 +32,8 @@ export interface Reserve {
   budget: string;
   /** When the period began, in epoch milliseconds. */
   since: number;
-  measure: 'requests' | 'tokens';
-  /** As much as the request may use. */
+  measure: BudgetMeasure;
+  /** As much as the request may use, in steps of the measure. */
   amount: number;
 }
 
@@ -98,6 +99,8 @@ export interface ReceiptEntry {
   /** Number of the delivery that ended the request, from 1. */
   attempt: number;
   receipt: 'best_effort' | 'required';
+  /** Parts of budgets that its receipt settles: of what is estimated. */
+  reserves?: Reserve[];
   claim?: string;
   /** Size of the answer that is kept under the claim, compressed. */
   storedBytes?: number;
@@ -143,6 +146,7 @@ const OUTCOME_MEMBERS = {
   inbox: true,
   attempt: true,
   receipt: true,
+  reserves: true,
   claim: true,
   storedBytes: true,
   traceparent: true,

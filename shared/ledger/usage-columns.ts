@@ -16,8 +16,17 @@ const QUANTITIES = ['energy', 'gwp', 'water', 'adpe', 'adpf'] as const;
 /** Medians and bounds. */
 const AMOUNTS = QUANTITIES.flatMap((name) => [name, `${name}_lower`, `${name}_upper`] as const);
 
+/** Requests that had a price, and what they cost together. */
+const MONEY = ['priced', 'cost'] as const;
+
 /** Every figure, in the order of the tables. */
-export const USAGE_FIGURES = [...USAGE_COUNTS, ...TOKENS, ...UNCOVERED_TOKENS, ...AMOUNTS] as const;
+export const USAGE_FIGURES = [
+  ...USAGE_COUNTS,
+  ...TOKENS,
+  ...UNCOVERED_TOKENS,
+  ...AMOUNTS,
+  ...MONEY,
+] as const;
 export type UsageFigure = (typeof USAGE_FIGURES)[number];
 
 /** The expression that gives a figure from a row of `receipt_figure` under the name `r`. */

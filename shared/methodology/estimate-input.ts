@@ -1,4 +1,4 @@
-import type { Catalogue } from '#shared/catalogue/catalogue.ts';
+import type { Catalogue, Model, Region } from '#shared/catalogue/catalogue.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { type Measurement, MethodologyFailure } from './measurement.ts';
 import type { EstimateInput } from './methodology.ts';
@@ -20,17 +20,28 @@ export function estimateInput(catalogue: Catalogue, record: InferenceRecord): Es
     throw new MethodologyFailure('model', 'model_unknown', 'the catalogue has no such model');
   if (region === undefined)
     throw new MethodologyFailure('factors', 'region_unknown', 'the catalogue has no such region');
-  const { name, pue, wue } = region.operator;
-  const { usage } = record;
+  const { usage, route, attempts } = record;
   if (usage.source === 'unknown')
     throw new MethodologyFailure(
       'input',
       'usage_unknown',
       'the tokens of the request are not known',
     );
+  return { ...inputOf({ model, region, usage, route, attempts }), ...timeOf(record) };
+}
+
+/** What is the same for all requests of a model in a region, and what one of them has used. */
+export function inputOf({
+  model,
+  region,
+  ...used
+}: Pick<EstimateInput, 'usage' | 'route' | 'attempts'> & {
+  model: Model;
+  region: Region;
+}): EstimateInput {
+  const { name, pue, wue } = region.operator;
   return {
-    usage,
-    route: record.route,
+    ...used,
     model: { id: model.id, footprint: model.footprint },
     zone: region.zone,
     site: {
@@ -38,8 +49,6 @@ export function estimateInput(catalogue: Catalogue, record: InferenceRecord): Es
       ...(pue === undefined ? {} : { pue }),
       ...(wue === undefined ? {} : { wue }),
     },
-    attempts: record.attempts,
-    ...timeOf(record),
   };
 }
 

@@ -82,6 +82,15 @@ function spaced(whole: string): string {
   return whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u202F');
 }
 
+/** An amount of money with two places, or three digits where these would say little. */
+export function moneyText(amount: number): string {
+  const isSmall = amount > 0 && amount < 0.1;
+  const [whole = '', fraction] = (
+    isSmall ? amount.toFixed(Math.min(12, 2 - Math.floor(Math.log10(amount)))) : amount.toFixed(2)
+  ).split('.');
+  return `${count(Number(whole))}.${fraction}`;
+}
+
 export const QUANTITY_TITLES: Readonly<Record<QuantityName, string>> = {
   energy: 'Energy',
   gwp: 'Greenhouse gas',

@@ -68,6 +68,12 @@ export const RECEIPT_COLUMNS = {
     ...text('tags', ({ record }) => record.tags?.join(',') ?? null),
     stored: "string_to_array(tags, ',')",
   },
+  /** By the catalogue's prices, in the currency in which this database counts: what is in another is not counted. */
+  cost: {
+    ...text('cost', ({ record }) => record.cost ?? null),
+    stored:
+      "case when cost is not null then (select split_part(cost, ' ', 2)::numeric from currency where code = split_part(cost, ' ', 1)) end",
+  },
   /** Lower and upper bounds of the quantities, two by two. */
   bounds: {
     ...text('bounds', ({ measurement }) => (measurement ? boundsOf(measurement) : null)),

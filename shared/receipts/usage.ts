@@ -66,6 +66,9 @@ export interface UsageFigures {
   /** The part of the tokens that belongs to uncovered requests. */
   uncoveredTokens: UsageTokens;
   amounts: Readonly<Record<QuantityName, UsageAmount>>;
+  /** What the operator's prices gave for the `priced` requests, as an exact decimal in `UsageReport.currency`. */
+  cost: string;
+  priced: number;
   /** Covered requests by the tier of their data. */
   quality: readonly number[];
 }
@@ -85,6 +88,8 @@ export type UsageRange =
 export interface UsageReport {
   /** Entries of the ledger that the figures are of. */
   ledgerSize: number;
+  /** In which costs are counted, as ISO 4217 writes it; null where nothing had a price yet. */
+  currency: string | null;
   /** In the order of their names; null when there are too many. */
   groups: UsageGroup[] | null;
   total: UsageFigures;

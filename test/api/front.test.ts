@@ -18,7 +18,7 @@ it(
     const history = createStatusHistory(database.poolAs('docket_api', 1), systemSurroundings);
     const statusAt = (now: number) =>
       openStatus(database.poolAs('docket_api', 1), {
-        index: () => ({ models: new Map(), byName: new Map(), regions: new Map() }),
+        index: () => ({ models: new Map(), byName: new Map(), regions: new Map(), currency: null }),
         health: () => ({ states: new Map(), openCircuits: new Set() }),
         isServed: () => true,
         notes: async () => new Map(),

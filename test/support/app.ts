@@ -67,7 +67,7 @@ export async function buildTestApp(
       },
     },
     models: {
-      index: () => ({ models: new Map(), byName: new Map(), regions: new Map() }),
+      index: () => ({ models: new Map(), byName: new Map(), regions: new Map(), currency: null }),
       confidenceOf() {},
     },
     ...openResources(

@@ -103,7 +103,7 @@ export async function openDashboardEdge(
   {
     didDocument = idleKey,
     exports = {},
-    index = { models: new Map(), byName: new Map(), regions: new Map() },
+    index = { models: new Map(), byName: new Map(), regions: new Map(), currency: null },
     operations = {},
     insideIssuers = [],
     perAddress = { requestsPerSecond: 1_000_000, burst: 1_000_000 },

@@ -1,3 +1,4 @@
+import { isEstimated } from '#shared/kernel/budget-measures.ts';
 import { bytesOfText } from '#shared/kernel/long-text.ts';
 import {
   aliveKey,
@@ -146,6 +147,8 @@ export class Replies {
       note.command('ZADD', heldKey(shard, region, orgId), until, id);
       // What it may use of budgets is not given back while it runs, or its end would find nothing to count it by.
       for (const reserve of reserves) {
+        // These are held for longer already.
+        if (isEstimated(reserve.measure)) continue;
         const holders = holdersKey(budgetKey(shard, orgId, reserve));
         note.command('ZADD', holders, 'XX', until, holderName(id, reserve));
       }

@@ -1,7 +1,9 @@
 import type { Catalogue, Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
+import { costOf } from '#shared/catalogue/prices.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf, hasNamedEvents } from '#shared/kernel/event-stream.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Failure, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
@@ -117,6 +119,8 @@ export class Run {
   #endedAt: number | undefined;
   /** The endpoint of that call, where it has a meter. */
   #metered: string | undefined;
+  /** The name of that endpoint. */
+  #asking: string | undefined;
   #cancelled = false;
   /** Why we have ended the stream, where it is neither the client's will nor the upstream's. */
   #cut: UpstreamFailure | undefined;
@@ -461,6 +465,7 @@ export class Run {
     // What a call before this one has answered is of no use.
     this.#hold.release();
     this.#metered = endpoint.meter === undefined ? undefined : endpoint.name;
+    this.#asking = endpoint.name;
     const { id, stream, betas, deadlineAt } = this.#entry;
     const traceparent = this.#deps.events.upstreamCalled(this.#entry, target, this.#calls);
     this.#endpoint = toldOf(endpoint);
@@ -493,6 +498,7 @@ export class Run {
   /** What the request has used. Ends the digest of what was sent. */
   #spent(usage: Spent['usage']): Spent {
     const endedAt = this.#endedAt ?? this.#deps.now();
+    const cost = this.#costOf(usage);
     return {
       usage,
       calls: this.#calls,
@@ -500,7 +506,16 @@ export class Run {
       queuedMs: this.#queuedMs,
       upstreamMs: Math.max(0, endedAt - this.#calledAt),
       ...(this.#metered === undefined ? {} : { meteredEndpoint: this.#metered }),
+      ...(cost === undefined ? {} : { cost }),
     };
+  }
+
+  /** By the prices of when it was asked, wherever it was answered. */
+  #costOf(usage: Spent['usage']): string | undefined {
+    if (usage.source === 'unknown') return undefined;
+    const { id, model, region } = this.#entry;
+    const place = { model, region, endpoint: this.#asking, at: timeOfId(id) };
+    return costOf(this.#deps.catalogue(), place, usage);
   }
 
   /** Waits of ours, and calls that were not answered: no time on the hardware that answered. */

@@ -1,3 +1,4 @@
+import { inSteps, isEstimated } from '#shared/kernel/budget-measures.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Failure } from '#shared/kernel/inference.ts';
@@ -218,12 +219,14 @@ export class Settlement {
     const least = this.#entry.startedAt + queuedMs + upstreamMs;
     const ending: Ending = { ...spent, outcome, endedAt: Math.max(least, this.#deps.now()) };
     const handed = receiptEntryOf(this.#entry, this.#number, ending, this.#deps.isTraced);
+    const awaiting = this.#entry.reserves?.filter(({ measure }) => isEstimated(measure)) ?? [];
+    if (awaiting.length > 0) handed.reserves = awaiting;
     if (claim !== undefined && storedBytes !== undefined) {
       handed.claim = claim;
       handed.storedBytes = storedBytes;
     }
     write.record(handed);
-    this.#settleBudgets(write, (reserve) => usedOf(reserve, spent.usage));
+    this.#settleBudgets(write, (reserve) => usedOf(reserve, spent));
     this.#leaveLane(write);
     if (!(await this.#isStale(write))) this.#deps.events.runFinished(this.#entry, handed.record);
   }
@@ -239,13 +242,16 @@ export class Settlement {
     write.done();
   }
 
-  #settleBudgets(write: HolderWrite, used: (reserve: Reserve) => number): void {
+  /** What `used` does not know is settled by the receipt. */
+  #settleBudgets(write: HolderWrite, used: (reserve: Reserve) => number | undefined): void {
     const { id, shard, orgId, reserves = [] } = this.#entry;
     for (const reserve of reserves) {
+      const amount = used(reserve);
+      if (amount === undefined) continue;
       write.settleBudget({
         counter: budgetKey(shard, orgId, reserve),
         holder: holderName(id, reserve),
-        used: used(reserve),
+        used: amount,
       });
     }
   }
@@ -275,10 +281,16 @@ export class Settlement {
   }
 }
 
-/** What a request that has run used of a budget. Where its tokens are not known, it may have used all that it held. */
-function usedOf({ measure, amount }: Reserve, usage: Spent['usage']): number {
+/**
+ * What a request that has run used of a budget. Where its tokens are not known, it may have used all that it held; a model without
+ * a price costs nothing.
+ */
+function usedOf({ measure, amount }: Reserve, { usage, cost }: Spent): number | undefined {
   if (measure === 'requests') return 1;
-  return usage.source === 'unknown' ? amount : usage.inputTokens + usage.outputTokens;
+  if (isEstimated(measure)) return undefined;
+  if (usage.source === 'unknown') return amount;
+  if (measure === 'tokens') return usage.inputTokens + usage.outputTokens;
+  return cost === undefined ? 0 : inSteps('money', Number(cost.slice(cost.indexOf(' '))));
 }
 
 /** Adds what the client is told to a write. */

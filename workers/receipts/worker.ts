@@ -1,3 +1,4 @@
+import { inSteps, isEstimated } from '#shared/kernel/budget-measures.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import {
@@ -6,7 +7,7 @@ import {
   type WireFault,
   wireFault,
 } from '#shared/lanes/messages.ts';
-import { setAsideOf } from '#shared/lanes/keys.ts';
+import { budgetKey, holderName, setAsideOf } from '#shared/lanes/keys.ts';
 import type { SettleClaim } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
@@ -207,6 +208,7 @@ export class ReceiptsWorker {
     const write = outbox.asHolder(delivery);
     for (const pending of entry) {
       freeUnlessAnswered(write, pending);
+      settleBudgets(write, pending);
       if (isOwed(pending)) replyReceipt(write, pending);
       else setAside(write, pending);
     }
@@ -260,6 +262,23 @@ function replyReceipt(write: HolderWrite, owed: Owed): void {
   else {
     const kind = isOfThisAnswer(owed) ? 'receipt' : 'receipt_of_another';
     write.send(inbox, { id, attempt, kind }, issued.row.text);
+  }
+}
+
+/**
+ * Counts what the receipt says of budgets that a part was held of, in place of that part; where it says nothing, all of it may
+ * have been used. A part that was settled before, by an earlier delivery, is not there any more.
+ */
+function settleBudgets(write: HolderWrite, { delivery, handed, issued }: Pending): void {
+  for (const reserve of handed?.reserves ?? []) {
+    const { measure, amount } = reserve;
+    const { requestId, orgId } = handed!.record;
+    const taken = isEstimated(measure) ? (issued?.row[measure] ?? null) : null;
+    write.settleBudget({
+      counter: budgetKey(delivery.shard, orgId, reserve),
+      holder: holderName(requestId, reserve),
+      used: taken === null ? amount : inSteps(measure, taken),
+    });
   }
 }
 

@@ -1,9 +1,8 @@
+import { BUDGET_MEASURES, type BudgetMeasure } from '#shared/kernel/budget-measures.ts';
 import { html, type Html } from '#api/html.ts';
 import {
   type Budget,
-  BUDGET_MEASURES,
   BUDGET_PERIODS,
-  type BudgetMeasure,
   type BudgetMode,
   BUDGETS_MAX,
   SHARES_BY_DEFAULT,
@@ -32,6 +31,8 @@ export interface BudgetsParts extends Told {
   models: readonly string[];
   /** The tags that the organisation has declared. */
   tags: readonly string[];
+  /** Of the gateway's prices; null where it has none. */
+  currency: string | null;
   typed?: Typed;
 }
 
@@ -41,6 +42,7 @@ const MEASURE_WORDS: Readonly<Record<BudgetMeasure, readonly [name: string, unit
   tokens: ['Tokens', 'tokens, input and output together'],
   energy: ['Energy', 'kWh'],
   gwp: ['Greenhouse gas', 'kg CO₂e'],
+  money: ['Money', 'the currency of the price list'],
 };
 
 const base = (frame: Frame): string => `/dashboard/${frame.membership!.orgId}/budgets`;
@@ -144,24 +146,24 @@ function form(
 }
 
 /** The fields that can be changed later, with what was typed in them or what is so. */
-function terms({ typed }: Pick<BudgetsParts, 'typed'>, is: Budget | undefined): Html {
+function terms(
+  { typed, currency }: Pick<BudgetsParts, 'typed' | 'currency'>,
+  is: Budget | undefined,
+): Html {
   const id = is?.id ?? 'new';
   const was = typed?.form === (is?.id ?? '') ? typed.name : undefined;
   const limitHelp =
     is === undefined
-      ? 'In requests, in tokens (input and output together), in kWh or in kg CO₂e.'
+      ? `In requests, in tokens (input and output together), in kWh${currency === null ? '' : `, in ${currency}`} or in kg CO₂e.`
       : `In ${MEASURE_WORDS[is.measure][1]}.`;
   return html`${field({ name: 'name', id: `name-${id}`, label: 'Name', value: was?.('name') ?? is?.name ?? '', required: true, max: '100' })}
   ${field({ name: 'amount', id: `amount-${id}`, label: 'Limit', value: was?.('amount') ?? String(is?.limit ?? ''), required: true, max: '20', help: limitHelp })}
-  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
-  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft', is?.measure)}
+  ${modeField(id, was?.('mode') ?? is?.mode ?? 'soft')}
   ${field({ name: 'shares', id: `shares-${id}`, label: 'Alert at, % of the limit', value: was?.('shares') ?? (is?.shares ?? SHARES_BY_DEFAULT).join(', '), max: '40', help: 'Up to five whole numbers, separated by commas. Owners and the technical contact get one e-mail for each in every period.' })}`;
 }
 
-/** Whether it refuses. What is estimated after a request has run cannot. */
-function modeField(id: string, chosen: string, measure: BudgetMeasure | undefined): Html {
-  if (measure === 'energy' || measure === 'gwp')
-    return html`<input type="hidden" name="mode" value="soft" />`;
+/** Whether it refuses. */
+function modeField(id: string, chosen: string): Html {
   const option = (mode: BudgetMode, words: string): Html =>
     html`<option value="${mode}" ${mode === chosen ? html`selected` : undefined}>${words}</option>`;
   return html`<div class="field">
@@ -170,10 +172,10 @@ function modeField(id: string, chosen: string, measure: BudgetMeasure | undefine
       ${option('soft', 'Refuse nothing')} ${option('hard', 'Refuse requests that could exceed it')}
     </select>
     <p class="help" id="mode-${id}-help">
-      Refused with <code>budget_exceeded</code>, within a second of the
-      change${measure === undefined ? '; for requests and tokens alone' : ''}. A request holds what
+      Refused with <code>budget_exceeded</code>, within a second of the change. A request holds what
       it may use until it ends: its body’s bytes as tokens, and <code>max_tokens</code>, or 4,096
-      where it has none.
+      where it has none; of money what these cost, of energy and greenhouse gas the estimate of as
+      many.
     </p>
   </div>`;
 }
@@ -257,7 +259,9 @@ function making(frame: Frame, parts: BudgetsParts): Html {
           <select id="measure" name="measure">
             ${options(
               'measure',
-              BUDGET_MEASURES.map((each) => [each, MEASURE_WORDS[each][0]] as const),
+              BUDGET_MEASURES.filter((each) => each !== 'money' || parts.currency !== null).map(
+                (each) => [each, MEASURE_WORDS[each][0]] as const,
+              ),
             )}
           </select>
         </div>

@@ -1,7 +1,7 @@
+import { BUDGET_MEASURES } from '#shared/kernel/budget-measures.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   type Budget,
-  BUDGET_MEASURES,
   BUDGET_MODES,
   BUDGET_PERIODS,
   BUDGET_SCOPES,
@@ -56,7 +56,12 @@ export function budgetRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     });
   };
   save('make', 'made', async (request, form) =>
-    budgets.make(request.membership.orgId, budgetFrom(form), actorOf(request)),
+    budgets.make(
+      request.membership.orgId,
+      budgetFrom(form),
+      actorOf(request),
+      deps.index().currency,
+    ),
   );
   save(':id/change', 'changed', async (request, form) => {
     const before = await find(deps, request);
@@ -143,6 +148,7 @@ async function show(
     title: 'Budgets',
     section: 'budgets',
     status,
-    body: (frame) => budgetsPage(frame, { budgets, keys, models, tags, ...said }),
+    body: (frame) =>
+      budgetsPage(frame, { budgets, keys, models, tags, currency: deps.index().currency, ...said }),
   });
 }

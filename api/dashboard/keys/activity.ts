@@ -16,6 +16,8 @@ export interface KeyActivity {
   isUsed: boolean;
   /** Its requests of each day. */
   byDay: FiguresOfDays;
+  /** Of what it cost; null where there are no prices. */
+  currency: string | null;
   /** Of the same days together. */
   total: UsageFigures;
   /** The newest of those about its last use, the newest first. */
@@ -33,7 +35,7 @@ export function activitySections(frame: Frame, parts: KeyActivity): Html {
   ${parts.acts === undefined ? undefined : historySection(frame, base, parts, parts.acts)}`;
 }
 
-function useSection(base: string, { keyId, byDay, total }: KeyActivity): Html {
+function useSection(base: string, { keyId, byDay, total, currency }: KeyActivity): Html {
   return html`<section class="stack tight">
     <h2>Use in the last 30 days</h2>
     ${
@@ -43,7 +45,7 @@ function useSection(base: string, { keyId, byDay, total }: KeyActivity): Html {
             <a href="${base}/usage?by=key">Usage</a>.
           </p>`
         : html`<div class="charts">${requestsChart(byDay)}</div>
-            ${figuresTable('Use of this key', ['Period'], [{ names: ['30 days'], figures: total }])}
+            ${figuresTable('Use of this key', ['Period'], [{ names: ['30 days'], figures: total }], { currency })}
             <p class="row">
               <a href="${base}/receipts?key=${keyId}">Its receipts</a>
               <a href="${base}/usage?by=key&amp;and=day">All keys by day, and as CSV</a>

@@ -124,7 +124,8 @@ async function activityOf(
 ): Promise<KeyActivity> {
   const to = Math.floor(deps.now() / DAY_MS) * DAY_MS + DAY_MS;
   const range = { from: to - ACTIVITY_DAYS * DAY_MS, to };
-  const { groups, total } = await deps.usage.usage({ orgId, range, groupBy: ['day'], keyId: id });
+  const report = await deps.usage.usage({ orgId, range, groupBy: ['day'], keyId: id });
+  const { groups, total, currency } = report;
   const used = lastUsedAt ?? deps.now();
   const requests = await deps.requests.list({
     orgId,
@@ -142,6 +143,7 @@ async function activityOf(
     isUsed: lastUsedAt !== null,
     byDay: { ...range, byDay: { groups } },
     total,
+    currency,
     requests: requests.items,
     acts,
     names: await deps.persons.names((acts?.items ?? []).map(({ actorId }) => actorId)),

@@ -3,6 +3,7 @@ import type { Limits } from '#shared/kernel/plan.ts';
 import {
   count,
   counted,
+  moneyText,
   QUANTITY_TITLES,
   type Scale,
   scaleFor,
@@ -50,6 +51,13 @@ export function estimateCards(
     })}
     ${more}
   </dl>`;
+}
+
+/** What prices gave, as people write it; all of its digits for a reader who points at it. */
+export function money(amount: string, currency: string): Html {
+  return html`<span class="nowrap" title="${amount} ${currency}"
+    >${moneyText(Number(amount))} ${currency}</span
+  >`;
 }
 
 /** A card of something that is counted, with what it means below. */

@@ -73,6 +73,61 @@ export function countChart(title: string, top: string, points: readonly CountPoi
   return figure(title, top, points, shapes);
 }
 
+/** A column of a stacked chart: its parts in the order of the series. */
+export interface StackedPoint {
+  name: string;
+  parts: readonly number[];
+  words: string;
+}
+
+/** Series that a stacked chart tells apart: more shades are not told apart by eye, and the table has all. */
+export const SERIES_MAX = 5;
+
+/** Amounts of several things, one above the other. Each has a shade and, for those who do not see it, words and a table. */
+export function stackedChart(
+  title: string,
+  top: string,
+  series: readonly string[],
+  points: readonly StackedPoint[],
+): Html {
+  const sumOf = (parts: readonly number[]): number => parts.reduce((sum, each) => sum + each, 0);
+  const largest = Math.max(0, ...points.map(({ parts }) => sumOf(parts))) || 1;
+  const shapes = points.map(({ parts, words }, i) => {
+    let below = 0;
+    const bars = parts.map((part, n) => {
+      if (part === 0) return undefined;
+      const height = (part / largest) * HEIGHT;
+      below += height;
+      return html`<rect
+        class="series-${n}"
+        x="${i * STEP + 1}"
+        y="${(HEIGHT - below).toFixed(2)}"
+        width="${STEP - 2}"
+        height="${height.toFixed(2)}"
+      />`;
+    });
+    return html`<g
+      ><title>${words}</title
+      ><rect class="hit" x="${i * STEP}" width="${STEP}" height="${HEIGHT}" />${bars}</g
+    >`;
+  });
+  const legend =
+    series.length < 2
+      ? undefined
+      : html`<ul class="legend small">
+          ${series.map(
+            (name, n) =>
+              html`<li>
+                <svg viewBox="0 0 10 10" aria-hidden="true">
+                  <rect class="series-${n}" width="10" height="10" />
+                </svg>
+                ${name}
+              </li>`,
+          )}
+        </ul>`;
+  return figure(title, top, points, shapes, legend);
+}
+
 function gap(i: number, words: string): Html {
   return html`<g
     ><title>${words}</title><rect class="gap" x="${i * STEP}" width="${STEP}" height="${HEIGHT}"
@@ -84,6 +139,7 @@ function figure(
   top: string,
   points: readonly { name: string }[],
   shapes: readonly Html[],
+  legend?: Html,
 ): Html {
   return html`<figure class="chart">
     <figcaption>${title}</figcaption>
@@ -101,5 +157,6 @@ function figure(
     <p class="ends soft small">
       <span>${points[0]?.name}</span><span>${points.at(-1)?.name}</span>
     </p>
+    ${legend}
   </figure>`;
 }

@@ -1,7 +1,13 @@
 import { html, type Html } from '#api/html.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import { day, DAY_MS } from '#shared/kernel/time.ts';
-import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
+import {
+  count,
+  counted,
+  moneyText,
+  QUANTITY_TITLES,
+  scaleFor,
+} from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { UsageFigures, UsageReport } from '#shared/receipts/usage.ts';
 import { bandChart, countChart } from './chart.ts';
@@ -11,6 +17,7 @@ import {
   estimateCards,
   inScale,
   limitWords,
+  money,
   percent,
   shareBar,
   threeDigits,
@@ -103,6 +110,7 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
         ran === 0 ? 'none ran' : percent(total.covered / ran),
         coverageWords(base, total),
       ),
+      ...costCards(parts.byDay),
     )}
     <section class="charts">
       ${requestsChart(parts)} ${tokensChart(parts)}
@@ -117,6 +125,19 @@ function filled(frame: Frame, parts: OverviewParts, total: UsageFigures): Html {
     <div class="sides">
       ${headroom(parts)} ${total.covered === 0 ? undefined : comparisons(total.amounts)}
     </div>`;
+}
+
+/** Without prices there is no money on the page. */
+function costCards({ total, currency }: UsageReport): Html[] {
+  if (currency === null) return [];
+  const unpriced = total.requests - total.refused - total.failed - total.priced;
+  return [
+    card(
+      'Cost',
+      money(total.cost, currency),
+      unpriced === 0 ? 'by the price list' : `${count(unpriced)} without a price`,
+    ),
+  ];
 }
 
 /** What the share of covered requests leaves out. */
@@ -264,6 +285,7 @@ function dayTable(parts: OverviewParts): Html {
       'Figures of each day',
       ['Day'],
       days.map(({ name, figures }) => ({ names: [name], figures: figures! })),
+      { currency: parts.byDay.currency },
     )}
   </details>`;
 }
@@ -282,7 +304,10 @@ function breakdown(base: string, { by, byName, keyNames, from, to }: OverviewPar
     ${
       byName.groups === null
         ? html`<p class="soft">There are too many to show. Look at a shorter period.</p>`
-        : figuresTable(`By ${by}`, [BREAKDOWNS[by]], rows.slice(0, ROWS_MAX), gas(byName.total))
+        : figuresTable(`By ${by}`, [BREAKDOWNS[by]], rows.slice(0, ROWS_MAX), {
+            whole: gas(byName.total),
+            currency: byName.currency,
+          })
     }
     ${
       rows.length > ROWS_MAX
@@ -308,15 +333,20 @@ export interface NamedFigures {
   figures: UsageFigures;
 }
 
+function costCell({ priced, cost, requests }: UsageFigures, currency: string): Html {
+  if (priced === 0 && requests > 0) return html`<span class="soft">no price</span>`;
+  return html`<span title="${cost} ${currency}">${moneyText(Number(cost))}</span>`;
+}
+
 /** On a phone each row of a stacked table is as high as half of the screen. */
 const STACKED_ROWS_MAX = 40;
 
-/** Figures by name; with their share of the whole greenhouse gas where that is given. */
+/** Figures by name; with their share of the whole greenhouse gas and their cost where these are given. */
 export function figuresTable(
   label: string,
   named: readonly string[],
   rows: readonly NamedFigures[],
-  whole?: number,
+  { whole, currency = null }: { whole?: number; currency?: string | null } = {},
 ): Html {
   const scales = SHOWN.map((quantity) => {
     const largest = Math.max(
@@ -328,6 +358,7 @@ export function figuresTable(
   const heads = [
     ...(['Requests', 'Not estimated', 'Failed', 'Tokens in', 'Tokens out'] as const),
     ...scales.map(([quantity, scale]) => `${QUANTITY_TITLES[quantity]}, ${scale.unit}`),
+    ...(currency === null ? [] : [`Cost, ${currency}`]),
     ...(whole === undefined ? [] : ['Share of gas']),
   ];
   return table(
@@ -347,6 +378,7 @@ export function figuresTable(
             ? html`<span class="soft">not estimated</span>`
             : inScale(figures.amounts[quantity], scale),
         ),
+        ...(currency === null ? [] : [costCell(figures, currency)]),
         ...(whole === undefined
           ? []
           : [

@@ -10,6 +10,7 @@ import {
   type UsageReport,
 } from '#shared/receipts/usage.ts';
 import type { Frame } from '../parts/layout.ts';
+import { usageChart } from './stacked.ts';
 import { figuresTable } from './overview.ts';
 import { dayFields, field, note } from '../parts/elements.ts';
 
@@ -24,10 +25,12 @@ export interface UsageParts {
   tags: readonly string[];
   tag: string;
   keyNames: ReadonlyMap<string, string>;
+  /** Epoch milliseconds of these days; undefined where they are none. */
+  range: { from: number; to: number } | undefined;
 }
 
 /** A page shows so many rows, of a kilobyte each, within its budget of bytes; the CSV has all. */
-const ROWS_MAX = 130;
+const ROWS_MAX = 100;
 
 /** Usage of a period by one or two things, as a table and as CSV. */
 export function usagePage(frame: Frame, parts: UsageParts): Html {
@@ -93,7 +96,7 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
     ${report === undefined ? undefined : rows(parts, report)}`;
 }
 
-function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
+function rows({ groupBy, keyNames, range }: UsageParts, report: UsageReport): Html {
   if (report.groups === null) {
     return note(
       'warn',
@@ -108,18 +111,21 @@ function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
       </p>
     </div>`;
   }
+  const nameOf = (name: string, grouping: UsageGrouping): string => {
+    if (grouping === 'day') return day(Date.parse(name));
+    if (name === OTHER_VALUES) return 'other values';
+    return (grouping === 'key' ? keyNames.get(name) : undefined) ?? (name || 'not stated');
+  };
   const shown = report.groups.slice(0, ROWS_MAX).map((group) => ({
-    names: group.names.map((name, i) => {
-      if (groupBy[i] === 'day') return day(Date.parse(name));
-      if (name === OTHER_VALUES) return 'other values';
-      return (groupBy[i] === 'key' ? keyNames.get(name) : undefined) ?? (name || 'not stated');
-    }),
+    names: group.names.map((name, i) => nameOf(name, groupBy[i]!)),
     figures: group,
   }));
-  return html`${figuresTable(
+  return html`${range && usageChart({ report, groupBy, nameOf, range })}
+    ${figuresTable(
       'Usage',
       groupBy.map((each) => capital(each.replace(':', ' '))),
       [{ names: groupBy.map((_, i) => (i === 0 ? 'Total' : '')), figures: report.total }, ...shown],
+      { currency: report.currency },
     )}
     <p class="soft small">
       ${

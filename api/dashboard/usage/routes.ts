@@ -67,6 +67,7 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
       tag,
       report,
       problem,
+      range,
       keyNames: groupBy.includes('key') ? await keyNames(deps, orgId) : new Map(),
     };
     return sendFramed(deps, [request, reply], {
@@ -86,7 +87,7 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
     return sendFile(reply, {
       name: `usage-${from}-${to}.csv`,
       type: 'text/csv; charset=utf-8',
-      content: usageCsv(groupBy, report.groups),
+      content: usageCsv(groupBy, report.groups, report.currency),
     });
   });
 }

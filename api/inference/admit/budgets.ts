@@ -1,10 +1,16 @@
-import { spanOf } from '#shared/budgets/budget.ts';
+import { spanOf, unitOf } from '#shared/budgets/budget.ts';
 import type { Model } from '#shared/catalogue/catalogue.ts';
+import { costBound } from '#shared/catalogue/prices.ts';
+import { type BudgetMeasure, inSteps } from '#shared/kernel/budget-measures.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import type { HardBudget } from '#shared/keys/credential.ts';
 import type { InferenceEntry, Reserve } from '#shared/lanes/messages.ts';
 import type { BudgetPart } from '#shared/lanes/redis/budget-counters.ts';
+import { attemptEstimate, inputOf } from '#shared/methodology/estimate-input.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { FairQueue } from '#api/plugins/fair-queue.ts';
+import type { Routed } from '../route.ts';
 
 /**
  * The tokens of an answer to a request that does not say how many it takes. Most answers are shorter; what a longer one takes
@@ -24,6 +30,9 @@ export interface Extent {
   bodyBytes?: number | undefined;
 }
 
+/** The most that a request may use of a measure, in its unit. */
+type Most = (measure: BudgetMeasure) => number;
+
 /**
  * The tokens that a request may use: those of its prompt, of which there are no more than bytes of its body or places in its
  * model's window, and those of its answers.
@@ -31,16 +40,49 @@ export interface Extent {
 export function tokensBound(
   { answers, answerTokensMax, readsMore, bodyBytes }: Extent,
   { contextWindow }: Pick<Model, 'contextWindow'>,
-): number {
-  const prompt = readsMore ? contextWindow : Math.min(bodyBytes ?? contextWindow, contextWindow);
-  return prompt + answers * Math.min(answerTokensMax ?? ANSWER_TOKENS_ASSUMED, contextWindow);
+): { input: number; output: number } {
+  const input = readsMore ? contextWindow : Math.min(bodyBytes ?? contextWindow, contextWindow);
+  const output = answers * Math.min(answerTokensMax ?? ANSWER_TOKENS_ASSUMED, contextWindow);
+  return { input, output };
+}
+
+/**
+ * What a request may use of each measure: its tokens, what they cost at the most, and the estimate of a receipt with as many in
+ * that of its regions where it is the highest. Of a model without a price or a size that is nothing, as on its receipts.
+ */
+export function mostOf(
+  { entry, extent, resolution: { model, candidates } }: Omit<Routed, 'isPaid' | 'fingerprint'>,
+  estimate: (input: EstimateInput) => Measurement,
+): Most {
+  const tokens = tokensBound(extent, model);
+  const estimated = (measure: 'energy' | 'gwp'): number => {
+    const usage = {
+      inputTokens: tokens.input,
+      cachedInputTokens: 0,
+      outputTokens: tokens.output,
+      source: 'counted',
+    } as const;
+    const amounts = candidates.map(({ region }) => {
+      const input = inputOf({ model, region, usage, route: entry.route, attempts: 1 });
+      const found = attemptEstimate(() => estimate(input));
+      if (!('measurement' in found)) return 0;
+      return found.measurement.results.find(({ name }) => name === measure)?.value ?? 0;
+    });
+    return Math.max(0, ...amounts);
+  };
+  return (measure) => {
+    if (measure === 'requests') return 1;
+    if (measure === 'tokens') return tokens.input + tokens.output;
+    if (measure === 'money') return costBound(model, timeOfId(entry.id), tokens);
+    return estimated(measure);
+  };
 }
 
 /** What a request may use of the budgets that it falls under. Its period is that of its receipt: the time in its id. */
 export function partsOf(
   budgets: readonly HardBudget[],
   { id, model, tags }: Pick<InferenceEntry, 'id' | 'model' | 'tags'>,
-  tokens: () => number,
+  most: Most,
 ): BudgetPart[] {
   const at = timeOfId(id);
   return budgets
@@ -49,10 +91,11 @@ export function partsOf(
         (budget.model === null || budget.model === model) &&
         (budget.tag === null || tags?.includes(budget.tag) === true),
     )
-    .map(({ id: budget, name, period, measure, limit }) => {
+    .map(({ id: budget, name, period, measure, currency, limit: allowed }) => {
       const { start: since, end: until } = spanOf(period, at);
-      const amount = measure === 'requests' ? 1 : tokens();
-      return { budget, name, since, until, measure, limit, amount };
+      const [limit, amount] = [inSteps(measure, allowed), inSteps(measure, most(measure))];
+      const unit = unitOf(measure, currency);
+      return { budget, name, unit, since, until, measure, limit, amount };
     });
 }
 

@@ -1,5 +1,7 @@
 import type { Resolution } from '#shared/catalogue/routing.ts';
 import { regionFault } from '#shared/catalogue/routing.ts';
+import { fromSteps } from '#shared/kernel/budget-measures.ts';
+import { toDecimalString } from '#shared/kernel/decimal.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
@@ -57,9 +59,17 @@ function budgetFault(
   { budget, left, retryMs }: Extract<Refused, { verdict: 'budget' }>,
   headers: Readonly<Record<string, string>>,
 ): Fault {
-  const { name, limit, measure, until, amount } = budget;
+  const { name, measure, until } = budget;
+  const said = (steps: number): string => toDecimalString(fromSteps(measure, steps));
   return new Fault('budget_exceeded', {
-    values: { name: named(name), limit, measure, left, amount, until: dateTime(until) },
+    values: {
+      name: named(name),
+      limit: said(budget.limit),
+      measure: budget.unit,
+      left: said(left),
+      amount: said(budget.amount),
+      until: dateTime(until),
+    },
     headers,
     retryAfterMs: Math.min(retryMs, HOUR_MS),
     hadNoRoom: true,

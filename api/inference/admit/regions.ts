@@ -4,10 +4,11 @@ import { failureOfStore } from '#shared/kernel/store-away.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
+import type { Methodology } from '#shared/methodology/methodology.ts';
 import type { Room } from '#shared/lanes/room.ts';
 import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { Routed } from '../route.ts';
-import { partsOf, reservesOf, tokensBound } from './budgets.ts';
+import { mostOf, partsOf, reservesOf } from './budgets.ts';
 import { pinOf } from './refusals.ts';
 
 /** Regions that a worker may hand the request on to: each may take as long as its upstreams do to fail. */
@@ -15,6 +16,8 @@ const MOVES_MAX = 2;
 export interface RegionDeps {
   /** Room for requests in a region, by how fast it is served; none where no worker is. */
   roomIn: (region: Region) => Room | Promise<Room>;
+  /** As receipts are estimated, for budgets of energy and greenhouse gas. */
+  estimate: Methodology['estimate'];
 }
 
 /** The word of admission on a request, at the region that it was asked for last. */
@@ -39,7 +42,11 @@ export async function firstWithRoom(
   const budgets =
     hardBudgets.length === 0
       ? undefined
-      : partsOf(hardBudgets, unplaced, () => tokensBound(extent, resolution.model));
+      : partsOf(
+          hardBudgets,
+          unplaced,
+          mostOf({ entry: unplaced, extent, resolution }, deps.estimate),
+        );
   const judged = await ask(async () => {
     let last: (Pick<Judged, 'admission' | 'entry'> & { room: Room }) | undefined;
     for (const { region } of candidates) {

@@ -39,6 +39,8 @@ export interface UsedBudget extends Budget {
   told: readonly Told[];
   /** The name of the key that it is of; null where it is of none, or of one that is deleted. */
   keyName: string | null;
+  /** In which costs are counted; null where nothing had a price yet. */
+  currency: string | null;
 }
 
 /**
@@ -46,9 +48,10 @@ export interface UsedBudget extends Budget {
  * that the sums of days are enough, which are read once for all of them.
  */
 const USED = statement(
-  { id: 'text', used: 'numeric', key_name: 'text?' },
+  { id: 'text', used: 'numeric', key_name: 'text?', currency: 'text?' },
   `with s as materialized (${sumsOf({ org: '$1', day: '$2', month: '$3' })})
-   select b.id, coalesce(u.used, 0) as used, k.name as key_name
+   select b.id, coalesce(u.used, 0) as used, k.name as key_name,
+     (select code from currency) as currency
    from budget b
    left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
    cross join lateral (
@@ -145,16 +148,26 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
         used: Number(used.get(row.id)?.used ?? 0),
         told: toldOf(row.id),
         keyName: used.get(row.id)?.key_name ?? null,
+        currency: used.get(row.id)?.currency ?? null,
       }));
     },
 
-    /** Throws `invalid_<param>`, `key_not_found` and, when there are as many as there may be, `invalid_budget`. */
-    make: (orgId: string, asked: NewBudget, actor: Actor): Promise<Budget> => {
+    /**
+     * `currency`: of the catalogue's prices. Throws `invalid_<param>`, `key_not_found` and, when there are as many as there may be,
+     * `invalid_budget`.
+     */
+    make: (
+      orgId: string,
+      asked: NewBudget,
+      actor: Actor,
+      currency: string | null = null,
+    ): Promise<Budget> => {
       const budget = checkBudget(asked);
       return inAct(orgId, actor, async (client, { tags }) => {
         await demandRoom(client, orgId);
         if (budget.scope === 'key') await demandKey(client, orgId, budget.target);
         if (budget.scope === 'tag') demandTag(tags, budget.target!);
+        if (budget.measure === 'money') await demandPrices(client, currency);
         const row = await queriesOn(client)
           .insertInto('budget')
           .values({
@@ -254,6 +267,22 @@ function demandTag(declared: readonly string[], tag: string): void {
   const { key } = tagOf(tag)!;
   if (declared.includes(key)) return;
   throw invalidParam('target', `Declare the tag \`${key}\` under Settings first.`);
+}
+
+/** Costs are counted in one currency, which the first of those that count writes down. */
+async function demandPrices(client: PoolClient, currency: string | null): Promise<void> {
+  if (currency === null)
+    throw invalidParam('measure', 'This gateway has no prices, so that nothing would be counted.');
+  const db = queriesOn(client);
+  const row = { code: currency };
+  await db
+    .insertInto('currency')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const { code } = await db.selectFrom('currency').select('code').executeTakeFirstOrThrow();
+  if (code === currency) return;
+  throw invalidParam('measure', `Costs are counted in ${code}, and prices are in ${currency}.`);
 }
 
 async function find(client: PoolClient, orgId: string, id: string): Promise<Budget> {

@@ -1,7 +1,8 @@
 /** What a row of sums adds to what is used of a budget. */
 export const measured = (row: string): string =>
   `case b.measure when 'requests' then ${row}.covered + ${row}.uncovered
-     when 'tokens' then ${row}.input_tokens + ${row}.output_tokens when 'energy' then ${row}.energy else ${row}.gwp end`;
+     when 'tokens' then ${row}.input_tokens + ${row}.output_tokens when 'energy' then ${row}.energy
+     when 'money' then ${row}.cost else ${row}.gwp end`;
 /** Whether a row of sums is of what the budget is of; none is of a tag, since a row has many. */
 export const isOf = (row: string): string =>
   `case b.scope when 'key' then ${row}.key_id = b.target when 'model' then ${row}.model = b.target
@@ -10,7 +11,7 @@ export const isOf = (row: string): string =>
 export const isOfTag = (row: string): string =>
   `(b.scope = 'tag' and ${row}.tag = split_part(b.target, '=', 1) and ${row}.value = split_part(b.target, '=', 2))`;
 
-const SUMS = ['covered', 'uncovered', 'input_tokens', 'output_tokens', 'energy', 'gwp']
+const SUMS = ['covered', 'uncovered', 'input_tokens', 'output_tokens', 'energy', 'gwp', 'cost']
   .map((name) => `sum(d.${name}) as ${name}`)
   .join(', ');
 

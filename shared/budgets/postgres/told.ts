@@ -1,3 +1,4 @@
+import { BUDGET_MEASURES } from '#shared/kernel/budget-measures.ts';
 import type { Pool, PoolClient } from 'pg';
 import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
 import { onceEach, queueLetter } from '#shared/accounts/postgres/mail.ts';
@@ -9,14 +10,7 @@ import { queryRows, type Row, statement } from '#shared/kernel/postgres/statemen
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS, timeText } from '#shared/kernel/time.ts';
-import {
-  BUDGET_MEASURES,
-  BUDGET_MODES,
-  BUDGET_PERIODS,
-  BUDGET_SCOPES,
-  BUDGET_UNITS,
-  spanOf,
-} from '../budget.ts';
+import { BUDGET_MODES, BUDGET_PERIODS, BUDGET_SCOPES, spanOf, unitOf } from '../budget.ts';
 import { draftOfReached } from '../letters.ts';
 import { isOfPeriod, isSumOf, measured, sumsOf } from './sums.ts';
 
@@ -48,6 +42,7 @@ const REACHED = statement(
     used: 'numeric',
     share: 'int2',
     key_name: 'text?',
+    currency: 'text?',
   },
   `with o as materialized (
      select a.id from account a
@@ -61,7 +56,7 @@ const REACHED = statement(
      from c join budget b on b.org_id = c.org_id and ${isOfPeriod('c')} and ${isSumOf('c')}
      group by b.id)
    select b.id, b.org_id, b.name, b.scope, b.target, b.measure, b.period, b.limit_amount, b.mode, p.since,
-     u.used, s.share, k.name as key_name
+     u.used, s.share, k.name as key_name, (select code from currency) as currency
    from u
    join budget b on b.id = u.id
    left join api_key k on b.scope = 'key' and k.id = b.target and k.org_id = b.org_id
@@ -178,7 +173,7 @@ function factOf(
   now: number,
 ): WebhookFact<'budget.reached'> {
   const { id, org_id: orgId, name, scope, target, measure, period, limit, mode, used } = reached;
-  const unit = BUDGET_UNITS[measure];
+  const unit = unitOf(measure, reached.currency);
   return {
     orgId,
     type: 'budget.reached',

@@ -153,7 +153,7 @@ interface BudgetTable {
   name: string;
   scope: 'organisation' | 'key' | 'model' | 'tag';
   target: string | null;
-  measure: 'requests' | 'tokens' | 'energy' | 'gwp';
+  measure: 'requests' | 'tokens' | 'energy' | 'gwp' | 'money';
   period: 'day' | 'month';
   limit_amount: string;
   mode: 'soft' | 'hard';
@@ -175,6 +175,11 @@ interface ContactAddressTable {
   token_hash: Buffer | null;
   asked_at: Date;
   confirmed_at: Date | null;
+}
+
+interface CurrencyTable {
+  code: string;
+  one: Defaulted<boolean>;
 }
 
 interface DeclarationTable {
@@ -306,6 +311,7 @@ interface LedgerBodyTable {
   bounds: number[] | null;
   data_quality: string | null;
   tags: string[] | null;
+  cost: string | null;
 }
 
 interface LedgerCheckpointTable {
@@ -624,6 +630,8 @@ interface UsageDayTable {
   adpf: string;
   adpf_lower: string;
   adpf_upper: string;
+  priced: DefaultedInt8;
+  cost: Defaulted<string>;
 }
 
 interface UsageHourTable {
@@ -661,6 +669,8 @@ interface UsageHourTable {
   adpf: string;
   adpf_lower: string;
   adpf_upper: string;
+  priced: DefaultedInt8;
+  cost: Defaulted<string>;
 }
 
 interface UsageTagTable {
@@ -707,6 +717,8 @@ interface UsageTagDayTable {
   adpf_upper: string;
   tag: string;
   value: string;
+  priced: DefaultedInt8;
+  cost: Defaulted<string>;
 }
 
 interface UsageTagHourTable {
@@ -746,6 +758,8 @@ interface UsageTagHourTable {
   adpf_upper: string;
   tag: string;
   value: string;
+  priced: DefaultedInt8;
+  cost: Defaulted<string>;
 }
 
 interface WebhookDeliveryTable {
@@ -917,6 +931,7 @@ export interface Database {
   budget: BudgetTable;
   budget_told: BudgetToldTable;
   contact_address: ContactAddressTable;
+  currency: CurrencyTable;
   declaration: DeclarationTable;
   declaration_draft: DeclarationDraftTable;
   derivation: DerivationTable;

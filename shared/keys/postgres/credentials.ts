@@ -42,6 +42,7 @@ const FIND_BY_HASHES = statement(
      a.state as account_state, a.plan, a.requests_per_second, a.burst, a.requests_per_day,
      a.concurrent_streams, a.allowed_regions, a.allowed_models, a.keep_responses, a.tags,
      array(select json_build_object('id', b.id, 'name', b.name, 'period', b.period, 'measure', b.measure,
+         'currency', (select code from currency),
          'limit', b.limit_amount, 'model', case b.scope when 'model' then b.target end,
          'tag', case b.scope when 'tag' then b.target end)::text
        from budget b where b.org_id = k.org_id and b.mode = 'hard' and (b.scope <> 'key' or b.target = k.id)

@@ -35,7 +35,8 @@
 --      refusedRecord  of a request that screening has refused ('': this one is to run)
 --      clockUs        the time ('': this server's, which all api processes share)
 --      untilUs        when the caller stops waiting, by the same clock ('': never): nothing is written after that
---      from MORE on, of each budget: its limit, what the request may use of it, and the life of what is kept of it
+--      from MORE on, of each budget: its limit, what the request may use of it, the life of what is kept of it, and for how
+--                     long (in milliseconds) the request holds its part at most
 --
 -- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late |
 -- which budget it is (from 0), whose limit the remaining are of}; of a budget that is used up, what is left in the place of
@@ -154,12 +155,13 @@ if held >= tonumber(ARGV.heldMax) then
 end
 if redis.call('XLEN', KEYS.receiptsLane) >= tonumber(ARGV.receiptsMax) then return refuse('backlog', 1000000) end
 
-local budgets = (#ARGV - MORE + 1) / 3
+local budgets = (#ARGV - MORE + 1) / 4
 local function each_budget(run)
   for i = 0, budgets - 1 do
     local key = #KEYS - 2 * (budgets - i) + 1
-    local at = MORE + 3 * i
-    local verdict, left = run(KEYS[key], KEYS[key + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+    local at = MORE + 4 * i
+    local verdict, left = run(KEYS[key], KEYS[key + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
+      tonumber(ARGV[at + 3]))
     if verdict then return answer(verdict, left, false, per_day - count, string.format('%.0f', i)) end
   end
 end
@@ -186,9 +188,9 @@ end
 take_arrival('day', day, 'count', count + 1)
 if stored[2] ~= day then redis.call('EXPIRE', KEYS.orgLimits, 172800) end
 take_lease()
-each_budget(function(counter, holders, _, amount, life)
+each_budget(function(counter, holders, _, amount, life, hold)
   redis.call('HINCRBY', counter, 'reserved', amount)
-  redis.call('ZADD', holders, math.floor(now / 1000) + tonumber(ARGV.lifeS) * 1000,
+  redis.call('ZADD', holders, math.floor(now / 1000) + hold,
     ARGV.requestId .. ' ' .. string.format('%.0f', amount))
   redis.call('EXPIRE', holders, life)
 end)

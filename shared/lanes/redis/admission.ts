@@ -1,4 +1,6 @@
+import { isEstimated } from '#shared/kernel/budget-measures.ts';
 import { NO_VERDICT } from '#shared/kernel/store-away.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { PATIENCE } from '#patience';
 import type { Limits, Rate } from '#shared/kernel/plan.ts';
 import {
@@ -34,6 +36,8 @@ export const LEASE_MS = 30_000;
 export const LEASE_RENEWAL_MS = 10_000;
 /** Longer than any request runs. What stands in them has ends of its own. */
 export const LEASES_MS = 86_400_000;
+/** What a receipt settles is held for longer than a store should be away; without an end, a lost record would hold it for ever. */
+const AWAITED_MS = DAY_MS;
 /** Requests that may wait for one claim: each holds a connection, and the claim's end writes to all of them in one go. */
 export const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
@@ -320,7 +324,12 @@ export class Admissions {
         const counter = budgetKey(shard, entry.orgId, part);
         return [counter, holdersKey(counter)];
       }),
-      moreArguments: budgets.flatMap(({ limit, amount }) => [limit, amount, BUDGET_LIFE_S]),
+      moreArguments: budgets.flatMap(({ measure, limit, amount }) => [
+        limit,
+        amount,
+        BUDGET_LIFE_S,
+        isEstimated(measure) ? AWAITED_MS : lifeS * 1_000,
+      ]),
     });
     // Seen while a master of a cluster was replaced: whether the script ran is unknown, as when a connection breaks.
     if (!Array.isArray(result)) throw new Error(NO_VERDICT);

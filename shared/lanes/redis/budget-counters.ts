@@ -1,3 +1,4 @@
+import { inSteps } from '#shared/kernel/budget-measures.ts';
 import type { Reserve } from '../messages.ts';
 import { budgetKey } from '../keys.ts';
 import type { LaneScripts } from './scripts.ts';
@@ -6,6 +7,9 @@ import type { LaneScripts } from './scripts.ts';
 export interface BudgetPart extends Reserve {
   /** As people call it. */
   name: string;
+  /** What people count it in. */
+  unit: string;
+  /** In steps of the measure. */
   limit: number;
   /** When the period ends, in epoch milliseconds. */
   until: number;
@@ -15,7 +19,7 @@ export interface BudgetPart extends Reserve {
 export interface CountedBudget {
   orgId: string;
   shard: number;
-  part: Pick<BudgetPart, 'budget' | 'since' | 'until'>;
+  part: Pick<BudgetPart, 'budget' | 'since' | 'until' | 'measure'>;
 }
 
 /** Longer than any period: counters of periods that are over go by themselves. */
@@ -38,7 +42,7 @@ export class BudgetCounters {
   readonly #comparedAt = new Map<string, number>();
   readonly #counting = new Map<string, Promise<void>>();
 
-  /** `used`: what PostgreSQL has of a budget in its period. `onError`: told of comparisons that failed. */
+  /** `used`: what PostgreSQL has of a budget in its period, in its unit. `onError`: told of comparisons that failed. */
   constructor(
     scripts: Pick<LaneScripts, 'countBudget'>,
     used: (budget: CountedBudget) => Promise<number>,
@@ -74,7 +78,7 @@ export class BudgetCounters {
   }
 
   async #count(counter: string, budget: CountedBudget): Promise<void> {
-    const used = await this.#used(budget);
+    const used = inSteps(budget.part.measure, await this.#used(budget));
     await this.#scripts.countBudget({ counter, used, lifeS: BUDGET_LIFE_S });
     this.#compared(counter);
   }

@@ -64,6 +64,12 @@ const COMMIT_METERED = commit(
    )`,
 );
 
+/** The first one stays: what is in another is not counted. */
+const COUNT_IN = statement(
+  {},
+  'INSERT INTO currency (code) SELECT unnest($1::text[]) LIMIT 1 ON CONFLICT DO NOTHING',
+);
+
 const READ = statement(
   { entry_id: 'text', body: 'text' },
   `SELECT entry_id, convert_from(body, 'UTF8') AS body FROM ledger_body WHERE entry_id = ANY ($1::text[])`,
@@ -75,6 +81,15 @@ export type ReceiptStore = ReturnType<typeof createReceiptStore>;
 /** Where receipts become durable, before any caller sees them: PostgreSQL, written by the role `docket_receipts`. */
 export function createReceiptStore(pool: Pool) {
   const known = new KnownDerivations();
+  const currencies = new Set<string>();
+  /** Before the first cost in a currency that this process has seen. */
+  const countIn = async (rows: readonly ReceiptRow[]): Promise<void> => {
+    const found = rows.flatMap(({ cost }) => (cost === null ? [] : [cost.slice(0, 3)]));
+    const unseen = [...new Set(found)].filter((each) => !currencies.has(each));
+    if (unseen.length === 0) return;
+    await execute(pool, COUNT_IN, [unseen]);
+    for (const each of unseen) currencies.add(each);
+  };
   return {
     /**
      * Commits receipts, what they name, the promise to integrate them and what is owed to degraded ones, all or none. A
@@ -85,6 +100,7 @@ export function createReceiptStore(pool: Pool) {
     async commit(rows: readonly ReceiptRow[]): Promise<boolean> {
       const derivations = known.parameters(rows);
       try {
+        await countIn(rows);
         const values = [...BODIES.parameters(rows), ...derivations];
         const metered = rows.flatMap(({ receiptId, metered: run }) =>
           run === undefined ? [] : [{ receiptId, ...run }],

@@ -35,7 +35,10 @@ export interface FailedRecalculation {
 const BODIES = givenBodies<RevisionRow>(
   [{ name: 'supersedes', type: 'text', of: ({ supersedes }) => supersedes }],
   // They are on no receipt that a revision could be made of.
-  { tags: '(select o.tags from ledger_body o where o.entry_id = given.supersedes)' },
+  {
+    tags: '(select o.tags from ledger_body o where o.entry_id = given.supersedes)',
+    cost: '(select o.cost from ledger_body o where o.entry_id = given.supersedes)',
+  },
 );
 
 /**

@@ -87,6 +87,7 @@ export function createUsageReader(pool: Pool, periods: Reads = primaryAlone(pool
       const [total, ...groups] = rows as [UsageRow, ...UsageRow[]];
       return {
         ledgerSize: Number(total.ledger_size),
+        currency: total.currency,
         groups:
           groups.length > USAGE_ROWS_MAX
             ? null
@@ -109,6 +110,7 @@ const COLUMNS = {
   >),
   qualities: '_text',
   ledger_size: 'int8',
+  currency: 'text?',
 } satisfies Columns;
 type UsageRow = Row<ReturnType<typeof statement<typeof COLUMNS>>> & Record<string, string | null>;
 
@@ -227,7 +229,7 @@ function sumOf(
   return `
     with head as materialized (select size, usage_size from ledger_head where org_id = $1), ${tables.join(', ')}
     select ${columns.join(', ')}, ${sums.join(', ')}, array[${qualities.join(', ')}] as qualities,
-      coalesce((select size from head), 0) as ledger_size
+      coalesce((select size from head), 0) as ledger_size, (select code from currency) as currency
     from (${queries.join(' union all ')}) f ${meant}
     group by grouping sets ((${names.join(', ')}), ())
     having grouping(${names[0]}) = 1 or sum(${USAGE_COUNTS.map((name) => `f.${name}`).join(' + ')}) <> 0
@@ -423,6 +425,8 @@ function figuresOf(row: UsageRow): UsageFigures {
     amounts: Object.fromEntries(
       Object.keys(QUANTITY_UNITS).map((name) => [name, amount(name as QuantityName)]),
     ) as UsageFigures['amounts'],
+    cost: row.cost,
+    priced: Number(row.priced),
     quality: row.qualities.map(Number),
   };
 }

@@ -13,6 +13,7 @@ import {
 } from '#shared/lanes/keys.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { type BudgetMeasure, fromSteps } from '#shared/kernel/budget-measures.ts';
 import { runs } from '#test/support/depth.ts';
 import { admissionRequest, connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -55,6 +56,7 @@ beforeEach(async () => {
 const part = (more: Partial<BudgetPart> = {}): BudgetPart => ({
   budget: 'bgt_a',
   name: 'research',
+  unit: 'tokens',
   since: 0,
   until: 4e12,
   measure: 'tokens',
@@ -120,13 +122,14 @@ describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
       );
       await fc.assert(
         fc.asyncProperty(
+          fc.constantFrom<BudgetMeasure>('tokens', 'money', 'energy'),
           fc.integer({ min: 1, max: 20 }),
           fc.integer({ min: 0, max: 8 }),
           fc.array(step, { minLength: 1, maxLength: 40 }),
-          async (limit, before, steps) => {
+          async (measure, limit, before, steps) => {
             await client.flushall();
             await client.xgroup('CREATE', LANE, CONSUMER_GROUP, '0', 'MKSTREAM');
-            stored = before;
+            stored = fromSteps(measure, before);
             let [settled, reserved, exceeded] = [before, 0, 0];
             let known = false;
             const running: { id: string; entryId: string; amount: number }[] = [];
@@ -135,12 +138,12 @@ describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
             for (const each of steps) {
               if (each.do === 'repeat') {
                 const keyed = { claim: CLAIM };
-                const repeat = ask([part({ limit, amount: each.amount })], keyed, {
+                const repeat = ask([part({ measure, limit, amount: each.amount })], keyed, {
                   fingerprint: 'f',
                 });
                 expect((await repeat.answer).verdict).toBe('wait');
               } else if (each.do === 'admit') {
-                const { id, answer } = ask([part({ limit, amount: each.amount })]);
+                const { id, answer } = ask([part({ measure, limit, amount: each.amount })]);
                 const admission = await answer;
                 known = true;
                 const fits = settled + reserved + each.amount <= limit;
@@ -212,6 +215,15 @@ describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
     expect((await ask([part({ limit: 10 })]).answer).verdict).toBe('admitted');
     expect(await counted()).toEqual([0, 10]);
     expect(await client.zcard(holdersKey(counter))).toBe(1);
+  });
+
+  it('what a receipt is to settle is held while stores are away, and a request’s end does not give it back', async () => {
+    const energy = part({ measure: 'energy', limit: 10 });
+    await ask([energy]).answer;
+    nowUs += 3_600_000_000;
+    expect((await ask([energy]).answer).verdict).toBe('budget');
+    nowUs += 24 * 3_600_000_000;
+    expect((await ask([energy]).answer).verdict).toBe('admitted');
   });
 
   it('a request that is withdrawn before a worker has it gives its parts back, and one that a worker has does not', async () => {

@@ -31,6 +31,7 @@ function row(text: string, receiptId: string = newId('rcpt')): ReceiptRow {
     adpf: null,
     refusalRule: null,
     tags: null,
+    cost: null,
     bounds: null,
     dataQuality: null,
     kind: 'inference',

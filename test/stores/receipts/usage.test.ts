@@ -216,6 +216,7 @@ interface Reference {
   at: number;
   /** Of its first receipt. */
   tags: readonly string[];
+  cost: string | null;
   document: ReceiptDocument;
 }
 
@@ -226,19 +227,20 @@ async function inferencesOf(orgId: string): Promise<Reference[]> {
     entry_id: string;
     supersedes: string | null;
     tags: string[] | null;
+    cost: string | null;
     body: string;
   }>(
-    `select e.index, e.entry_id, e.supersedes, b.tags, convert_from(b.body, 'UTF8') as body
+    `select e.index, e.entry_id, e.supersedes, b.tags, b.cost, convert_from(b.body, 'UTF8') as body
      from ledger_entry e join ledger_body b using (entry_id) where e.org_id = $1 order by e.index`,
     [orgId],
   );
   const found = new Map<string, Reference>();
-  for (const { index, entry_id: id, supersedes, tags, body } of rows) {
+  for (const { index, entry_id: id, supersedes, tags, cost, body } of rows) {
     const document = JSON.parse(body) as ReceiptDocument;
     const revised = supersedes === null ? undefined : found.get(supersedes)!;
     if (revised !== undefined) revised.document = document;
-    if (revised !== undefined) expect(tags ?? []).toEqual(revised.tags);
-    const first = { index: Number(index), at: timeOfId(id), tags: tags ?? [], document };
+    if (revised !== undefined) expect([tags ?? [], cost]).toEqual([revised.tags, revised.cost]);
+    const first = { index: Number(index), at: timeOfId(id), tags: tags ?? [], cost, document };
     found.set(id, revised ?? first);
   }
   return [...new Set(found.values())];
@@ -250,9 +252,11 @@ function referenceOf(inferences: readonly Reference[], range: UsageRange) {
       ? time >= range.from && time < range.to
       : index >= range.firstIndex && index <= range.lastIndex,
   );
-  const sum = (of: (document: ReceiptDocument) => string | number | undefined): string => {
+  const sum = (
+    of: (document: ReceiptDocument, cost: string | null) => string | number | undefined,
+  ): string => {
     const total = new DecimalSum();
-    for (const { document } of meant) total.add(String(of(document) ?? 0));
+    for (const { document, cost } of meant) total.add(String(of(document, cost) ?? 0));
     return total.toString();
   };
   const result = (name: QuantityName, field: 'value' | 'lower' | 'upper') =>
@@ -261,6 +265,8 @@ function referenceOf(inferences: readonly Reference[], range: UsageRange) {
     );
   return {
     requests: meant.length,
+    priced: meant.filter(({ cost }) => cost !== null).length,
+    cost: sum((_, cost) => cost ?? 0),
     covered: meant.filter(({ document }) => document.measurement).length,
     input: Number(sum(({ credentialSubject }) => credentialSubject.inputTokens)),
     uncoveredOutput: Number(
@@ -280,9 +286,11 @@ function referenceOf(inferences: readonly Reference[], range: UsageRange) {
 }
 
 function comparable(of: UsageFigures) {
-  const { requests, covered, tokens, uncoveredTokens, amounts } = of;
+  const { requests, priced, cost, covered, tokens, uncoveredTokens, amounts } = of;
   return {
     requests,
+    priced,
+    cost,
     covered,
     input: tokens.input,
     uncoveredOutput: uncoveredTokens.output,
@@ -305,6 +313,8 @@ function addedUp(groups: readonly UsageFigures[]): ReturnType<typeof comparable>
   };
   return {
     requests: Number(sum((group) => group.requests)),
+    priced: Number(sum((group) => group.priced)),
+    cost: sum((group) => group.cost),
     covered: Number(sum((group) => group.covered)),
     input: Number(sum((group) => group.tokens.input)),
     uncoveredOutput: Number(sum((group) => group.uncoveredTokens.output)),
@@ -329,6 +339,7 @@ describe('sums of the ledger', () => {
     region: fc.constantFrom('eu-west', 'us-east'),
     keyId: fc.constantFrom('key_a', 'key_b'),
     outputTokens: fc.integer({ min: 0, max: 5_000 }),
+    cost: fc.constantFrom(undefined, 'EUR 0.000000000001', 'EUR 12.5', 'USD 3'),
     tags: fc.constantFrom(['team=a', 'project=x'], ['team=b'], ['project=x'], []),
   });
   const round = fc.record({
@@ -362,6 +373,7 @@ describe('sums of the ledger', () => {
   }
 
   it('groups add up to the total, and the total to the receipts, to the digit, over random receipts, revisions and cut-offs', async () => {
+    await commitReceipts(receipts, signer, [at(NOON - 2 * DAY, { orgId, cost: 'EUR 0.1' })]);
     await fc.assert(
       fc.asyncProperty(
         fc.array(round, { minLength: 1, maxLength: 4 }),
@@ -375,10 +387,11 @@ describe('sums of the ledger', () => {
             await commitReceipts(
               receipts,
               signer,
-              requests.map(({ minutes, outputTokens, tags, ...more }) =>
+              requests.map(({ minutes, outputTokens, tags, cost, ...more }) =>
                 at(NOON + minutes * 60_000, {
                   ...more,
                   ...(tags.length === 0 ? {} : { tags }),
+                  ...(cost === undefined ? {} : { cost }),
                   orgId,
                   usage: { ...at(NOON).usage, outputTokens },
                 }),
@@ -396,6 +409,8 @@ describe('sums of the ledger', () => {
             await integrateAll(ledger);
           }
           const inferences = await inferencesOf(orgId);
+          // What is in another currency is in no sum.
+          expect(inferences.some(({ cost }) => cost?.startsWith('3'))).toBe(false);
           const size = inferences.length + 1;
           const minutes = 4 * 24 * 60 + 2;
           for (const [a, b] of cuts) {

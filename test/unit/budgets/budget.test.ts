@@ -69,7 +69,8 @@ describe('a budget', { tags: ['budgets.objects'] }, () => {
       [{ shares: [0] }, 'invalid_shares'],
       [{ shares: [101] }, 'invalid_shares'],
       [{ shares: Array.from({ length: SHARES_MAX + 1 }, (_, i) => i + 1) }, 'invalid_shares'],
-      [{ mode: 'hard', measure: 'energy' }, 'invalid_mode'],
+      // Counters count ten thousand millionths of a kWh, and are exact below 2^53.
+      [{ mode: 'hard', measure: 'energy', limit: 1e6 }, 'invalid_amount'],
       [{ scope: 'key', target: 'key_nothing' }, 'invalid_target'],
       [{ scope: 'model', target: '' }, 'invalid_target'],
     ];

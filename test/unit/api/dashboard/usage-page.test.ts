@@ -20,6 +20,8 @@ it(
       uncovered: 1_234,
       covered: 123_455_555,
       tokens,
+      cost: '1234567.123456789',
+      priced: 123_455_555,
       amounts: { energy: amount, gwp: amount, water: amount },
     } as unknown as UsageFigures;
     const names = (i: number): string[] => [
@@ -33,8 +35,9 @@ it(
       groupBy: ['day', 'model'],
       tags: [],
       tag: '',
-      report: { ledgerSize: 1, groups, total: figures },
+      report: { ledgerSize: 1, currency: 'EUR', groups, total: figures },
       problem: undefined,
+      range: { from: 0, to: 30 * 86_400_000 },
       keyNames: new Map(),
     });
     // What a page loads beside itself takes 40 KB.

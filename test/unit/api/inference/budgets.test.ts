@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
-import { inTurns, partsOf, tokensBound } from '#api/inference/admit/budgets.ts';
+import {
+  type Extent,
+  inTurns,
+  mostOf,
+  partsOf,
+  tokensBound,
+} from '#api/inference/admit/budgets.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
 import type { HardBudget } from '#shared/keys/credential.ts';
 
 const MODEL = { contextWindow: 10_000 };
@@ -10,13 +17,17 @@ it(
   'a request may use the bytes of its body and the tokens of its answers, each at most the window; without a bound 4,096 are assumed',
   { tags: ['budgets.hard'] },
   () => {
-    expect(tokensBound(EXTENT, MODEL)).toBe(400);
-    expect(tokensBound({ ...EXTENT, answerTokensMax: null }, MODEL)).toBe(300 + 2 * 4_096);
-    expect(tokensBound({ ...EXTENT, answerTokensMax: 1e9 }, MODEL)).toBe(300 + 2 * 10_000);
+    const bound = (extent: Extent): number => {
+      const { input, output } = tokensBound(extent, MODEL);
+      return input + output;
+    };
+    expect(bound(EXTENT)).toBe(400);
+    expect(bound({ ...EXTENT, answerTokensMax: null })).toBe(300 + 2 * 4_096);
+    expect(bound({ ...EXTENT, answerTokensMax: 1e9 })).toBe(300 + 2 * 10_000);
     // A picture is more tokens than its address has bytes.
-    expect(tokensBound({ ...EXTENT, readsMore: true }, MODEL)).toBe(10_100);
-    expect(tokensBound({ ...EXTENT, bodyBytes: undefined }, MODEL)).toBe(10_100);
-    expect(tokensBound({ ...EXTENT, bodyBytes: 1e9, answers: 0 }, MODEL)).toBe(10_000);
+    expect(bound({ ...EXTENT, readsMore: true })).toBe(10_100);
+    expect(bound({ ...EXTENT, bodyBytes: undefined })).toBe(10_100);
+    expect(bound({ ...EXTENT, bodyBytes: 1e9, answers: 0 })).toBe(10_000);
   },
 );
 
@@ -30,6 +41,7 @@ it(
       period: 'day',
       measure: 'requests',
       limit: 5,
+      currency: null,
       model: null,
       tag: null,
       ...more,
@@ -44,7 +56,7 @@ it(
         budget({ tag: 'team=b' }),
       ],
       { id: newId('req', at), model: 'm', tags: ['run=b', 'team=a'] },
-      () => 70,
+      (measure) => (measure === 'requests' ? 1 : 70),
     );
     expect(parts).toMatchObject([
       { budget: 'bgt_all', amount: 1, since: Date.UTC(2026, 10, 30), until: Date.UTC(2026, 11, 1) },
@@ -54,6 +66,35 @@ it(
     expect(
       partsOf([budget({ tag: 'team=a' })], { id: newId('req', at), model: 'm' }, () => 70),
     ).toEqual([]);
+  },
+);
+
+it(
+  'a request may cost what its most tokens cost where they are dearest, and take what a receipt of as many would state',
+  { tags: ['budgets.hard'] },
+  () => {
+    const place = (code: string) => ({ region: { code, zone: code, operator: { name: 'o' } } });
+    const price = { from: 0, input: 2_000_000, cachedInput: 0, output: 10_000_000 };
+    const model = {
+      id: 'm',
+      contextWindow: 10_000,
+      footprint: {},
+      prices: [price, { ...price, region: 'fra', output: 20_000_000 }],
+    };
+    const asked = {
+      entry: { id: newId('req', 1_000), route: 'chat.completions' },
+      extent: EXTENT,
+      resolution: { model, candidates: [place('swe'), place('fra')] },
+    } as unknown as Parameters<typeof mostOf>[0];
+    const most = mostOf(asked, ({ zone, usage: { inputTokens, outputTokens } }) => {
+      if (zone === 'swe') throw new Error('has no size');
+      const results = [{ name: 'gwp', value: inputTokens + 10 * outputTokens }];
+      return { results } as unknown as Measurement;
+    });
+    expect(most('tokens')).toBe(400);
+    expect(most('money')).toBeCloseTo((300 * 2 + 100 * 20) / 1e6, 12);
+    expect(most('gwp')).toBe(1_300);
+    expect(most('energy')).toBe(0);
   },
 );
 

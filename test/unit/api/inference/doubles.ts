@@ -254,6 +254,9 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     judging: new FairQueue(1),
     mediaUrls: 'any',
     supportEmail: 'support@example.com',
+    estimate: () => {
+      throw new Error('no budget here is of what is estimated');
+    },
     roomIn: ({ capacity }) => ({ region: capacity, org: capacity }),
     admissions: {
       recall: () => {

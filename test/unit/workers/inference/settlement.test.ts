@@ -177,6 +177,21 @@ describe('budgets', { tags: ['budgets.hard'] }, () => {
     expect(settled(failed.outbox).map(([, , used]) => used)).toEqual([0, 0]);
   });
 
+  it('money is counted as the cost that its record has; what is estimated goes on with it, and is given back where nothing came of it', async () => {
+    const money = { ...part, measure: 'money', amount: 7_000 } as const;
+    const energy = { ...part, measure: 'energy', amount: 80 } as const;
+    const ran = settle({ reserves: [money, energy] });
+    await ran.settlement.answered('{"a":1}', true, { ...SPENT, cost: 'EUR 0.000004200001' });
+    expect(settled(ran.outbox)).toEqual([[counter, 'req_1 7000', 4_201]]);
+    const handed = ran.outbox.queued.flatMap(({ command = [] }) =>
+      command[0] === 'XADD' ? [decodeReceiptEntry(String(command[4]))] : [],
+    );
+    expect(handed).toMatchObject([{ reserves: [energy], record: { cost: 'EUR 0.000004200001' } }]);
+    const failed = settle({ reserves: [money, energy] });
+    await failed.settlement.failed(FAULT, { calls: 1, failure: 'upstream_error' });
+    expect(settled(failed.outbox).map(([, , used]) => used)).toEqual([0, 0]);
+  });
+
   it('where the tokens are not known, all that the request held is counted', async () => {
     const { settlement, outbox } = settle({ reserves: [tokens] });
     await settlement.left({ ...SPENT, usage: { source: 'unknown', reason: 'caller_left' } });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
+import { budgetKey } from '#shared/lanes/keys.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
@@ -107,6 +108,30 @@ const delivered = (entryId: string, ...entries: (ReceiptEntry | string)[]): Deli
 });
 
 describe('a batch of outcomes', () => {
+  it(
+    'a part of a budget of energy is settled by what the committed receipt states, and wholly by one without an estimate',
+    { tags: ['budgets.hard'] },
+    async () => {
+      const reserves = [{ budget: 'bgt_a', since: 0, measure: 'energy', amount: 1e12 } as const];
+      const known = handed({ reserves });
+      const degraded = handed({ reserves, record: inferenceRecord({ model: UNSIZED }) });
+      const { take, outbox, stored } = workerWith();
+      await take(delivered('1-0', known), delivered('2-0', degraded));
+      const { energy } = stored.get(receiptIdOf(known.record.requestId))!;
+      const settled = outbox.queued.flatMap(({ command }) =>
+        command?.[0] === 'settle' ? [command.slice(1)] : [],
+      );
+      expect(settled).toEqual([
+        [
+          budgetKey(0, 'org_a', reserves[0]!),
+          `${known.record.requestId} 1000000000000`,
+          Math.ceil(energy! * 1e10),
+        ],
+        [budgetKey(0, 'org_a', reserves[0]!), `${degraded.record.requestId} 1000000000000`, 1e12],
+      ]);
+    },
+  );
+
   it('a batch is committed in one statement, and only then are the receipts sent', async () => {
     const { take, outbox, stored, log } = workerWith();
     const [one, two] = [handed(), handed({ attempt: 2 })];
