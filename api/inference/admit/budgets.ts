@@ -1,5 +1,5 @@
 import { spanOf, unitOf } from '#shared/budgets/budget.ts';
-import type { Model } from '#shared/catalogue/catalogue.ts';
+import type { Model, Region } from '#shared/catalogue/catalogue.ts';
 import { costBound } from '#shared/catalogue/prices.ts';
 import { type BudgetMeasure, inSteps } from '#shared/kernel/budget-measures.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
@@ -10,7 +10,6 @@ import { attemptEstimate, inputOf } from '#shared/methodology/estimate-input.ts'
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { FairQueue } from '#api/plugins/fair-queue.ts';
-import type { Routed } from '../route.ts';
 
 /**
  * The tokens of an answer to a request that does not say how many it takes. Most answers are shorter; what a longer one takes
@@ -46,12 +45,19 @@ export function tokensBound(
   return { input, output };
 }
 
+/** What bounds a request's use: what it asks for, and where it may run. */
+interface Asking {
+  entry: Pick<InferenceEntry, 'id' | 'route'>;
+  extent: Extent;
+  resolution: { model: Model; candidates: readonly { region: Region }[] };
+}
+
 /**
  * What a request may use of each measure: its tokens, what they cost at the most, and the estimate of a receipt with as many in
  * that of its regions where it is the highest. Of a model without a price or a size that is nothing, as on its receipts.
  */
 export function mostOf(
-  { entry, extent, resolution: { model, candidates } }: Omit<Routed, 'isPaid' | 'fingerprint'>,
+  { entry, extent, resolution: { model, candidates } }: Asking,
   estimate: (input: EstimateInput) => Measurement,
 ): Most {
   const tokens = tokensBound(extent, model);

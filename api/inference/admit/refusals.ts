@@ -1,7 +1,7 @@
 import type { Resolution } from '#shared/catalogue/routing.ts';
 import { regionFault } from '#shared/catalogue/routing.ts';
 import { fromSteps } from '#shared/kernel/budget-measures.ts';
-import { toDecimalString } from '#shared/kernel/decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
@@ -60,7 +60,7 @@ function budgetFault(
   headers: Readonly<Record<string, string>>,
 ): Fault {
   const { name, measure, until } = budget;
-  const said = (steps: number): string => toDecimalString(fromSteps(measure, steps));
+  const said = (steps: number): string => toExactDecimalString(fromSteps(measure, steps));
   return new Fault('budget_exceeded', {
     values: {
       name: named(name),

@@ -172,4 +172,37 @@ describe('overview and usage', () => {
       expect(errors).toEqual([]);
     },
   );
+
+  it(
+    'without prices no page shows money; with them who spent what, by tag and model, has the same digits on pages and in CSV',
+    { tags: ['dashboard.usage', 'tags.usage'] },
+    async () => {
+      const read = async (path: string) =>
+        (await visitors.auditor.get(`/dashboard/${orgId}/${path}`)).payload;
+      const paths = ['overview', 'usage?by=tag:team&and=model', 'usage.csv?by=tag:team&and=model'];
+      for (const path of paths) expect(await read(path)).not.toMatch(/\bcost\b|\bEUR\b/i);
+      await issueReceipts(receiptPools(database), signer, [
+        inferenceRecord({ orgId, tags: ['team=search'], cost: 'EUR 1200.000000000001' }),
+        inferenceRecord({ orgId, model: 'mixtral-8x7b', cost: 'EUR 0.005' }),
+      ]);
+      const overview = await read(paths[0]!);
+      expect(words(overview)).toMatch(/Cost 1\u202F200\.01 EUR 3 without a price/);
+      expect(overview).toContain('title="1200.005000000001 EUR"');
+      const page = await read(paths[1]!);
+      expect(words(page)).toMatch(/Cost by tag team and model 1\u202F200\.00 EUR/);
+      expect(page).toContain('title="1200.000000000001 EUR"');
+      const [head = '', ...lines] = (await read(paths[2]!)).trim().split('\r\n');
+      const [first, ...more] = ['cost', 'currency', 'priced_requests'].map((name) =>
+        head.split(',').indexOf(name),
+      );
+      const rows = lines.map((line) => line.split(','));
+      expect(rows.map((row) => [row[0], row[first!], ...more.map((at) => row[at])])).toEqual(
+        expect.arrayContaining([
+          ['search', '1200.000000000001', 'EUR', '1'],
+          ['', '0.005', 'EUR', '1'],
+        ]),
+      );
+      expect(errors).toEqual([]);
+    },
+  );
 });

@@ -85,6 +85,27 @@ describe('budgets', { tags: ['budgets.objects'] }, () => {
     expect(await budgets.list(other)).toEqual([]);
   });
 
+  it('a budget of money counts what requests cost, in the ledger or on the way there, in the one currency that costs are counted in', async () => {
+    const money = { ...BUDGET, measure: 'money', limit: 0.5, mode: 'hard' } as const;
+    await expect(budgets.make(orgId, money, OPERATOR)).rejects.toMatchObject({
+      code: 'invalid_measure',
+    });
+    const made = await budgets.make(orgId, money, OPERATOR, 'EUR');
+    await expect(budgets.make(orgId, money, OPERATOR, 'USD')).rejects.toMatchObject({
+      code: 'invalid_measure',
+    });
+    const record = (cost?: string) =>
+      inferenceRecord({ orgId, requestId: newId('req'), ...(cost !== undefined && { cost }) });
+    const costs = ['EUR 0.1', 'EUR 0.000000000001', 'USD 7', undefined];
+    await issueReceipts(pools, signer, costs.map(record));
+    expect(await budgets.list(orgId)).toMatchObject([{ used: 0.100000000001, currency: 'EUR' }]);
+    await commitReceipts(pools.receipts, signer, [record('EUR 0.2')]);
+    const day = 86_400_000;
+    const since = Math.floor(Date.now() / day) * day;
+    const asked = { orgId, budget: made.id, since, until: since + day };
+    expect(await usedByNow(database.poolAs('docket_api'), asked)).toBe(0.300000000001);
+  });
+
   it(
     'a budget of a tag counts the requests that have it, in the ledger or on the way there; its tag is declared, and stays so',
     { tags: ['tags.budgets'] },

@@ -341,6 +341,32 @@ describe('a request for a whole answer', () => {
     expect(outbox.replies.map(({ kind }) => kind)).toEqual(['error']);
   });
 
+  it('the record has the cost by the price of the endpoint that answered, and none where tokens are not known', async () => {
+    const price = { from: 0, input: 1, cachedInput: 1, output: 1 };
+    const priced = {
+      ...catalogue(
+        [region('eu-west')],
+        TWO.map((name) => endpointNamed(name, ['eu-west'])),
+        [
+          model('m', [...TWO], {
+            prices: [price, { ...price, endpoint: TWO[1]!, input: 2_000_000, output: 3_000_000 }],
+          }),
+        ],
+      ),
+      currency: 'EUR',
+    };
+    const over = { catalogue: () => priced };
+    const second = workerWith(new ScriptedProvider(fails(UNAVAILABLE), answers(ANSWER)), over);
+    await second.run(delivery());
+    expect(second.handed()[0]!.record.cost).toBe('EUR 0.000034');
+    const unknown = workerWith(new ScriptedProvider(answers(completion(undefined))), {
+      ...over,
+      countUsage: () => Promise.resolve({ source: 'unknown', reason: 'not_counted' } as const),
+    });
+    await unknown.run(delivery());
+    expect(unknown.handed()[0]!.record).not.toHaveProperty('cost');
+  });
+
   it('an answer that its server did not finish is the client’s, and its receipt is truncated', async () => {
     const usage = { prompt_tokens: 11, completion_tokens: 4 };
     const { run, outbox, handed, events } = workerWith(
