@@ -1,7 +1,9 @@
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
-import { primaryAlone, type Reads } from '#shared/kernel/postgres/replica.ts';
+import { primaryAlone } from '#shared/kernel/postgres/replica.ts';
+import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+import { openReceiptArchive } from '#shared/packs/files/open-store.ts';
 import { openReplica } from '#shared/process/open-replica.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
 import { didDocument, jwks, verifierKeys } from '#shared/receipts/signing/publication.ts';
@@ -90,9 +92,11 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
         ({ kinds, organisations }) => kinds.includes('chat') && organisations === undefined,
       )?.id;
   const replica = openReplica(context, 'docket_api');
-  const readsOf = (primary: Pool, max: number): { pool: Pool; reads: Reads } => ({
+  const archive = createBodyArchive(openReceiptArchive(config));
+  const readsOf = (primary: Pool, max: number) => ({
     pool: primary,
     reads: replica?.over(primary, max) ?? primaryAlone(primary),
+    archive,
   });
   const resources = openResources(
     readsOf(pool, config.databasePoolMax),

@@ -46,7 +46,7 @@ export function countFrom(text: string): number {
 
 export function printAccount(account: Account, json: boolean | undefined): void {
   if (json === true) {
-    printJson(describeAccount(account));
+    printJson({ ...describeAccount(account), legal_hold: account.legalHold });
     return;
   }
   const limits = limitsOf(account);
@@ -56,6 +56,7 @@ export function printAccount(account: Account, json: boolean | undefined): void 
     'billing contact': `${account.billing.name} <${account.billing.email}>`,
     'technical contact': `${account.technical.name} <${account.technical.email}>`,
     'responses kept': account.keepResponses ? 'yes' : 'no',
+    'legal hold': account.legalHold ? 'yes' : 'no',
     tags: account.tags.join(', ') || 'none',
     limits: `${limits.requestsPerSecond}/s, burst ${limits.burst}, ${limits.requestsPerDay} a day, ${limits.concurrentStreams} streams`,
   });

@@ -22,6 +22,7 @@ create table account (
   names_revision integer not null default 0,
   keep_responses boolean not null default true,
   tags text[] not null default '{}'::text[],
+  legal_hold boolean not null default false,
   constraint account_allowed_models_check CHECK (((cardinality(allowed_models) >= 1) AND (cardinality(allowed_models) <= 1000))),
   constraint account_allowed_regions_check CHECK (((cardinality(allowed_regions) >= 1) AND (cardinality(allowed_regions) <= 1000))),
   constraint account_burst_check CHECK ((burst > 0)),
@@ -386,6 +387,38 @@ create table kept_response (
   constraint kept_response_pkey PRIMARY KEY (org_id, id)
 );
 
+create table ledger_archive (
+  org_id text not null,
+  first_id text not null,
+  last_id text not null,
+  receipts integer not null,
+  object text not null,
+  bytes bigint not null,
+  archived_at timestamp(3) with time zone not null default now(),
+  removed_at timestamp(3) with time zone,
+  dropped_at timestamp(3) with time zone,
+  constraint ledger_archive_bytes_check CHECK ((bytes > 0)),
+  constraint ledger_archive_check CHECK ((last_id >= first_id)),
+  constraint ledger_archive_object_check CHECK ((object ~ '^[0-9a-f]{64}$'::text)),
+  constraint ledger_archive_pkey PRIMARY KEY (org_id, first_id),
+  constraint ledger_archive_receipts_check CHECK ((receipts > 0))
+);
+
+create table ledger_archive_block (
+  org_id text not null,
+  first_id text not null,
+  last_id text not null,
+  receipts integer not null,
+  object text not null,
+  start bigint not null,
+  bytes integer not null,
+  constraint ledger_archive_block_bytes_check CHECK ((bytes > 0)),
+  constraint ledger_archive_block_check CHECK ((last_id >= first_id)),
+  constraint ledger_archive_block_pkey PRIMARY KEY (org_id, first_id),
+  constraint ledger_archive_block_receipts_check CHECK ((receipts > 0)),
+  constraint ledger_archive_block_start_check CHECK ((start >= 0))
+);
+
 create table ledger_body (
   entry_id text not null,
   org_id text not null,
@@ -407,7 +440,7 @@ create table ledger_body (
   adpe_kgsbe double precision,
   adpf_mj double precision,
   leaf_hash bytea not null,
-  body bytea not null,
+  body bytea,
   refusal_rule text,
   bounds double precision[],
   data_quality text,
@@ -499,6 +532,12 @@ create table ledger_retention (
   dropped_at timestamp(3) with time zone not null default now(),
   constraint ledger_retention_check CHECK ((first_id < end_id)),
   constraint ledger_retention_pkey PRIMARY KEY (first_id)
+);
+
+create table ledger_rewrite (
+  partition text not null,
+  copied_to text not null default ''::text,
+  constraint ledger_rewrite_pkey PRIMARY KEY (partition)
 );
 
 create table ledger_tile (
@@ -1044,6 +1083,7 @@ CREATE INDEX incident_by_begin ON public.incident USING btree (began_at);
 CREATE INDEX kept_response_bytes ON public.kept_response USING btree (org_id) INCLUDE (bytes);
 CREATE INDEX kept_response_expiry ON public.kept_response USING btree (expires_at);
 CREATE INDEX kept_response_items ON public.kept_response USING gin (items) WHERE (items IS NOT NULL);
+CREATE INDEX ledger_archive_unremoved ON public.ledger_archive USING btree (first_id) WHERE (removed_at IS NULL);
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
 CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_id) INCLUDE (refusal_rule, org_id) WHERE (kind = 'refused'::text);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
@@ -1330,6 +1370,7 @@ declare
   name constant text := to_char(first_day, '"ledger_body_"YYYY_MM');
   from_id constant text := receipt_id_at(first_day at time zone 'utc');
   to_id constant text := receipt_id_at((first_day + interval '1 month') at time zone 'utc');
+  held text;
 begin
   if first_day >= date_trunc('month', now() at time zone 'utc') then
     raise exception 'the month is not over' using errcode = 'check_violation';
@@ -1343,8 +1384,17 @@ begin
     or exists (select from ledger_quarantine q where q.entry_id >= from_id and q.entry_id < to_id) then
     raise exception 'receipts of that month are not integrated' using errcode = 'check_violation';
   end if;
+  select a.id into held from account a where a.legal_hold
+    and exists (select from ledger_body b where b.org_id = a.id and b.entry_id >= from_id and b.entry_id < to_id) limit 1;
+  if held is not null then
+    raise exception '% has receipts of that month and is under a legal hold', held using errcode = 'check_violation';
+  end if;
   execute format('drop table %I', name);
+  execute format('drop table if exists %I', name || '_copy');
+  delete from ledger_rewrite where partition = name;
   insert into ledger_retention (first_id, end_id) values (from_id, to_id);
+  delete from ledger_archive_block where first_id >= from_id and first_id < to_id;
+  update ledger_archive set dropped_at = now() where first_id >= from_id and first_id < to_id;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.drop_request_partitions(kept_days integer)
@@ -1518,6 +1568,17 @@ begin
   return low;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.ledger_late()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  delete from ledger_rewrite where partition = tg_table_name;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ledger_loss_check()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1603,6 +1664,86 @@ CREATE OR REPLACE FUNCTION public.request_id_at(at timestamp with time zone)
  IMMUTABLE STRICT
  SET search_path TO 'public', 'pg_temp'
 RETURN replace(receipt_id_at(at), 'rcpt_'::text, 'req_'::text);
+
+CREATE OR REPLACE FUNCTION public.rewrite_ledger_month(month timestamp with time zone, rows_max integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+declare
+  first_day constant timestamp := date_trunc('month', month at time zone 'utc');
+  name constant text := to_char(first_day, '"ledger_body_"YYYY_MM');
+  copy constant text := name || '_copy';
+  from_id constant text := receipt_id_at(first_day at time zone 'utc');
+  to_id constant text := receipt_id_at((first_day + interval '1 month') at time zone 'utc');
+  columns text;
+  after_id text;
+  copied_to_id text;
+begin
+  if first_day >= date_trunc('month', now() at time zone 'utc') then
+    raise exception 'the month is not over' using errcode = 'check_violation';
+  end if;
+  if to_regclass('public.' || name) is null then
+    raise exception 'there is no partition %', name using errcode = 'undefined_table';
+  end if;
+  -- Two callers take turns.
+  perform pg_advisory_xact_lock(hashtext('rewrite_ledger_month'));
+  select copied_to into after_id from ledger_rewrite where partition = name;
+  if after_id is null then
+    execute format('drop table if exists %I', copy);
+    execute format('create table %I (like ledger_body including all) with (toast_tuple_target = 4080)', copy);
+    -- By it the copy need not be read when it is attached.
+    execute format('alter table %I add constraint of_month check (entry_id >= %L and entry_id < %L)', copy, from_id, to_id);
+    perform ledger_sample_less(copy::regclass);
+    execute format('create or replace trigger ledger_body_late after insert on %I
+      for each row execute function ledger_late()', name);
+    insert into ledger_rewrite (partition) values (name);
+    after_id := '';
+  end if;
+  select string_agg(
+      case attname when 'body' then 'case when k.org_id is null then b.body end' else format('b.%I', attname) end,
+      ', ' order by attnum)
+    into columns from pg_attribute
+    where attrelid = 'ledger_body'::regclass and attnum > 0 and not attisdropped;
+  execute format(
+    'with page as materialized (
+       select * from %1$I where entry_id > $1 order by entry_id limit $2
+     ), block as materialized (
+       select k.org_id, k.first_id, k.last_id
+       from (select org_id, min(entry_id) as first_id, max(entry_id) as last_id from page group by org_id) p
+       join ledger_archive_block k
+         on k.org_id = p.org_id and k.first_id >= $3 and k.first_id <= p.last_id and k.last_id >= p.first_id
+       where k.receipts = (
+         select count(*) from %1$I o where o.org_id = k.org_id and o.entry_id >= k.first_id and o.entry_id <= k.last_id)
+     ), copied as (
+       insert into %2$I
+       select %3$s from page b
+       left join block k on k.org_id = b.org_id and b.entry_id >= k.first_id and b.entry_id <= k.last_id
+       returning entry_id)
+     select max(entry_id) from copied', name, copy, columns)
+    into copied_to_id using after_id, rows_max, from_id;
+  if copied_to_id is not null then
+    update ledger_rewrite set copied_to = copied_to_id where partition = name;
+    return false;
+  end if;
+  -- From here on nothing is added to the month; those who read it go on until it is replaced.
+  execute format('lock table %I in share row exclusive mode', name);
+  delete from ledger_rewrite where partition = name;
+  if not found then
+    return false;
+  end if;
+  execute format('drop table %I', name);
+  execute format('alter table %I rename to %I', copy, name);
+  execute format('alter table ledger_body attach partition %I for values from (%L) to (%L)', name, from_id, to_id);
+  execute format('alter table %I drop constraint of_month', name);
+  execute format('create trigger ledger_body_no_truncate before truncate on %I
+    for each statement execute function ledger_refuse()', name);
+  update ledger_archive set removed_at = now()
+    where first_id >= from_id and first_id < to_id and removed_at is null;
+  return true;
+end $function$;
 
 CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses, tags ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
@@ -1760,6 +1901,16 @@ grant insert, select on incident_word to docket_api;
 grant insert, select on incident_word to docket_operator;
 grant delete, insert, select on kept_response to docket_api;
 grant delete on kept_response to docket_housekeeping;
+grant select on ledger_archive to docket_api;
+grant select on ledger_archive to docket_exports;
+grant insert, select on ledger_archive to docket_housekeeping;
+grant select on ledger_archive to docket_operator;
+grant select on ledger_archive to docket_recalculation;
+grant select on ledger_archive_block to docket_api;
+grant select on ledger_archive_block to docket_exports;
+grant insert, select on ledger_archive_block to docket_housekeeping;
+grant select on ledger_archive_block to docket_operator;
+grant select on ledger_archive_block to docket_recalculation;
 grant select on ledger_body to docket_api;
 grant select on ledger_body to docket_exports;
 grant select on ledger_body to docket_housekeeping;
@@ -1798,6 +1949,7 @@ grant delete, select on ledger_quarantine to docket_operator;
 grant select on ledger_retention to docket_api;
 grant select on ledger_retention to docket_exports;
 grant select on ledger_retention to docket_operator;
+grant delete, select on ledger_rewrite to docket_housekeeping;
 grant select on ledger_tile to docket_api;
 grant select on ledger_tile to docket_exports;
 grant select on ledger_tile to docket_housekeeping;
@@ -1960,6 +2112,7 @@ grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_recal
 grant execute on function drop_request_partitions(kept_days integer) to docket_housekeeping;
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
 grant execute on function ensure_request_partitions(days_ahead integer) to docket_housekeeping;
+grant execute on function rewrite_ledger_month(month timestamp with time zone, rows_max integer) to docket_housekeeping;
 
 -- In the schema persons
 

@@ -10,6 +10,7 @@ import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { auditCheckpoint } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import type { BodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
@@ -26,13 +27,13 @@ import type { ExportRoutesOptions } from './exports.ts';
 
 /** Dependencies of the routes: PostgreSQL, and the methodologies. */
 export function openResources(
-  { pool, reads }: { pool: Pool; reads: Reads },
+  { pool, reads, archive }: { pool: Pool; reads: Reads; archive?: BodyArchive },
   { logs }: Pick<ReceiptIssuer, 'logs'>,
   pendingReceipts: Pick<PendingReceipts, 'isPending'>,
   surroundings: Surroundings = systemSurroundings,
 ) {
   const now = () => surroundings.now();
-  const ledger = createLedgerReader(pool, reads);
+  const ledger = createLedgerReader(pool, reads, archive);
   const anchor = createAnchorReader(pool);
   const methodologies = shippedMethodologies();
   return {

@@ -5,7 +5,7 @@ import { exact, json, jsonBody } from '#api/docs/operation.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { describeExport, EXPORT_STATUSES, type ExportRecord } from '#shared/packs/export-record.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { sendPack } from './pack-download.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
@@ -87,7 +87,7 @@ const CONFIG = { scope: 'service:export' } as const;
 
 export interface ExportRoutesOptions {
   exports: ExportRegistry;
-  store: Pick<ExportStore, 'read' | 'delete'>;
+  store: Pick<ObjectStore, 'read' | 'delete'>;
   /** Tells a free builder that an export waits; never throws, never waits. */
   start: () => void;
   /** Days for which a finished pack is kept. */

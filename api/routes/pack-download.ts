@@ -3,11 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
-import type { ByteRange, ExportStore } from '#shared/packs/export-store.ts';
+import type { ByteRange, ObjectStore } from '#shared/kernel/object-store.ts';
 import { isHeld } from './entity-tags.ts';
 
 export interface PackAccess {
-  store: Pick<ExportStore, 'read'>;
+  store: Pick<ObjectStore, 'read'>;
   /** Told before the pack is opened for a caller. */
   onDownload: () => Promise<void>;
 }

@@ -137,10 +137,18 @@ function registerTerms(accounts: Command): void {
     .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, choice: string, options: Common) =>
-      run(options, (deps, actor) => {
-        if (choice !== 'on' && choice !== 'off') throw invalidParam('choice', 'Say on or off.');
-        return deps.accounts.setKeepResponses(id, choice === 'on', actor);
-      }),
+      run(options, (deps, actor) => deps.accounts.setKeepResponses(id, isOn(choice), actor)),
+    );
+  accounts
+    .command('legal-hold <org-id> <on|off>')
+    .description(
+      'set whether the bodies of receipts stay where they are, neither archived nor dropped',
+    )
+    .requiredOption(...REASON)
+    .option(...TICKET)
+    .option('--json', 'for programs')
+    .action((id: string, choice: string, options: Common & { reason: string }) =>
+      run(options, (deps, actor) => deps.accounts.setLegalHold(id, isOn(choice), actor)),
     );
   accounts
     .command('set-limits <org-id>')
@@ -160,6 +168,11 @@ function registerTerms(accounts: Command): void {
         return deps.accounts.setLimits(id, limits, actor);
       }),
     );
+}
+
+function isOn(choice: string): boolean {
+  if (choice !== 'on' && choice !== 'off') throw invalidParam('choice', 'Say on or off.');
+  return choice === 'on';
 }
 
 interface LimitOptions {

@@ -7,6 +7,8 @@ import type { AttestationCheck } from '#cli/fsck/anchor-attestations.ts';
 import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
 import { examinePublished, examineWitnesses, witnessedSize } from '#cli/fsck/published.ts';
 import { assessLosses, declareLosses } from '#cli/loss/declaration.ts';
+import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+import { openReceiptArchive } from '#shared/packs/files/open-store.ts';
 import { contradictionWithPublished } from '#shared/ledger/postgres/checkpoints.ts';
 import { allRemembered, createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import type { PublishedHead } from '#shared/ledger/checkpoints.ts';
@@ -236,6 +238,7 @@ async function fsck(options: FsckCommandOptions): Promise<Finding[]> {
       signatures: signatureCheck('checkpoints'),
       anchorSignatures: signatureCheck('anchor'),
       attestations: attestationCheck(),
+      archive: createBodyArchive(openReceiptArchive(loadToolConfig())),
       onProgress: (done, total) => {
         entries = done;
         bar.show(done, total);

@@ -13,6 +13,7 @@ import { examineProcesses } from './instance.ts';
 import {
   examineDirectory,
   examineExportStore,
+  examineReceiptArchive,
   examineNode,
   examinePort,
   examineSigningKeys,
@@ -61,6 +62,7 @@ async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Find
     examinePublication(instance, config),
     embedded ? examineDirectory('data directory', config.dataDir) : [],
     examineExportStore(config),
+    examineReceiptArchive(config),
     examinePort(host, config.port, isAt(instance, config.port)),
     instance === undefined ? [] : examineProcesses(instance),
     examineMail(config, embedded),

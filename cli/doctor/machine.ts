@@ -6,7 +6,12 @@ import {
   loadSigningKeys,
   SigningKeyProblem,
 } from '#shared/receipts/signing/files/key-files.ts';
-import { type ExportStoreConfig, openExportStore } from '#shared/packs/files/open-store.ts';
+import {
+  type ExportStoreConfig,
+  openExportStore,
+  openReceiptArchive,
+} from '#shared/packs/files/open-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { claimPort } from '#embedded/ports.ts';
@@ -53,19 +58,32 @@ export async function examinePort(host: string, port: number, ours: boolean): Pr
 
 /** Looks whether evidence packs can be written where they should go. */
 export async function examineExportStore(config: ExportStoreConfig): Promise<Finding> {
-  const { exportStore: place } = config;
-  const name = 'export store';
+  return examineStore('export store', config.exportStore, () => openExportStore(config));
+}
+
+/** The same for the bodies of receipts that move out of PostgreSQL. */
+export async function examineReceiptArchive(config: ToolConfig): Promise<Finding[]> {
+  const { receiptArchive: place } = config;
+  if (place === undefined) return [];
+  return [await examineStore('receipt archive', place, () => openReceiptArchive(config)!)];
+}
+
+async function examineStore(
+  name: string,
+  place: string,
+  open: () => Pick<ObjectStore, 'check'>,
+): Promise<Finding> {
   if (!place.startsWith('s3:')) return examineDirectory(name, place);
   try {
-    await openExportStore(config).check();
-    return ok(name, `${place} answers, and takes packs`);
+    await open().check();
+    return ok(name, `${place} answers, and takes objects`);
   } catch (error) {
     return problem(name, `${place}: ${reasonOf(error)}`, S3_FIX);
   }
 }
 
 const S3_FIX =
-  'look at EXPORT_STORE, S3_ENDPOINT, AWS_REGION, the credentials, and what they may do (docs/evidence-pack.md)';
+  'look at the address, S3_ENDPOINT, AWS_REGION, the credentials, and what they may do (docs/evidence-pack.md)';
 
 /** Looks whether data can be written where they should go. */
 export async function examineDirectory(name: string, path: string): Promise<Finding> {

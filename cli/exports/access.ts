@@ -2,7 +2,7 @@ import { type ApiAccess, askApi } from '#cli/ask-api.ts';
 import { describeExport, type ExportDescription } from '#shared/packs/export-record.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
 
 /** Where exports are asked for: the API, as a caller with a key, or the database, as an operator. */
@@ -15,7 +15,7 @@ export interface ExportAccess {
 
 export interface OperatorExportsOptions {
   exports: ExportRegistry;
-  store: Pick<ExportStore, 'read'>;
+  store: Pick<ObjectStore, 'read'>;
   orgId: string;
   actor: Actor;
 }

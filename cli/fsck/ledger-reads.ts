@@ -2,6 +2,7 @@ import type { StoredCheckpoint, StoredHead, StoredLeaf } from './log-examination
 import { finding, type Finding, type FindingKind } from './findings.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import type { BodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import { BODY_SOURCES, bodySourceOf } from '#shared/ledger/postgres/published.ts';
 
 /** The contract's maximum merge delay: a promise older than this is late. */
@@ -82,17 +83,23 @@ const LEAVES = {
 /** Leaves `from` to `to` (excluded), one for each index whether the entry is there or not. */
 export async function readLeaves(
   db: Queryable,
-  orgId: string,
-  from: number,
-  to: number,
+  { orgId, from, to, archive }: { orgId: string; from: number; to: number; archive: BodyArchive },
 ): Promise<Omit<StoredLeaf, 'tiled'>[]> {
   const rows = await queryRows(db, LEAVES[bodySourceOf(orgId)], [orgId, from, to]);
+  const wanted = rows.flatMap(({ entry_id, body, ...row }) => {
+    // By the hash beside it: where that was altered, the body is missing, and what was altered is named.
+    const leaf_hash = row.promised ?? row.leaf_hash;
+    if (entry_id === null || body !== null || leaf_hash === null) return [];
+    return [{ entry_id, org_id: orgId, leaf_hash }];
+  });
+  const moved = await archive.find(db, wanted);
   return rows.map((row) => ({
     index: Number(row.index),
     receiptId: row.entry_id ?? 'missing',
     leaf: row.leaf_hash,
     promised: row.promised,
-    body: row.body,
+    body: row.body ?? moved.get(row.entry_id ?? '') ?? null,
+    archived: row.body === null && moved.has(row.entry_id ?? ''),
     expired: row.expired,
   }));
 }

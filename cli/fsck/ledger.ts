@@ -23,6 +23,7 @@ import {
 } from './ledger-reads.ts';
 import { type ExaminedLosses, examineLosses } from './losses.ts';
 import { examineUsage } from './usage.ts';
+import { type BodyArchive, createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import { planByIndex } from '#shared/ledger/postgres/append.ts';
 
 export interface FsckOptions {
@@ -34,6 +35,8 @@ export interface FsckOptions {
   anchorSignatures?: SignatureCheck | null;
   /** Attestations of the anchor log's checkpoints. When it is absent they are not checked, and fsck says so. */
   attestations?: AttestationCheck;
+  /** Where bodies are that have moved. */
+  archive?: BodyArchive;
   /** Told how many entries of how many were rebuilt. */
   onProgress?: (done: number, total: number) => void;
 }
@@ -105,6 +108,7 @@ interface OpenLog {
   losses: ExaminedLosses;
   signatures: SignatureCheck | null;
   attestations: AttestationCheck | undefined;
+  archive: BodyArchive;
 }
 
 async function openLog(
@@ -122,8 +126,8 @@ async function openLog(
   const keys = new KeyExamination(intervals, history.problem === null ? anchored : []);
   const losses = await examineLosses(db, orgId, signatures);
   const examination = new LogExamination(orgId, losses.statements);
-  const { attestations } = options;
-  return { db, orgId, head, examination, keys, history, losses, signatures, attestations };
+  const { attestations, archive = createBodyArchive(undefined) } = options;
+  return { db, orgId, head, examination, keys, history, losses, signatures, attestations, archive };
 }
 
 async function* examineLog(
@@ -154,7 +158,7 @@ async function* examinePage(log: OpenLog): AsyncGenerator<Finding, boolean> {
   const { db, orgId, head, examination } = log;
   const from = examination.size;
   const to = Math.min(from + PAGE, head.size);
-  const leaves = await readLeaves(db, orgId, from, to);
+  const leaves = await readLeaves(db, { orgId, from, to, archive: log.archive });
   const tiles = await readLevelZero(db, orgId, from, to);
   // Those that the head knew of when it was read: further ones may have been signed since.
   const published = Math.max(from, Math.min(to, head.checkpointSize));

@@ -37,6 +37,8 @@ export interface StoredLeaf {
   /** Beside the body. */
   promised: Hash | null;
   body: Uint8Array | null;
+  /** It has moved to the archive. */
+  archived: boolean;
   /** Retention has dropped bodies of that time. */
   expired: boolean;
 }
@@ -128,7 +130,9 @@ export class LogExamination {
     else if (!sameHash(stored.leaf, truth))
       report('leaf_altered', 'The entry’s leaf hash was altered.');
     if (computed === null) {
-      if (stored.expired) this.#expired += 1;
+      if (stored.archived)
+        report('body_altered', 'The archive does not have the body, or not as it was.');
+      else if (stored.expired) this.#expired += 1;
       else if (stored.leaf !== null)
         report('body_missing', 'The body is gone, and not by retention.');
     } else if (!sameHash(computed, truth)) {

@@ -45,6 +45,8 @@ export interface Account {
   allowedModels: readonly string[] | null;
   /** Its responses are kept, sealed, for those who go on from them. */
   keepResponses: boolean;
+  /** The bodies of its receipts stay where they are, by an operator's decision. */
+  legalHold: boolean;
   /** The members of `metadata` that are tags of its requests. */
   tags: readonly string[];
   billing: Contact;

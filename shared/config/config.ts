@@ -118,6 +118,9 @@ function contradictions(config: ToolConfig): string[] {
   if (exportStore.startsWith('s3://') && secrets.awsAccessKeyId === undefined) {
     problems.push('EXPORT_STORE is an S3 bucket, so AWS_ACCESS_KEY_ID must be set');
   }
+  if (config.receiptBodiesOnline !== undefined && config.receiptArchive === undefined) {
+    problems.push('RECEIPT_BODIES_ONLINE is set, so RECEIPT_ARCHIVE must say where receipts move');
+  }
   return problems;
 }
 

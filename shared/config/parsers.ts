@@ -17,6 +17,17 @@ export function integer(min: number, max: number): Parser<number> {
   };
 }
 
+/** `90d`. */
+export function days(min: number, max: number): Parser<number> {
+  return (text) => {
+    const value = /^\d{1,5}d$/.test(text) ? Number.parseInt(text, 10) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new Error(`must be days, as 90d, from ${min}d to ${max}d`);
+    }
+    return value;
+  };
+}
+
 /** `1` and `true`, `0` and `false`; anything else is a mistake, not a "no". */
 export const flag: Parser<boolean> = (text) => {
   if (text === '1' || text === 'true') return true;

@@ -5,6 +5,7 @@ import { inContainer } from './container.ts';
 import {
   code,
   counts,
+  days,
   electricityContracts,
   emailAddress,
   flag,
@@ -214,13 +215,23 @@ export const SETTINGS = {
     (textOf) => `${textOf('DOCKET_DATA_DIR')}/exports`,
     'Where evidence packs are kept: a directory or s3://bucket/prefix.',
   ),
+  receiptBodiesOnline: optional(
+    'RECEIPT_BODIES_ONLINE',
+    days(30, 3_650),
+    'How long the bytes of receipts stay in PostgreSQL, as `90d`: whole months that are older move to RECEIPT_ARCHIVE; unset: for ever.',
+  ),
+  receiptArchive: optional(
+    'RECEIPT_ARCHIVE',
+    path,
+    'Where they move: a directory or s3://bucket/prefix, the same for api, housekeeping, recalculation and exports, and for docket ledger.',
+  ),
   s3Endpoint: optional('S3_ENDPOINT', url('https', 'http'), 'S3 service other than AWS.'),
   s3KmsKeyId: optional(
     'S3_KMS_KEY_ID',
     plainText(2_048),
-    'Key of KMS by which packs in the bucket are encrypted; when unset, the bucket decides.',
+    'Key of KMS by which what is written to a bucket is encrypted; when unset, the bucket decides.',
   ),
-  awsRegion: setting('AWS_REGION', plainText(64), 'us-east-1', 'Region of the S3 bucket.'),
+  awsRegion: setting('AWS_REGION', plainText(64), 'us-east-1', 'Region of the S3 buckets.'),
   dataDir: setting('DOCKET_DATA_DIR', path, '.docket', 'Data of the embedded mode.'),
   replicas: setting(
     'REPLICAS',

@@ -268,6 +268,16 @@ export const JOBS = {
     concurrency: 1,
     everyMs: HOUR,
   },
+  /** Moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive. */
+  'body-archive': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 3,
+    backoffMs: 10 * SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: 10 * MINUTE,
+  },
   /** Sends the e-mails that wait. */
   mail: {
     role: 'housekeeping',

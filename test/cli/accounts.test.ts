@@ -326,6 +326,21 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(await refused(keep('maybe'))).toContain('on or off');
   });
 
+  it('puts an organisation under a legal hold with a reason, whatever its state, and ends it', async () => {
+    const id = await activeAccount();
+    const set = (choice: string) => ['accounts', 'legal-hold', id, choice, '--reason', 'case 7'];
+    expect(await refused(['accounts', 'legal-hold', id, 'on'])).toContain('--reason');
+    expect((await json(set('on'))).legal_hold).toBe(true);
+    await json(['accounts', 'close', id, '--reason', 'asked']);
+    expect((await json(['accounts', 'show', id])).legal_hold).toBe(true);
+    expect((await json(set('off'))).legal_hold).toBe(false);
+    const { rows } = await database.pool.query(
+      `select reason from audit_log where org_id = $1 and action = 'account.legal_hold_set'`,
+      [id],
+    );
+    expect(rows).toEqual([{ reason: 'case 7' }, { reason: 'case 7' }]);
+  });
+
   it('suspends, reinstates, sets plan and limits, closes', async () => {
     const id = await activeAccount();
     const because = ['--reason', 'because'];

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import { runDueExports, runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
 import { NOTHING_ASKED, type PackLab, STATES_NOTHING } from './packs.ts';
 
@@ -14,7 +14,7 @@ export type Said = ['started' | 'waiting' | 'ready' | 'failed' | 'lost' | 'inter
 export function createBuilder(
   lab: PackLab,
   pool: Pool,
-  store: ExportStore,
+  store: ObjectStore,
   more: Partial<RunExportDeps> = {},
 ): {
   said: Said;

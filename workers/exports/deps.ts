@@ -7,7 +7,8 @@ import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { witnessOf } from '#shared/ledger/http/witness.ts';
 import { openReplica } from '#shared/process/open-replica.ts';
-import { openExportStore } from '#shared/packs/files/open-store.ts';
+import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+import { openExportStore, openReceiptArchive } from '#shared/packs/files/open-store.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
 import { CONTEXT_NAMES, contextDocument, receiptShapes } from '#shared/packs/files/contexts.ts';
@@ -40,7 +41,11 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   const deps = {
     jobs,
     store,
-    source: createPackSource(pool, replica?.over(pool, packsAtOnce)),
+    source: createPackSource(
+      pool,
+      replica?.over(pool, packsAtOnce),
+      createBodyArchive(openReceiptArchive(config)),
+    ),
     documents: packDocuments(config),
     operator: {
       name: config.operatorName,

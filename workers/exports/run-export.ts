@@ -1,7 +1,7 @@
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { BYTES_PER_RECEIPT } from '#shared/packs/export-record.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
-import type { ExportStore, PackUpload } from '#shared/packs/export-store.ts';
+import type { ObjectStore, ObjectUpload } from '#shared/kernel/object-store.ts';
 import type { ExportJobs, ExportRun } from '#shared/packs/postgres/export-jobs.ts';
 import type { AskedAttestation } from '#shared/packs/attestation.ts';
 import type { PackSource } from '#shared/packs/postgres/pack-source.ts';
@@ -9,13 +9,15 @@ import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { buildPack } from './build-pack.ts';
 import type { PackDocuments } from './documents.ts';
 import type { ExportEvents } from './events.ts';
+import { DamagedArchive } from '#shared/ledger/body-archive.ts';
 import { ExportLost, PackFailure } from './failure.ts';
+import { damaged } from './sections.ts';
 import type { OperatorStatement } from './operator-statement.ts';
 
 export interface RunExportDeps {
   jobs: ExportJobs;
   source: PackSource;
-  store: ExportStore;
+  store: ObjectStore;
   documents: PackDocuments;
   operator: OperatorStatement;
   issuer: ReceiptIssuer;
@@ -65,7 +67,8 @@ export async function runExport(
     events.started(run.record);
     const pack = await write(deps, run, stopping);
     events.ready(run.record, pack.sizeBytes, now() - startedAt);
-  } catch (error) {
+  } catch (caught) {
+    const error = caught instanceof DamagedArchive ? damaged(caught.message) : caught;
     if (error instanceof PackFailure) {
       await jobs.fail(run, error);
       events.failed(run.record, error);
@@ -96,7 +99,7 @@ async function write(
 ): Promise<{ sizeBytes: number }> {
   const { id, orgId, total } = run.record;
   const heart = startHeartbeat(jobs, run);
-  let upload: PackUpload | undefined;
+  let upload: ObjectUpload | undefined;
   try {
     upload = await store.create(id, total * BYTES_PER_RECEIPT);
     const target = upload;

@@ -1,9 +1,9 @@
 import type { ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 
 export interface SweepDeps {
   jobs: Pick<ExportJobs, 'anyToSweep' | 'due' | 'removable' | 'removed'>;
-  store: Pick<ExportStore, 'delete'>;
+  store: Pick<ObjectStore, 'delete'>;
   /** Tells a process that is free that exports wait. */
   start: () => Promise<void>;
   /** How often that was said and not heard yet. */

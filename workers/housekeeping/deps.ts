@@ -13,6 +13,9 @@ import {
 } from '#shared/webhooks/postgres/deliveries.ts';
 import { createSecretSeals } from '#shared/webhooks/secret-seals.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
+import { archiveBodies } from '#shared/ledger/postgres/body-archiving.ts';
+import { openReceiptArchive } from '#shared/packs/files/open-store.ts';
+import { DAY_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
@@ -64,6 +67,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
         log.info({ event: 'request_days_turned', made, dropped });
     },
     forgetRequestsOfClosed: (limit) => forgetRequestsOfClosed(pool, limit),
+    archiveBodies: (signal) => archiveOldBodies(context, pool, signal),
     onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });
   role.does(handlers);
@@ -75,6 +79,29 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       await parts.close();
     },
   };
+}
+
+/** A round ends so long before its time-out: an object that was begun is finished, and none is made in vain. */
+const ARCHIVING_MS = 8 * MINUTE_MS;
+
+async function archiveOldBodies(
+  { config, log }: Pick<ProcessContext, 'config' | 'log'>,
+  pool: Pool,
+  signal: AbortSignal,
+): Promise<void> {
+  const { receiptBodiesOnline: days } = config;
+  const store = openReceiptArchive(config);
+  if (days === undefined || store === undefined) return;
+  await archiveBodies(pool, {
+    store,
+    before: new Date(systemSurroundings.now() - days * DAY_MS),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(ARCHIVING_MS)]),
+    observe: ({ step, ...what }) => {
+      if (step === 'recorded') log.info({ event: 'bodies_archived', ...what });
+      if (step === 'removed') log.info({ event: 'bodies_removed', ...what });
+      if (step === 'refused') log.error({ event: 'bodies_not_archived', ...what });
+    },
+  });
 }
 
 /** Webhooks where there is what their secrets are sealed with. */

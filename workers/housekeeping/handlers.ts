@@ -35,6 +35,8 @@ export interface HousekeepingOptions {
   turnRequestDays: () => Promise<unknown>;
   /** Deletes at most so many requests of closed organisations; returns how many. */
   forgetRequestsOfClosed: (limit: number) => Promise<number>;
+  /** Moves old bodies of receipts to the archive until there are no more, or the round is over. */
+  archiveBodies: (signal: AbortSignal) => Promise<void>;
   /** Told of accounts that could not be vetted; the sweep goes on with the next. */
   onVettingFailed: (orgId: string, error: unknown) => void;
 }
@@ -78,6 +80,7 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
         forgotten = await options.forgetRequestsOfClosed(BATCH);
       }
     },
+    'body-archive': (_payload, signal) => options.archiveBodies(signal),
     mail: async () => {
       await outbox.sendDue(mailer, BATCH);
     },

@@ -5,6 +5,8 @@ import {
 } from '#shared/receipts/postgres/revisions.ts';
 import { randomBytes } from 'node:crypto';
 import { askMeter } from '#shared/metering/http/meter-client.ts';
+import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+import { openReceiptArchive } from '#shared/packs/files/open-store.ts';
 import { createHourStore } from '#shared/receipts/postgres/hour-store.ts';
 import { createMeteringStore } from '#shared/metering/postgres/metering.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
@@ -31,17 +33,18 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
   const connections = concurrency + OTHER_CONNECTIONS;
   const role = new JobRole(context, { role: 'recalculation', connections });
   const { pool, queues } = role;
+  const archive = createBodyArchive(openReceiptArchive(config));
   const { handlers, renew } = recalculationHandlers({
     ...issuing(config, events),
     events,
-    revisions: createRevisionStore(pool),
-    restatements: createRestatementStore(pool),
+    revisions: createRevisionStore(pool, archive),
+    restatements: createRestatementStore(pool, archive),
     methodology: shippedMethodologies().current,
     catalogue: () => catalogue.current().catalogue,
     addRecalculation: (receiptId) => queues.add('recalculation', { receiptId }),
     addRestatement: (orgId) => queues.add('restatement', { orgId }),
-    metering: createMeteringStore(pool),
-    hours: createHourStore(pool),
+    metering: createMeteringStore(pool, archive),
+    hours: createHourStore(pool, archive),
     askMeter: (meter) =>
       askMeter(
         meter,

@@ -215,6 +215,10 @@ function facts(frame: Frame, account: Account): Html {
     </dd>
     <dt>Responses</dt>
     <dd>${account.keepResponses ? 'kept for 24 hours' : 'not kept'}</dd>
+    <dt>Legal hold</dt>
+    <dd>
+      ${account.legalHold ? 'receipts stay where they are' : html`<span class="soft">none</span>`}
+    </dd>
     <dt>Billing</dt>
     <dd>${account.billing.name}<br />${account.billing.email}</dd>
     <dt>Technical</dt>

@@ -214,6 +214,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return changeSettings(held, actor, { set, action, details: set });
       }),
 
+    /** Sets or ends a legal hold, in every state: while there is one, no body of its receipts moves, and none is dropped. */
+    setLegalHold: (orgId: string, legalHold: boolean, actor: Actor): Promise<Account> =>
+      hold(orgId, async (held) => {
+        if (held.account.legalHold === legalHold) return held.account;
+        const set = { legal_hold: legalHold };
+        const action = 'account.legal_hold_set';
+        return changeAccount(held, actor, { set, action, details: set });
+      }),
+
     /** Declares which members of `metadata` are tags. What was counted by one that goes stays. Throws `invalid_tags`. */
     setTags: (orgId: string, asked: readonly string[], actor: Actor): Promise<Account> =>
       hold(orgId, async (held) => {
@@ -641,6 +650,7 @@ function accountOf(row: AccountRow): Account {
     allowedRegions: row.allowed_regions,
     allowedModels: row.allowed_models,
     keepResponses: row.keep_responses,
+    legalHold: row.legal_hold,
     tags: row.tags,
     billing: { name: row.billing_name, email: row.billing_email },
     technical: { name: row.technical_name, email: row.technical_email },

@@ -35,6 +35,7 @@ interface AccountTable {
   names_revision: Defaulted<number>;
   keep_responses: Defaulted<boolean>;
   tags: Defaulted<string[]>;
+  legal_hold: Defaulted<boolean>;
 }
 
 interface AccountTransitionTable {
@@ -285,6 +286,28 @@ interface KeptResponseTable {
   expires_at: Date;
 }
 
+interface LedgerArchiveTable {
+  org_id: string;
+  first_id: string;
+  last_id: string;
+  receipts: number;
+  object: string;
+  bytes: Int8;
+  archived_at: Defaulted<Date>;
+  removed_at: Date | null;
+  dropped_at: Date | null;
+}
+
+interface LedgerArchiveBlockTable {
+  org_id: string;
+  first_id: string;
+  last_id: string;
+  receipts: number;
+  object: string;
+  start: Int8;
+  bytes: number;
+}
+
 interface LedgerBodyTable {
   entry_id: string;
   org_id: string;
@@ -306,7 +329,7 @@ interface LedgerBodyTable {
   adpe_kgsbe: number | null;
   adpf_mj: number | null;
   leaf_hash: Buffer;
-  body: Buffer;
+  body: Buffer | null;
   refusal_rule: string | null;
   bounds: number[] | null;
   data_quality: string | null;
@@ -371,6 +394,11 @@ interface LedgerRetentionTable {
   first_id: string;
   end_id: string;
   dropped_at: Defaulted<Date>;
+}
+
+interface LedgerRewriteTable {
+  partition: string;
+  copied_to: Defaulted<string>;
 }
 
 interface LedgerTileTable {
@@ -943,6 +971,8 @@ export interface Database {
   incident: IncidentTable;
   incident_word: IncidentWordTable;
   kept_response: KeptResponseTable;
+  ledger_archive: LedgerArchiveTable;
+  ledger_archive_block: LedgerArchiveBlockTable;
   ledger_body: LedgerBodyTable;
   ledger_checkpoint: LedgerCheckpointTable;
   ledger_entry: LedgerEntryTable;
@@ -950,6 +980,7 @@ export interface Database {
   ledger_loss: LedgerLossTable;
   ledger_quarantine: LedgerQuarantineTable;
   ledger_retention: LedgerRetentionTable;
+  ledger_rewrite: LedgerRewriteTable;
   ledger_tile: LedgerTileTable;
   mail_outbox: MailOutboxTable;
   meter_reading: MeterReadingTable;

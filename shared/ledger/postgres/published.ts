@@ -6,6 +6,8 @@ import { ANCHOR_LOG } from '../origins.ts';
 import { formatProof } from '../proof-text.ts';
 import { consistencyRanges, inclusionRanges, verifyInclusion } from '../proofs.ts';
 import { type Tile, type TileRequest, tileWidth } from '../tiles.ts';
+import { DamagedArchive } from '../body-archive.ts';
+import { type BodyArchive, createBodyArchive } from './body-archive.ts';
 import { hashesOfRanges, loadTiles } from './tiles.ts';
 
 /** A signed tree head as it was handed out. */
@@ -43,11 +45,14 @@ export async function readTile(
   orgId: string,
   size: number,
   wanted: TileRequest,
+  archive: BodyArchive = createBodyArchive(undefined),
 ): Promise<Uint8Array | null> {
   const level = wanted.level === 'entries' ? 0 : wanted.level;
   const width = tileWidth(level, wanted.index, size);
   if (wanted.width > width) return null;
-  if (wanted.level === 'entries') return readBundle(db, orgId, wanted.index, wanted.width);
+  if (wanted.level === 'entries') {
+    return readBundle(db, orgId, { index: wanted.index, width: wanted.width, archive });
+  }
   return readHashes(db, orgId, { level: wanted.level, index: wanted.index, width: wanted.width });
 }
 
@@ -75,8 +80,8 @@ export function bodySourceOf(orgId: string): keyof typeof BODY_SOURCES {
 
 const bundleFrom = (source: string) =>
   statement(
-    { body: 'bytea?' },
-    `select b.body from ledger_entry e left join lateral (${source}) b on true
+    { entry_id: 'text', org_id: 'text', leaf_hash: 'bytea', body: 'bytea?' },
+    `select e.entry_id, e.org_id, e.leaf_hash, b.body from ledger_entry e left join lateral (${source}) b on true
      where e.org_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
   );
 const BUNDLES = {
@@ -88,13 +93,19 @@ const BUNDLES = {
 async function readBundle(
   db: Queryable,
   orgId: string,
-  index: number,
-  width: number,
+  { index, width, archive }: { index: number; width: number; archive: BodyArchive },
 ): Promise<Uint8Array | null> {
   const range = [orgId, index * 256, index * 256 + width];
   const parts: Buffer[] = [];
-  for (const { body } of await queryRows(db, BUNDLES[bodySourceOf(orgId)], range)) {
-    if (body === null) return null;
+  const rows = await queryRows(db, BUNDLES[bodySourceOf(orgId)], range);
+  const moved = await archive.find(
+    db,
+    rows.filter((row) => row.body === null),
+  );
+  for (const row of rows) {
+    const body = row.body ?? moved.get(row.entry_id);
+    if (body === undefined) return null;
+    if (body === null) throw new DamagedArchive(row.entry_id);
     const length = Buffer.alloc(2);
     length.writeUInt16BE(body.length);
     parts.push(length, body);

@@ -10,10 +10,12 @@ import type { LedgerEntry, LedgerKind } from '../entries.ts';
 import type { Hash } from '../hashing.ts';
 import type { RankedBy } from '../receipt-ranks.ts';
 import type { TileRequest } from '../tiles.ts';
+import { type BodyArchive, createBodyArchive } from './body-archive.ts';
 import { type DeclaredLoss, declaredLosses } from './losses.ts';
 import {
   hasSeen,
   largestReceipts,
+  type ListedReceipt,
   listReceipts,
   type ReceiptPageRequest,
   type StoredReceipt,
@@ -47,8 +49,15 @@ export type LedgerReader = ReturnType<typeof createLedgerReader>;
  * All that is read from the ledger, for any role that may select its tables. Every call names the organisation and sees
  * nothing of others. Lists are read by `lists`, which may lag; what is asked for by its id is there as soon as its owner has it.
  */
-export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)) {
+export function createLedgerReader(
+  pool: Pool,
+  lists: Reads = primaryAlone(pool),
+  archive: BodyArchive = createBodyArchive(undefined),
+) {
   const db = queriesOn(pool);
+  /** The receipts of a list with their bodies, from wherever these are. */
+  const stored = async (listed: readonly ListedReceipt[]): Promise<StoredReceipt[]> =>
+    (await archive.whole(pool, listed)).map(({ entry_id: id, body }) => ({ id, body }));
   return {
     /** Null when there is no such receipt here, or it is not integrated yet. */
     entry: (orgId: string, receiptId: string) => readEntry(db, orgId, receiptId),
@@ -69,7 +78,7 @@ export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)
     losses: (orgId: string): Promise<DeclaredLoss[]> => declaredLosses(pool, orgId),
     /** Bytes of a tile or entry bundle; null when the newest checkpoint does not cover it, or retention dropped a body. */
     tile: async (orgId: string, tile: TileRequest): Promise<Uint8Array | null> =>
-      readTile(pool, orgId, await publishedSize(pool, orgId), tile),
+      readTile(pool, orgId, await publishedSize(pool, orgId), tile, archive),
     /** C2SP tlog-proof with the newest checkpoint, or that of a size; null until one covers the receipt. */
     proof: (orgId: string, receiptId: string, size?: number): Promise<string | null> =>
       proveInclusion(pool, orgId, receiptId, size),
@@ -80,12 +89,24 @@ export function createLedgerReader(pool: Pool, lists: Reads = primaryAlone(pool)
     consistency: (orgId: string, oldSize: number, newSize: number): Promise<Hash[] | null> =>
       proveConsistency(pool, orgId, oldSize, newSize),
     /** Null when there is no such receipt here, or retention has dropped it. */
-    receipt: (orgId: string, receiptId: string) => readReceipt(db, orgId, receiptId),
+    receipt: async (orgId: string, receiptId: string): Promise<OwnReceipt | null> => {
+      const [receipt] = await archive.whole(pool, await readReceipt(db, orgId, receiptId));
+      return receipt === undefined
+        ? null
+        : { id: receiptId, body: receipt.body, keyId: receipt.key_id };
+    },
     /** Throws `invalid_after` for a receipt that is not here. */
-    listReceipts: (request: ReceiptPageRequest) => lists.run((from) => listReceipts(from, request)),
+    listReceipts: async (request: ReceiptPageRequest): Promise<Page<StoredReceipt>> => {
+      const page = await lists.run((from) => listReceipts(from, request));
+      return { ...page, items: await stored(page.items) };
+    },
     /** The largest of the newest, by something else than their time. */
-    largestReceipts: (request: Omit<ReceiptPageRequest, 'after' | 'order'> & { by: RankedBy }) =>
-      lists.run((from) => largestReceipts(from, request)),
+    largestReceipts: async (
+      request: Omit<ReceiptPageRequest, 'after' | 'order'> & { by: RankedBy },
+    ): Promise<{ items: StoredReceipt[]; isWhole: boolean }> => {
+      const found = await lists.run((from) => largestReceipts(from, request));
+      return { ...found, items: await stored(found.items) };
+    },
     /** Whether the organisation has, or its receipts have had, this key, model or region. */
     hasSeen: (orgId: string, name: 'model' | 'region' | 'key', value: string) =>
       hasSeen(pool, orgId, name, value),
@@ -142,18 +163,14 @@ function entryOf(row: EntryRow): LedgerEntry {
   };
 }
 
-async function readReceipt(
-  db: Queries,
-  orgId: string,
-  receiptId: string,
-): Promise<OwnReceipt | null> {
-  const receipt = await db
+/** One, or none. */
+function readReceipt(db: Queries, orgId: string, receiptId: string) {
+  return db
     .selectFrom('ledger_body')
-    .select(['entry_id as id', 'body', 'key_id as keyId'])
+    .select(['entry_id', 'org_id', 'leaf_hash', 'body', 'key_id'])
     .where('entry_id', '=', receiptId)
     .where('org_id', '=', orgId)
-    .executeTakeFirst();
-  return receipt ?? null;
+    .execute();
 }
 
 /** A chain longer than this is a fault: each recalculation corrects a failure or follows a new method. */

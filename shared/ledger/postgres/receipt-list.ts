@@ -8,6 +8,7 @@ import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statemen
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { LedgerKind } from '../entries.ts';
 import { RANKED_AMONG_MAX, type RankedBy } from '../receipt-ranks.ts';
+import type { ArchivedReceipt } from './body-archive.ts';
 
 export interface ReceiptPageRequest extends PageRequest {
   orgId: string;
@@ -30,6 +31,9 @@ export interface StoredReceipt {
   body: Uint8Array;
 }
 
+/** One of a page; its body is null where it has moved to the archive. */
+export type ListedReceipt = ArchivedReceipt & { body: Buffer | null };
+
 /** Receipts that a search looks at one by one, which takes some milliseconds, before it asks the sums where others lie. */
 const LOOKED_AT_MAX = 2_000;
 
@@ -44,7 +48,7 @@ export async function listReceipts(
   pool: Pool,
   request: ReceiptPageRequest,
   lookedAtMax: number = LOOKED_AT_MAX,
-): Promise<Page<StoredReceipt>> {
+): Promise<Page<ListedReceipt>> {
   const { orgId, order, after, from, to } = request;
   if (after !== undefined && (await queryRow(pool, IS_THERE, [orgId, after])) === undefined) {
     throw new Fault('invalid_after');
@@ -75,7 +79,7 @@ export async function listReceipts(
   }
   const shown = ids.slice(0, wanted);
   const bodies = await queryRows(pool, BODIES[order], [shown]);
-  return pageOf(bodies, request, ({ entry_id: id, body }) => ({ id, body }));
+  return pageOf(bodies, request, (row) => ({ ...row, org_id: orgId }));
 }
 
 /**
@@ -86,7 +90,7 @@ export async function largestReceipts(
   pool: Pool,
   { by, ...request }: Omit<ReceiptPageRequest, 'after' | 'order'> & { by: RankedBy },
   amongMax: number = RANKED_AMONG_MAX,
-): Promise<{ items: StoredReceipt[]; isWhole: boolean }> {
+): Promise<{ items: ListedReceipt[]; isWhole: boolean }> {
   const { orgId, from, to } = request;
   const low = from === undefined ? '' : firstReceiptIdAt(from);
   const high = to === undefined ? END : firstReceiptIdAt(to);
@@ -97,11 +101,11 @@ export async function largestReceipts(
     return queryRow(client, LARGEST[by], values);
   }))!;
   const bodies = new Map(
-    (await queryRows(pool, BODIES.desc, [ids])).map(({ entry_id: id, body }) => [id, body]),
+    (await queryRows(pool, BODIES.desc, [ids])).map((row) => [row.entry_id, row]),
   );
   const items = ids.flatMap((id) => {
-    const body = bodies.get(id);
-    return body === undefined ? [] : [{ id, body }];
+    const row = bodies.get(id);
+    return row === undefined ? [] : [{ ...row, org_id: orgId }];
   });
   return { items, isWhole: last === null };
 }
@@ -173,8 +177,8 @@ const byHour = (order: 'asc' | 'desc') =>
 
 const bodies = (order: 'asc' | 'desc') =>
   statement(
-    { entry_id: 'text', body: 'bytea' },
-    `select entry_id, body from ledger_body where entry_id = any ($1::text[]) order by entry_id ${order}`,
+    { entry_id: 'text', leaf_hash: 'bytea', body: 'bytea?' },
+    `select entry_id, leaf_hash, body from ledger_body where entry_id = any ($1::text[]) order by entry_id ${order}`,
   );
 
 /** Of the sums, each by an index; and of the few receipts that are not summed up yet. */

@@ -1,8 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import { execute, queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { type BodyArchive, createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import {
   newestOfChain,
+  REVISABLE,
+  REVISABLE_COLUMNS,
   type RevisableReceipt,
   revisableOf,
 } from '#shared/receipts/postgres/revisable.ts';
@@ -128,13 +131,10 @@ const OWED = statement(
     began_at: 'timestamptz',
     ended_at: 'timestamptz',
     energy_uj: 'numeric',
-    entry_id: 'text',
-    org_id: 'text',
-    key_id: 'text?',
-    body: 'bytea',
+    ...REVISABLE,
     index: 'int8',
   },
-  `select r.receipt_id, r.endpoint, r.began_at, r.ended_at, r.energy_uj, b.entry_id, b.org_id, b.key_id, b.body, e.index
+  `select r.receipt_id, r.endpoint, r.began_at, r.ended_at, r.energy_uj, ${REVISABLE_COLUMNS}, e.index
    from (select * from metered_request where state = 'attributed' and receipt_id > $2 order by receipt_id limit $1) r
    cross join lateral (
      select ${newestOfChain('r.org_id', 'r.receipt_id')} as id) tip
@@ -171,7 +171,10 @@ const NOT_MEASURED = statement(
 export type MeteringStore = ReturnType<typeof createMeteringStore>;
 
 /** What meters said and who ran meanwhile, for the role `docket_recalculation`. */
-export function createMeteringStore(pool: Pool) {
+export function createMeteringStore(
+  pool: Pool,
+  archive: BodyArchive = createBodyArchive(undefined),
+) {
   return {
     async lastReading(endpoint: string): Promise<Reading | undefined> {
       const row = await queryRow(pool, LAST_READING, [endpoint]);
@@ -198,7 +201,7 @@ export function createMeteringStore(pool: Pool) {
     },
     /** Requests after this one whose receipts can be revised now. */
     async owed(limit: number, after: string): Promise<OwedMeasurement[]> {
-      const rows = await queryRows(pool, OWED, [limit, after]);
+      const rows = await archive.whole(pool, await queryRows(pool, OWED, [limit, after]));
       return Promise.all(
         rows.map(async (row) => ({
           receiptId: row.receipt_id,

@@ -2,18 +2,23 @@ import { createReadStream } from 'node:fs';
 import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import type { ExportStore, PackUpload } from '../export-store.ts';
+import type { ObjectKind, ObjectStore, ObjectUpload } from '#shared/kernel/object-store.ts';
 
-/** An export's id: nothing that could lead out of the directory. */
+/** An export's id or a digest: nothing that could lead out of the directory. */
 const KEY = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Packs in a directory that every process of the deployment can reach. */
-export function createDirectoryStore(directory: string): ExportStore {
+export const PACK: ObjectKind = { suffix: '.zip', contentType: 'application/zip' };
+
+/** Objects in a directory that every process of the deployment can reach. */
+export function createDirectoryStore(
+  directory: string,
+  { suffix }: Pick<ObjectKind, 'suffix'> = PACK,
+): ObjectStore {
   const pathOf = (key: string): string => {
-    if (!KEY.test(key)) throw new RangeError('not the key of a pack');
-    return join(directory, `${key}.zip`);
+    if (!KEY.test(key)) throw new RangeError('not the key of an object');
+    return join(directory, key + suffix);
   };
-  /** Unfinished packs of a key. Their names begin with a dot, so that they are not taken for packs. */
+  /** Unfinished objects of a key. Their names begin with a dot, so that they are not taken for whole ones. */
   const unfinished = async (key: string): Promise<string[]> => {
     const names = await readdir(directory).catch(ifMissing([] as string[]));
     const start = `.${key}.`;
@@ -44,7 +49,7 @@ export function createDirectoryStore(directory: string): ExportStore {
   };
 }
 
-async function writeTo(partial: string, path: string): Promise<PackUpload> {
+async function writeTo(partial: string, path: string): Promise<ObjectUpload> {
   const file = await open(partial, 'wx', 0o600);
   return {
     async write(bytes) {

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { CompletedPart, MultipartUpload, S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { PART_BYTES_DIVISOR } from '#patience';
-import type { ExportStore, PackUpload } from '../export-store.ts';
+import type { ObjectKind, ObjectStore, ObjectUpload } from '#shared/kernel/object-store.ts';
 
 export interface S3StoreOptions {
+  kind: ObjectKind;
   bucket: string;
   /** Within the bucket, without slashes at its ends; empty for none. */
   prefix: string;
@@ -12,7 +13,7 @@ export interface S3StoreOptions {
   endpoint?: string | undefined;
   /** Without them the SDK looks where it does: web identity, the role of the container or of the machine, its own files. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined;
-  /** The key of KMS by which packs are encrypted; without it the bucket decides. */
+  /** The key of KMS by which objects are encrypted; without it the bucket decides. */
   kmsKeyId?: string | undefined;
 }
 
@@ -46,17 +47,18 @@ type Sdk = typeof import('@aws-sdk/client-s3');
 interface Bucket {
   sdk: Sdk;
   client: S3Client;
-  /** What stands in each call that writes a pack. */
+  /** What stands in each call that writes an object. */
   written: { ServerSideEncryption?: 'aws:kms'; SSEKMSKeyId?: string; ContentType: string };
   name: string;
 }
 
-/** Packs in an S3-compatible bucket. A pack is uploaded in parts and appears when the upload is completed. */
-export function createS3Store(options: S3StoreOptions): ExportStore {
+/** Objects in an S3-compatible bucket. One is uploaded in parts and appears when the upload is completed. */
+export function createS3Store(options: S3StoreOptions): ObjectStore {
   let opened: Promise<Bucket> | undefined;
   // A process that keeps packs in a directory never loads it.
   const open = (): Promise<Bucket> => (opened ??= openBucket(options));
-  const keyOf = (key: string): string => [options.prefix, `${key}.zip`].filter(Boolean).join('/');
+  const keyOf = (key: string): string =>
+    [options.prefix, key + options.kind.suffix].filter(Boolean).join('/');
   return {
     async create(key, estimatedBytes) {
       const bucket = await open();
@@ -93,7 +95,7 @@ export function createS3Store(options: S3StoreOptions): ExportStore {
 }
 
 async function openBucket(options: S3StoreOptions): Promise<Bucket> {
-  const { bucket: name, region, endpoint, credentials, kmsKeyId } = options;
+  const { kind, bucket: name, region, endpoint, credentials, kmsKeyId } = options;
   const sdk = await import('@aws-sdk/client-s3');
   const config: S3ClientConfig = {
     region,
@@ -108,7 +110,7 @@ async function openBucket(options: S3StoreOptions): Promise<Bucket> {
     sdk,
     client: new sdk.S3Client(config),
     written: {
-      ContentType: 'application/zip',
+      ContentType: kind.contentType,
       ...(kmsKeyId === undefined
         ? {}
         : { ServerSideEncryption: 'aws:kms' as const, SSEKMSKeyId: kmsKeyId }),
@@ -134,18 +136,18 @@ async function told<T>(operation: string, answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Null for what is not there. */
+/** Null for what is not there, or ends before the range that was asked for. */
 async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof S3Refusal && error.status === 404) return null;
+    if (error instanceof S3Refusal && (error.status === 404 || error.status === 416)) return null;
     throw error;
   }
 }
 
 /** Gathers bytes into parts. One part is on its way while the next one fills. */
-class Upload implements PackUpload {
+class Upload implements ObjectUpload {
   readonly #bucket: Bucket;
   readonly #place: { Bucket: string; Key: string };
   readonly #partBytes: number;

@@ -14,6 +14,8 @@ import {
   type AnchorReader,
   createAnchorReader,
 } from '#shared/ledger/postgres/anchor-reader.ts';
+import { DamagedArchive } from '#shared/ledger/body-archive.ts';
+import { type BodyArchive, createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import { declaredLosses } from '#shared/ledger/postgres/losses.ts';
 import { publishedSize } from '#shared/ledger/postgres/published.ts';
 import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
@@ -163,7 +165,11 @@ const EARLIER = statement(
  * checkpoints never change. What lies below a checkpoint is read by `reads`, where the checkpoint itself has come: it was
  * committed after all that it covers, so a replica that has it lacks nothing of that.
  */
-export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) {
+export function createPackSource(
+  pool: Pool,
+  reads: Reads = primaryAlone(pool),
+  archive: BodyArchive = createBodyArchive(undefined),
+) {
   const below = <T>(orgId: string, size: number, work: (db: Pool) => Promise<T>): Promise<T> =>
     reads.run(async (db) => {
       if (db === pool) return work(db);
@@ -171,6 +177,22 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
       if (covers === undefined) throw new NotThereYet();
       return work(db);
     });
+  /** With the bodies of those that have moved. @throws DamagedArchive for one that is not there, or not as it was */
+  const withBodies = async (
+    orgId: string,
+    rows: readonly Row<typeof ENTRIES_AT>[],
+  ): Promise<PackEntry[]> => {
+    const wanted = rows.filter(({ body }) => body === null);
+    const moved = await archive.find(
+      pool,
+      wanted.map((row) => ({ ...row, org_id: orgId })),
+    );
+    return rows.map((row) => {
+      const body = moved.get(row.entry_id);
+      if (body === null) throw new DamagedArchive(row.entry_id);
+      return { ...entryOf(row), body: row.body ?? body?.toString('utf8') ?? null };
+    });
+  };
   return {
     async checkpoint(orgId: string, size: number): Promise<PackCheckpoint | null> {
       const row = await queryRow(pool, CHECKPOINTS, [orgId, size - 1, size, 1]);
@@ -183,7 +205,7 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
     async entries(orgId: string, from: number, to: number, size: number): Promise<PackEntry[]> {
       const values = [orgId, size, from, to];
       const rows = await below(orgId, size, (db) => queryRows(db, ENTRIES_OF_RANGE, values));
-      return rows.map(entryOf);
+      return withBodies(orgId, rows);
     },
     /** The name of an organisation and its identifier, for people; null where there is no account. */
     organisation: async (orgId: string): Promise<NamedParty | null> =>
@@ -214,7 +236,7 @@ export function createPackSource(pool: Pool, reads: Reads = primaryAlone(pool)) 
     async entriesAt(orgId: string, indexes: readonly number[], size: number): Promise<PackEntry[]> {
       const values = [orgId, size, indexes];
       const rows = await below(orgId, size, (db) => queryRows(db, ENTRIES_AT, values));
-      return rows.map(entryOf);
+      return withBodies(orgId, rows);
     },
     /** Requests from before a moment whose receipts lie after the range, below the checkpoint. */
     async pending(orgId: string, range: PackRange, before: number): Promise<number> {

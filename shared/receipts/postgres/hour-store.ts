@@ -1,10 +1,17 @@
 import type { Pool } from 'pg';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { type BodyArchive, createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import type { GridSignal } from '#shared/methodology/methodology.ts';
 import { judgeGridDays, readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
-import { newestOfChain, type RevisableReceipt, revisableAmong } from './revisable.ts';
+import {
+  newestOfChain,
+  REVISABLE,
+  REVISABLE_COLUMNS,
+  type RevisableReceipt,
+  revisableAmong,
+} from './revisable.ts';
 
 /** An hour of a zone that was imported, with its newest record; without one where its day is not whole and over its time. */
 export interface DueHour {
@@ -27,15 +34,8 @@ const DONE = statement(
 
 /** First receipts of requests of an hour, by the time in their ids, each with the newest of its chain. */
 const PAGE = statement(
-  {
-    first_id: 'text',
-    entry_id: 'text',
-    org_id: 'text',
-    key_id: 'text?',
-    body: 'bytea',
-    index: 'int8?',
-  },
-  `select f.entry_id as first_id, b.entry_id, b.org_id, b.key_id, b.body, e.index
+  { first_id: 'text', ...REVISABLE, index: 'int8?' },
+  `select f.entry_id as first_id, ${REVISABLE_COLUMNS}, e.index
    from (select entry_id, org_id from ledger_body
      where entry_id >= $1 and entry_id < $2 and entry_id > $3 and kind in ('inference', 'degraded') and region = any ($4::text[])
      order by entry_id limit $5) f
@@ -49,7 +49,7 @@ const PAGE = statement(
 export type HourStore = ReturnType<typeof createHourStore>;
 
 /** Receipts whose hour has come, for the role `docket_recalculation`. */
-export function createHourStore(pool: Pool) {
+export function createHourStore(pool: Pool, archive: BodyArchive = createBodyArchive(undefined)) {
   return {
     /** Days that have come over their time make their hours due. @returns how many of them are not whole */
     judgeDays: (nowMs: number): Promise<number> => judgeGridDays(pool, nowMs),
@@ -76,7 +76,7 @@ export function createHourStore(pool: Pool) {
     ): Promise<{ receipts: RevisableReceipt[]; lastId: string | null; notIntegrated: number }> {
       const range = [firstReceiptIdAt(hour), firstReceiptIdAt(hour + HOUR_MS)];
       const rows = await queryRows(pool, PAGE, [...range, after, regions, limit]);
-      const receipts = revisableAmong(rows);
+      const receipts = await revisableAmong(pool, archive, rows);
       const lastId = rows.at(-1)?.first_id ?? null;
       return { receipts, lastId, notIntegrated: rows.length - receipts.length };
     },

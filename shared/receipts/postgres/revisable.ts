@@ -1,3 +1,6 @@
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import type { ArchivedReceipt, BodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+
 /** A receipt that is to be revised: its exact bytes, and its place in its log, which a revision names. */
 export interface RevisableReceipt {
   receiptId: string;
@@ -8,16 +11,47 @@ export interface RevisableReceipt {
   bytes: Uint8Array;
 }
 
-interface RevisableRow {
-  entry_id: string;
-  org_id: string;
+/** As a row of `ledger_body` and its place in `ledger_entry` say. */
+interface RevisableRow extends ArchivedReceipt {
   key_id: string | null;
-  index: string;
-  body: Buffer;
+  /** Null of one that is not in the ledger. */
+  index: string | null;
+  /** Null where it has moved to the archive. */
+  body: Buffer | null;
 }
 
-/** As its row in `ledger_body` and its place in `ledger_entry` say. */
-export function revisableOf(row: RevisableRow): RevisableReceipt {
+/** What statements return of a receipt that is to be revised, for `revisableAmong`. */
+export const REVISABLE = {
+  entry_id: 'text',
+  org_id: 'text',
+  key_id: 'text?',
+  leaf_hash: 'bytea',
+  body: 'bytea?',
+} as const;
+
+/** The same of `ledger_body` as `b`. */
+export const REVISABLE_COLUMNS = 'b.entry_id, b.org_id, b.key_id, b.leaf_hash, b.body';
+
+/**
+ * Those that are in the ledger, wherever their bodies are: a revision names the leaf that it revises, so the others wait.
+ * @throws Fault `store_unavailable` when the archive cannot be asked
+ */
+export async function revisableAmong(
+  db: Queryable,
+  archive: BodyArchive,
+  rows: readonly RevisableRow[],
+): Promise<RevisableReceipt[]> {
+  const integrated = await archive.whole(
+    db,
+    rows.filter(({ index }) => index !== null),
+  );
+  return integrated.map(revisableOf);
+}
+
+/** One with its body. */
+export function revisableOf(
+  row: Omit<RevisableRow, 'leaf_hash' | 'body'> & { body: Buffer },
+): RevisableReceipt {
   return {
     receiptId: row.entry_id,
     orgId: row.org_id,
@@ -25,15 +59,6 @@ export function revisableOf(row: RevisableRow): RevisableReceipt {
     leafIndex: Number(row.index),
     bytes: row.body,
   };
-}
-
-/** Those that are in the ledger: a revision names the leaf that it revises, so the others wait. */
-export function revisableAmong(
-  rows: readonly (Omit<RevisableRow, 'index'> & { index: string | null })[],
-): RevisableReceipt[] {
-  return rows.flatMap(({ index, ...row }) =>
-    index === null ? [] : [revisableOf({ ...row, index })],
-  );
 }
 
 /** The newest receipt of a chain, by id, of the columns that hold its organisation and its first receipt. */

@@ -6,13 +6,19 @@ import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { HOUR_MS } from '#shared/kernel/time.ts';
+import { type BodyArchive, createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { RevisionRow } from '../columns.ts';
 import type { ReceiptDocument } from '../document.ts';
 import { addDerivations, derivationsOf, KnownDerivations } from './derivations.ts';
 import { givenBodies } from './given-bodies.ts';
 import { refuseBadData } from './receipt-store.ts';
-import { type RevisableReceipt, revisableAmong, revisableOf } from './revisable.ts';
+import {
+  REVISABLE,
+  REVISABLE_COLUMNS,
+  type RevisableReceipt,
+  revisableAmong,
+} from './revisable.ts';
 
 /** What is owed to a degraded receipt. */
 export interface OwedReceipt extends RevisableReceipt {
@@ -70,7 +76,10 @@ const COMMIT = statement(
 export type RevisionStore = ReturnType<typeof createRevisionStore>;
 
 /** Where revisions become durable, and what is owed to degraded receipts is kept, for the role `docket_recalculation`. */
-export function createRevisionStore(pool: Pool) {
+export function createRevisionStore(
+  pool: Pool,
+  archive: BodyArchive = createBodyArchive(undefined),
+) {
   const db = queriesOn(pool);
   const known = new KnownDerivations();
   return {
@@ -109,7 +118,7 @@ export function createRevisionStore(pool: Pool) {
       return rows.map(({ receipt_id }) => receipt_id);
     },
     /** A degraded receipt with the attempts made so far; null when nothing is owed to it (any more), or not yet. */
-    owed: (receiptId: string) => readOwed(db, receiptId),
+    owed: (receiptId: string) => readOwed(pool, archive, receiptId),
     /** Writes down that an attempt failed. Of the last one webhooks are told, once an hour: one cause degrades many receipts. */
     async failed(
       receiptId: string,
@@ -176,21 +185,27 @@ export function createRevisionStore(pool: Pool) {
   };
 }
 
-async function readOwed(db: Queries, receiptId: string): Promise<OwedReceipt | null> {
+async function readOwed(
+  pool: Pool,
+  archive: BodyArchive,
+  receiptId: string,
+): Promise<OwedReceipt | null> {
+  const db = queriesOn(pool);
   const row = await db
     .selectFrom('recalculation as r')
     .innerJoin('ledger_body as b', 'b.entry_id', 'r.receipt_id')
     .innerJoin('ledger_entry as e', 'e.entry_id', 'r.receipt_id')
     .leftJoin('receipt_revision as v', 'v.original_id', 'r.receipt_id')
-    .select(['b.entry_id', 'b.org_id', 'b.key_id', 'e.index', 'b.body', 'r.attempts', 'r.reason'])
-    .select('v.revision_id')
+    .select(['b.entry_id', 'b.org_id', 'b.key_id', 'b.leaf_hash', 'b.body', 'e.index'])
+    .select(['r.attempts', 'r.reason', 'v.revision_id'])
     .where('r.receipt_id', '=', receiptId)
     .where('r.state', '=', 'pending')
     .where('r.due_at', '<=', now)
     .executeTakeFirst();
   if (row === undefined) return null;
   if (row.revision_id === null) {
-    return { ...revisableOf(row), attempts: row.attempts, askedBecause: row.reason };
+    const [receipt] = await revisableAmong(pool, archive, [row]);
+    return { ...receipt!, attempts: row.attempts, askedBecause: row.reason };
   }
   // Flagged in the moment in which its revision was committed: there is nothing left to do.
   await db.deleteFrom('recalculation').where('receipt_id', '=', receiptId).execute();
@@ -208,14 +223,7 @@ export interface RestatedPage {
 
 /** Refused and degraded receipts have nothing to restate; what is owed to the latter is another matter. */
 const PAGE = statement(
-  {
-    entry_id: 'text',
-    org_id: 'text',
-    key_id: 'text?',
-    body: 'bytea',
-    index: 'int8?',
-    reason: 'text?',
-  },
+  { ...REVISABLE, index: 'int8?', reason: 'text?' },
   `with page as materialized (
      select b.entry_id from restatement s
      join ledger_body b on b.org_id = s.org_id and b.entry_id > s.after_id and b.entry_id < s.end_id
@@ -223,7 +231,7 @@ const PAGE = statement(
        and b.kind in ('inference', 'recalculated', 'restated')
        and not exists (select from receipt_revision v where v.original_id = b.entry_id)
      order by b.entry_id limit $2)
-   select b.entry_id, b.org_id, b.key_id, b.body, e.index,
+   select ${REVISABLE_COLUMNS}, e.index,
      (select s.reason from restatement s where s.org_id = $1) as reason
    from page p
    cross join lateral (select * from ledger_body b where b.entry_id = p.entry_id limit 1) b
@@ -234,7 +242,10 @@ const PAGE = statement(
 export type RestatementStore = ReturnType<typeof createRestatementStore>;
 
 /** Runs of restating, for the role `docket_recalculation`: each survives its process, page by page. */
-export function createRestatementStore(pool: Pool) {
+export function createRestatementStore(
+  pool: Pool,
+  archive: BodyArchive = createBodyArchive(undefined),
+) {
   const db = queriesOn(pool);
   return {
     /** Organisations whose run is not finished, the oldest first. */
@@ -261,7 +272,7 @@ export function createRestatementStore(pool: Pool) {
       askedBecause: string | null;
     }> {
       const rows = await queryRows(pool, PAGE, [orgId, limit]);
-      const receipts = revisableAmong(rows);
+      const receipts = await revisableAmong(pool, archive, rows);
       const lastId = rows.at(-1)?.entry_id ?? null;
       return {
         receipts,

@@ -108,7 +108,7 @@ describe('a list of receipts', () => {
             const asked: ReceiptPageRequest = { ...request, ...(after !== undefined && { after }) };
             const { items, hasMore } = await listReceipts(api, asked, lookedAtMax);
             expect(items.length).toBe(hasMore ? limit : Math.min(limit, items.length));
-            seen.push(...items.map(({ id }) => id));
+            seen.push(...items.map(({ entry_id }) => entry_id));
             if (!hasMore) break;
           }
           const ids = all

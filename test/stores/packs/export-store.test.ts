@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { examineExportStore } from '#cli/doctor/machine.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import { startTestS3 } from '#test/support/s3-server.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'docket-packs-'));
@@ -23,13 +23,13 @@ const bucket = {
   },
 };
 
-const STORES: Record<string, ExportStore> = {
+const STORES: Record<string, ObjectStore> = {
   'a directory': openExportStore({ ...bucket, exportStore: join(directory, 'packs') }),
   'an S3 bucket': openExportStore(bucket),
 };
 
 async function bytesOf(
-  store: ExportStore,
+  store: ObjectStore,
   key: string,
   start: number,
   end: number,
@@ -41,7 +41,7 @@ async function bytesOf(
   return Buffer.concat(chunks);
 }
 
-async function put(store: ExportStore, key: string, content: Buffer): Promise<void> {
+async function put(store: ObjectStore, key: string, content: Buffer): Promise<void> {
   const upload = await store.create(key, content.length);
   for (let at = 0; at < content.length; at += 3_000_001) {
     await upload.write(content.subarray(at, at + 3_000_001));

@@ -105,6 +105,13 @@ describe('the configuration', () => {
   it('refuses an S3 store without its credential', () => {
     expect(problemsOf({ ...STORES, EXPORT_STORE: 's3://packs/docket' })).toHaveLength(1);
     expect(problemsOf({ ...STORES, AWS_ACCESS_KEY_ID: 'a' })).toHaveLength(1);
+    // Receipts that may not stay need a place to go to, and time is said with its unit.
+    expect(problemsOf({ ...STORES, RECEIPT_BODIES_ONLINE: '90d' })).toHaveLength(1);
+    const archived = { ...STORES, RECEIPT_ARCHIVE: 'archive' };
+    expect(loadConfig({ ...archived, RECEIPT_BODIES_ONLINE: '90d' }).receiptBodiesOnline).toBe(90);
+    for (const days of ['90', '29d', '3m']) {
+      expect(problemsOf({ ...archived, RECEIPT_BODIES_ONLINE: days })).toHaveLength(1);
+    }
   });
 
   it('parses lists and replica counts', () => {

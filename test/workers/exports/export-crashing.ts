@@ -13,7 +13,7 @@ import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import type { ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import { runExport } from '#workers/exports/run-export.ts';
@@ -35,7 +35,7 @@ async function step<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const directory = createDirectoryStore(packs);
-const store: ExportStore = {
+const store: ObjectStore = {
   ...directory,
   async create(key, bytes) {
     const upload = await step(() => directory.create(key, bytes));

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
-/** A pack being written. No reader sees it before `commit`. */
-export interface PackUpload {
+/** An object being written. No reader sees it before `commit`. */
+export interface ObjectUpload {
   /** Takes the next bytes; the caller may use the buffer again when it resolves. */
   write(bytes: Uint8Array): Promise<void>;
   /** Gives it its name, durably and at once: a reader finds all of it or nothing. */
@@ -16,13 +16,13 @@ export interface ByteRange {
   end: number;
 }
 
-/** Where finished packs are kept, by key (an export's id). */
-export interface ExportStore {
+/** Where objects of one kind are kept, by key: finished packs by an export's id, bodies of receipts by their digest. */
+export interface ObjectStore {
   /**
-   * Starts a pack. What an earlier, dead run left of the same key is thrown away.
+   * Starts an object. What an earlier, dead run left of the same key is thrown away.
    * @param estimatedBytes how large it will be about; decides the size of its parts
    */
-  create(key: string, estimatedBytes: number): Promise<PackUpload>;
+  create(key: string, estimatedBytes: number): Promise<ObjectUpload>;
   /**
    * Null when there is none. The stream ends with an error when the connection breaks; it is open, so that the caller
    * reads it to its end or destroys it.
@@ -32,6 +32,12 @@ export interface ExportStore {
   size(key: string): Promise<number | null>;
   /** Also what unfinished runs left. Deleting what is not there is no error. */
   delete(key: string): Promise<void>;
-  /** Rejects when packs could not be kept now. */
+  /** Rejects when objects could not be kept now. */
   check(): Promise<void>;
+}
+
+/** What the objects of a store are: the end of their names, and their type for those who download them. */
+export interface ObjectKind {
+  suffix: string;
+  contentType: string;
 }

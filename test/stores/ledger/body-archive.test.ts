@@ -1,0 +1,314 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { encodeUlid } from '#shared/kernel/ids.ts';
+import type { ObjectStore } from '#shared/kernel/object-store.ts';
+import { ARCHIVED_BODIES } from '#shared/ledger/body-archive.ts';
+import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+import { type ArchivingStep, archiveBodies } from '#shared/ledger/postgres/body-archiving.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
+import { createDirectoryStore } from '#shared/packs/files/directory.ts';
+import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  checkSignaturesOf,
+  collectFindings,
+  integrateAll,
+  makeCheckpointMemory,
+  makeCheckpointSigner,
+  makeReceipt,
+  originOf,
+  type SubmittedReceipt,
+  submitReceipts,
+  tamper,
+} from '#test/support/ledger.ts';
+
+const database = await createTestDatabase();
+const receipts = database.poolAs('docket_receipts');
+const ledger = database.poolAs('docket_ledger');
+const housekeeping = database.poolAs('docket_housekeeping');
+const operator = database.poolAs('docket_operator', 1);
+const api = database.poolAs('docket_api');
+const exportsPool = database.poolAs('docket_exports', 2);
+const signer = makeCheckpointSigner();
+const memory = makeCheckpointMemory();
+const directory = mkdtempSync(join(tmpdir(), 'docket-archive-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+const store = createDirectoryStore(directory, ARCHIVED_BODIES);
+const archive = createBodyArchive(store);
+const reader = createLedgerReader(api, undefined, archive);
+
+const monthOf = (month: number): [name: string, from: string, to: string] => {
+  const idAt = (at: number): string => `rcpt_${encodeUlid(at, new Uint8Array(10)).slice(0, 10)}`;
+  const name = `ledger_body_2024_${String(month).padStart(2, '0')}`;
+  return [name, idAt(Date.UTC(2024, month - 1)), idAt(Date.UTC(2024, month))];
+};
+/** Each test has a month of its own. */
+let month = 0;
+let [partition, from, to] = monthOf(1);
+
+let ms = 0;
+/** Each later than the one before. */
+const old = (orgId: string, body?: string): SubmittedReceipt => {
+  const at = Date.UTC(2024, month - 1, 15) + (ms += 10);
+  const id = `rcpt_${encodeUlid(at, crypto.getRandomValues(new Uint8Array(10)))}`;
+  return makeReceipt(orgId, { id, ...(body === undefined ? {} : { body: Buffer.from(body) }) });
+};
+
+/** Integrated and signed. */
+async function issue(all: readonly SubmittedReceipt[]): Promise<void> {
+  await submitReceipts(receipts, all);
+  await integrateAll(ledger);
+  const cose = { issuer: 'did:web:gateway.example', kid: 'did:web:gateway.example#heads' };
+  await publishCheckpoints(ledger, { signer, memory, originOf, cose, limit: 100, intervalMs: 0 });
+}
+
+/** Runs until there is nothing more to do, or `observe` throws. */
+async function run(observe: (step: ArchivingStep) => void = () => {}, to_: ObjectStore = store) {
+  const steps: ArchivingStep[] = [];
+  const options = { store: to_, before: new Date(Date.UTC(2024, month)), objectBytesMax: 2_000 };
+  const { signal } = new AbortController();
+  const told = (step: ArchivingStep): void => {
+    steps.push(step);
+    observe(step);
+  };
+  await archiveBodies(housekeeping, { ...options, signal, observe: told });
+  return steps;
+}
+
+/** How many receipts of the test's month have their bodies in PostgreSQL, by organisation. */
+async function online(): Promise<Record<string, number>> {
+  const { rows } = await database.pool.query<{ org_id: string; count: number }>(
+    `select org_id, count(body)::int from ledger_body where entry_id >= $1 and entry_id < $2 group by 1 order by 1`,
+    [from, to],
+  );
+  return Object.fromEntries(rows.map((row) => [row.org_id, row.count]));
+}
+
+const fsck = (orgId: string) =>
+  collectFindings(operator, { orgId, archive, signatures: checkSignaturesOf([signer.publicKey]) });
+
+let orgs = 0;
+let [orgA, orgB] = ['', ''];
+beforeEach(async () => {
+  month += 1;
+  [partition, from, to] = monthOf(month);
+  orgs += 1;
+  [orgA, orgB] = [`org_${orgs}a`, `org_${orgs}b`];
+  await database.pool.query(
+    `create table ${partition} (like ledger_body including all);
+     alter table ledger_body attach partition ${partition} for values from ('${from}') to ('${to}')`,
+  );
+});
+
+describe('bodies that move to the archive', () => {
+  it('a receipt, lists, bundles, packs and fsck have the same bytes before and after, each organisation its own', async () => {
+    const large = `{"long":"${'é'.repeat(30_000)}"}`;
+    const own = [...Array.from({ length: 299 }, () => old(orgA)), old(orgA, large)];
+    const others = Array.from({ length: 70 }, () => old(orgB));
+    await issue([...own, ...others, makeReceipt(orgA)]);
+    const source = createPackSource(exportsPool, undefined, archive);
+    const all = async () => ({
+      list: await reader.listReceipts({ orgId: orgA, order: 'asc', limit: 500 }),
+      bundles: [
+        await reader.tile(orgA, { level: 'entries', index: 0, width: 256 }),
+        await reader.tile(orgA, { level: 'entries', index: 1, width: 45 }),
+      ],
+      packed: await source.entries(orgA, 0, 301, 301),
+      columns: (
+        await database.pool.query(
+          `select (to_jsonb(b) - 'body')::text from ledger_body b where entry_id >= $1 and entry_id < $2 order by entry_id`,
+          [from, to],
+        )
+      ).rows,
+    });
+    const before = await all();
+    expect(before.list.items.length).toBe(301);
+    const steps = await run();
+    expect(steps.filter(({ step }) => step === 'recorded').length).toBeGreaterThan(2);
+    expect(await online()).toEqual({ [orgA]: 0, [orgB]: 0 });
+    expect(await all()).toEqual(before);
+    for (const { id, body } of [own[0]!, own[299]!]) {
+      expect(Buffer.compare((await reader.receipt(orgA, id))!.body, body)).toBe(0);
+      expect(await reader.receipt(orgB, id)).toBeNull();
+    }
+    expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
+    // The month is append-only as before, and nothing is left to do.
+    await expect(
+      database.pool.query('delete from ledger_body where org_id = $1', [orgA]),
+    ).rejects.toThrow('append-only');
+    await expect(database.pool.query(`truncate ${partition}`)).rejects.toThrow('append-only');
+    expect(await run()).toEqual([]);
+  });
+
+  it('a process that dies between any two steps loses nothing, and the next goes on', async () => {
+    const own = [old(orgA), old(orgB), old(orgA, `{"x":"${'a'.repeat(4_000)}"}`)];
+    await issue(own);
+    const died: string[] = [];
+    // Each run dies after a step that none has died after before; the last one after none.
+    for (let isOver = false; !isOver;) {
+      isOver = await run(({ step, ...what }) => {
+        const name = `${step} ${'orgId' in what ? what.orgId : ''}`.trim();
+        if (died.includes(name)) return;
+        died.push(name);
+        throw new Error('killed');
+      }).then(
+        () => true,
+        () => false,
+      );
+      for (const { id, orgId, body } of own) {
+        expect(Buffer.compare((await reader.receipt(orgId, id))!.body, body)).toBe(0);
+      }
+    }
+    expect(died).toEqual([
+      ...[`written ${orgA}`, `recorded ${orgA}`, `written ${orgB}`, `recorded ${orgB}`],
+      ...['copied', 'removed'],
+    ]);
+    expect(await online()).toEqual({ [orgA]: 0, [orgB]: 0 });
+    expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
+  });
+
+  it('receipts that come late into a month that is being copied stay, and have it copied anew', async () => {
+    const [first, within, last, after] = [old(orgA), old(orgA), old(orgA), old(orgB)];
+    await issue([first, last]);
+    const killed = run(({ step }) => {
+      if (step === 'copied') throw new Error('killed');
+    });
+    await expect(killed).rejects.toThrow('killed');
+    await submitReceipts(receipts, [within, after]);
+    const steps = await run();
+    expect(steps.map(({ step }) => step)).toEqual(['copied', 'removed']);
+    // The block is not any more of all receipts between its first and its last, so none of it is removed.
+    expect(await online()).toEqual({ [orgA]: 3, [orgB]: 1 });
+    await integrateAll(ledger);
+    await run();
+    expect(await online()).toEqual({ [orgA]: 3, [orgB]: 0 });
+    for (const { id, orgId, body } of [first, within, last, after]) {
+      expect(Buffer.compare((await reader.receipt(orgId, id))!.body, body)).toBe(0);
+    }
+    expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
+  });
+
+  it('housekeeping removes no body that the archive has no record of, and changes no row', async () => {
+    await issue([old(orgA)]);
+    const rewrite = `select rewrite_ledger_month('2024-${month}-15Z', 1000) as done`;
+    const steps = [await housekeeping.query(rewrite), await housekeeping.query(rewrite)];
+    expect(steps.map(({ rows }) => rows[0].done)).toEqual([false, true]);
+    expect(await online()).toEqual({ [orgA]: 1 });
+    await expect(housekeeping.query('update ledger_body set body = null')).rejects.toThrow(
+      'denied',
+    );
+    await expect(api.query(rewrite)).rejects.toThrow('denied');
+    await expect(housekeeping.query(`select rewrite_ledger_month(now(), 1)`)).rejects.toThrow(
+      'not over',
+    );
+  });
+
+  it('receipts under a legal hold, and those that are not integrated or not as logged, stay', async () => {
+    await database.pool.query(
+      `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email, legal_hold, created_at, state_changed_at)
+       values ($1, 'A', 'enterprise', 'A', 'a@a.example', 'A', 'a@a.example', true, now(), now())`,
+      [orgA],
+    );
+    const [waiting, damaged, moving] = [`org_${orgs}c`, `org_${orgs}d`, `org_${orgs}e`];
+    const broken = old(damaged);
+    await issue([old(orgA), broken, old(moving)]);
+    await submitReceipts(receipts, [old(waiting)]);
+    await tamper(
+      database.pool,
+      `update ledger_body set body = convert_to('{}', 'UTF8') where entry_id = $1`,
+      [broken.id],
+    );
+    const steps = await run();
+    expect(steps).toContainEqual(expect.objectContaining({ step: 'refused', orgId: damaged }));
+    expect(await online()).toEqual({ [orgA]: 1, [waiting]: 1, [damaged]: 1, [moving]: 0 });
+    const drop = `select drop_ledger_bodies('2024-${month}-15Z')`;
+    await integrateAll(ledger);
+    await expect(database.pool.query(drop)).rejects.toThrow(`${orgA} has receipts of that month`);
+    await database.pool.query('update account set legal_hold = false where id = $1', [orgA]);
+    await run();
+    expect(await online()).toEqual({ [orgA]: 0, [waiting]: 0, [damaged]: 1, [moving]: 0 });
+    // A month that retention drops is not read from the archive either.
+    await database.pool.query(drop);
+    expect(await fsck(moving)).toMatchObject([{ kind: 'bodies_expired' }]);
+    const { rowCount } = await database.pool.query(
+      'select from ledger_archive where first_id >= $1 and first_id < $2 and dropped_at is not null',
+      [from, to],
+    );
+    expect(rowCount).toBe(3);
+  });
+});
+
+describe('an archive that is away, or not as it was', () => {
+  let receipt: SubmittedReceipt;
+  beforeEach(async () => {
+    receipt = old(orgA);
+    await issue([receipt, old(orgA), old(orgB)]);
+    await run();
+  });
+
+  it('a store that is away, or hangs, is said as 503 store_unavailable, and no body goes there', async () => {
+    const away = { ...store, read: () => Promise.reject(new Error('ECONNREFUSED')) };
+    const cut = createLedgerReader(api, undefined, createBodyArchive(away));
+    await expect(cut.receipt(orgA, receipt.id)).rejects.toMatchObject({
+      code: 'store_unavailable',
+      status: 503,
+      retryAfterMs: 1_000,
+    });
+    await expect(cut.listReceipts({ orgId: orgA, order: 'asc', limit: 9 })).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    month += 1;
+    [partition, from, to] = monthOf(month);
+    await database.pool.query(
+      `create table ${partition} (like ledger_body including all);
+       alter table ledger_body attach partition ${partition} for values from ('${from}') to ('${to}')`,
+    );
+    await issue([old(orgA)]);
+    await expect(run(undefined, away)).rejects.toMatchObject({ code: 'store_unavailable' });
+    // One that takes objects and gives back others has nothing that is recorded.
+    const lying = createDirectoryStore(join(directory, 'lying'), ARCHIVED_BODIES);
+    const other: ObjectStore = {
+      ...lying,
+      read: (_key, range) => lying.read('f'.repeat(64), range),
+    };
+    expect(await run(undefined, other)).toContainEqual(
+      expect.objectContaining({ step: 'refused' }),
+    );
+    expect(await online()).toEqual({ [orgA]: 1 });
+  });
+
+  it('a body that was changed or lost in the archive is refused to readers, and named by fsck', async () => {
+    const { rows } = await database.pool.query<{ object: string }>(
+      'select object from ledger_archive where org_id = $1',
+      [orgA],
+    );
+    const path = join(directory, `${rows[0]!.object}.ndjson.zst`);
+    const bytes = readFileSync(path);
+    const changed = Buffer.from(bytes);
+    // Of the first body, which is stored as it is.
+    changed[changed.indexOf(receipt.id)]! ^= 1;
+    for (const damage of [() => writeFileSync(path, changed), () => rmSync(path)]) {
+      damage();
+      await expect(reader.receipt(orgA, receipt.id)).rejects.toThrow('run docket ledger fsck');
+      await expect(reader.tile(orgA, { level: 'entries', index: 0, width: 2 })).rejects.toThrow(
+        /fsck/,
+      );
+      expect(await fsck(orgA)).toContainEqual(
+        expect.objectContaining({
+          kind: 'body_altered',
+          severity: 'damage',
+          detail: expect.stringContaining('archive'),
+          subject: expect.stringContaining(receipt.id),
+        }),
+      );
+      // Another organisation's objects are others.
+      expect(await fsck(orgB)).toEqual([]);
+    }
+    writeFileSync(path, bytes);
+    expect(await fsck(orgA)).toEqual([]);
+    expect(readdirSync(directory).length).toBeGreaterThan(1);
+  });
+});
