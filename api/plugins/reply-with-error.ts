@@ -6,8 +6,10 @@ import { failureOfStore } from '#shared/kernel/store-away.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
 import { notMeant, notOffered, wrongBase } from '#api/openai/not-offered.ts';
-import { errorBody, errorHeaders } from './error-envelope.ts';
+import { isOfMessages } from '#api/anthropic/error-envelope.ts';
+import { envelopeOf, errorBody, errorHeaders } from './error-envelope.ts';
 import { hasBody } from './intake.ts';
+import { toldAtOnce } from './limits-of-agents.ts';
 import { PARAMETERS_MAX, placeBeyond } from './parameters.ts';
 
 declare module 'fastify' {
@@ -180,11 +182,21 @@ export function looksForPage(request: FastifyRequest, { status }: Fault): boolea
 
 /** Sends a refusal with its headers. */
 export function sendFault(reply: FastifyReply, fault: Fault): FastifyReply {
+  const { status, body } = statusAndBody(fault, reply.request);
   return reply
-    .code(fault.status)
+    .code(status)
     .headers(errorHeaders(fault))
     .type('application/json; charset=utf-8')
-    .send(errorBody(fault, reply.request));
+    .send(body);
+}
+
+function statusAndBody(fault: Fault, request: FastifyRequest): { status: number; body: string } {
+  const told = isOfMessages(request.url)
+    ? undefined
+    : toldAtOnce(fault, request.headers, Date.now());
+  if (told === undefined) return { status: fault.status, body: errorBody(fault, request) };
+  const { status, ...members } = told;
+  return { status, body: JSON.stringify({ error: { ...envelopeOf(fault).error, ...members } }) };
 }
 
 /** Remembers every route as a pattern, so that a wrong method can be told from a wrong address. */

@@ -240,7 +240,7 @@ async function overLimit({ program, setting }: Ready): Promise<void> {
     signal,
     turnMs: LIMIT_MS,
   });
-  const says = /daily[\s_]+(?:request\s+)?budget/i.test(told.output);
+  const says = /daily[\s_]+(?:request\s+)?budget|usage limit/i.test(told.output);
   const waits = !says && told.code === null;
   note(program, 'over its limit', {
     works: says,

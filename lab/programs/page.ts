@@ -30,6 +30,7 @@ Which agents and other programs work with Docket by address, key and model alone
 | over its limit | The day's requests are used up: \`Retry-After\` says midnight, beside \`x-should-retry: false\`. The program shows why within ninety seconds. The dashboard shows it under _Requests_ in any case. |
 
 - **Codex** is given a model's name that it knows (\`gpt-5.5\`), an [alias](catalogue.md#names-that-programs-have-built-in) in the catalogue. With others it sends other tools and settings. It says that a conversation is too long, and shortens it before its next prompt.
+- **Codex and opencode** sleep until midnight after what others are told of a day or a [hard budget](budgets.md) that is used up. Where their header names them (\`originator: codex_…\`, \`user-agent: opencode/…\`), \`error.type\` is \`usage_limit_reached\` there, with \`resets_at\` for a day of Codex's, and the status 402 for opencode. On \`/v1/messages\` they are told what others are. opencode still waits where the message of a budget has the digits 429, 500, 502, 503, 504 or 524 in it.
 - **Not tried** is what needs a hub of models: guidellm's prompts made by a tokenizer, the tasks that lm-eval fetches, and reading documents in Open WebUI. Tasks of lm-eval that compare given answers need probabilities, which chats do not give.
 `;
 

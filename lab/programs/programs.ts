@@ -125,10 +125,6 @@ export const PROGRAMS: readonly Program[] = [
     route: 'responses',
     hasTools: true,
     goesOn: true,
-    why: {
-      'over its limit':
-        'it sleeps for as long as `Retry-After` says, and knows no `x-should-retry`.',
-    },
     command: async ({ baseUrl, apiKey, model, home, work, bin, goesOn }, prompt) => {
       const folder = join(home, '.codex');
       await mkdir(folder, { recursive: true });
@@ -180,10 +176,6 @@ enabled = false
     route: 'chat',
     hasTools: true,
     goesOn: true,
-    why: {
-      'over its limit':
-        'it sleeps for as long as `Retry-After` says, without regard to `x-should-retry`.',
-    },
     command: async ({ baseUrl, apiKey, model, work, home, bin, goesOn }, prompt) => {
       const options = { baseURL: baseUrl, apiKey };
       const docket = {
@@ -213,7 +205,7 @@ enabled = false
     goesOn: true,
     why: {
       'over its limit':
-        'it sleeps for as long as `Retry-After` says, without regard to `x-should-retry`.',
+        'it sleeps for as long as `Retry-After` says, and without it asks again and again. A 402 or 403 ends that at once, but its requests have no header that names it.',
     },
     command: async ({ baseUrl, apiKey, model, home, bin, goesOn }, prompt) => {
       const file = join(home, 'config.yaml');
@@ -329,7 +321,7 @@ models:
     hasTools: true,
     why: {
       'over its limit':
-        'it asks again a minute later, and two minutes after that, without regard to the answer, and then shows why.',
+        'it asks again after any 429, a minute later and two minutes after that, and then shows why. Its requests have no header that names it.',
     },
     command: scripted(['use_smolagents.py'], openai),
   },
