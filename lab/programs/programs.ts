@@ -163,11 +163,18 @@ enabled = false
     route: 'chat',
     hasTools: true,
     goesOn: true,
-    command: async ({ baseUrl, apiKey, model, bin, goesOn }, prompt) => ({
-      file: join(bin, 'qwen'),
-      args: [...(goesOn ? ['--continue'] : []), '-p', prompt, '--yolo', '--auth-type', 'openai'],
-      env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model },
-    }),
+    command: async (setting, prompt) => {
+      const { model, home, bin, goesOn } = setting;
+      const folder = join(home, '.qwen');
+      await mkdir(folder, { recursive: true });
+      const privacy = { usageStatisticsEnabled: false };
+      await writeFile(join(folder, 'settings.json'), JSON.stringify({ privacy }));
+      return {
+        file: join(bin, 'qwen'),
+        args: [...(goesOn ? ['--continue'] : []), '-p', prompt, '--yolo', '--auth-type', 'openai'],
+        env: { ...openai(setting), OPENAI_MODEL: model },
+      };
+    },
   },
   {
     name: 'opencode-ai',
@@ -331,7 +338,10 @@ models:
     version: '3.4.1',
     route: 'chat',
     hasTools: true,
-    command: scripted(['use_haystack.py'], openai),
+    command: scripted(['use_haystack.py'], (setting) => ({
+      ...openai(setting),
+      HAYSTACK_TELEMETRY_ENABLED: 'false',
+    })),
   },
   {
     name: 'crewai',
