@@ -34,9 +34,9 @@ export async function packBlock(bodies: readonly Uint8Array[]): Promise<Buffer> 
 export async function unpackBlock(bytes: Uint8Array): Promise<Map<string, Buffer>> {
   const lines = await decompress(bytes, { maxOutputLength: UNPACKED_BYTES_MAX }).catch(() => null);
   const bodies = new Map<string, Buffer>();
-  for (let at = 0; lines !== null && at < lines.length;) {
-    const end = lines.indexOf(NEWLINE, at);
-    if (end < 0) break;
+  if (lines === null) return bodies;
+  let at = 0;
+  for (let end = lines.indexOf(NEWLINE); end >= 0; end = lines.indexOf(NEWLINE, at)) {
     const body = lines.subarray(at, end);
     bodies.set(leafKey(leafHash(body)), body);
     at = end + 1;

@@ -326,7 +326,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(await refused(keep('maybe'))).toContain('on or off');
   });
 
-  it('puts an organisation under a legal hold with a reason, whatever its state, and ends it', async () => {
+  it('puts an organisation under a legal hold with a reason, in every state of it, and ends it', async () => {
     const id = await activeAccount();
     const set = (choice: string) => ['accounts', 'legal-hold', id, choice, '--reason', 'case 7'];
     expect(await refused(['accounts', 'legal-hold', id, 'on'])).toContain('--reason');

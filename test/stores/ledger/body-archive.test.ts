@@ -163,8 +163,12 @@ describe('bodies that move to the archive', () => {
       }
     }
     expect(died).toEqual([
-      ...[`written ${orgA}`, `recorded ${orgA}`, `written ${orgB}`, `recorded ${orgB}`],
-      ...['copied', 'removed'],
+      `written ${orgA}`,
+      `recorded ${orgA}`,
+      `written ${orgB}`,
+      `recorded ${orgB}`,
+      'copied',
+      'removed',
     ]);
     expect(await online()).toEqual({ [orgA]: 0, [orgB]: 0 });
     expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
