@@ -26,8 +26,8 @@ const ALONE = [
   'test/faults/{budgets,cluster-failover,frozen-redis,idle,last-worker,redis-away,revocation,seconds,sentinel,stopped-together,stopped-workers}.test.ts',
 ];
 
-/** They are minutes of what another file holds once. */
-const DEEP = isDeep ? [] : ['test/faults/storm.test.ts'];
+/** They are minutes of what another file holds once, or is of a pack of a thousand derivations. */
+const DEEP = isDeep ? [] : ['test/faults/storm.test.ts', 'test/packs/many-derivations.test.ts'];
 
 /** What needs no stores: files are about values, so nothing of one can reach another, and half the time is saved. */
 const storeless = {

@@ -2,7 +2,7 @@ import { escapeHtml, html, type Html } from '#api/html.ts';
 import { badge, type Tone } from '#api/dashboard/parts/elements.ts';
 import { HISTORY_DAYS, type Incident, type StatusDay } from '#shared/catalogue/service-history.ts';
 import { count } from '#shared/methodology/readable.ts';
-import { dateTime, DAY_MS } from '#shared/kernel/time.ts';
+import { dateTime, day as dayText, DAY_MS } from '#shared/kernel/time.ts';
 import type { ServiceHistory, ServiceStatus } from './status.ts';
 
 /** States in which nothing is wrong. */
@@ -60,6 +60,8 @@ function daysOf(days: readonly StatusDay[], component: string, at: number): Draw
   });
 }
 
+const named = (day: string): string => dayText(Date.parse(day));
+
 function drawn(day: string, found: StatusDay['found'] | undefined): DrawnDay {
   if (found === undefined) return { day, tone: 'plain', words: 'nothing was noted' };
   const looks = Object.values(found).reduce((sum, each) => sum + each, 0);
@@ -89,13 +91,13 @@ function partOf(name: string, days: readonly DrawnDay[]): Html {
       ${days.map(
         ({ day, tone, words }, i) =>
           html`<rect class="${tone}" x="${i * 4}" width="3" height="24"
-            ><title>${day}: ${words}</title></rect
+            ><title>${named(day)}: ${words}</title></rect
           >`,
       )}
     </svg>
     <p class="soft small">
-      ${count(well)} days without a fault at any note, ${count(faults.length)} with one,
-      ${count(unknown)} of which nothing was noted.
+      Days without a fault at any note: ${count(well)}. With one: ${count(faults.length)}. Of which
+      nothing was noted: ${count(unknown)}.
     </p>
     ${
       faults.length === 0
@@ -103,7 +105,7 @@ function partOf(name: string, days: readonly DrawnDay[]): Html {
         : html`<details class="act">
             <summary>Days with a fault</summary>
             <ul class="plain">
-              ${faults.toReversed().map(({ day, words }) => html`<li>${day}: ${words}</li>`)}
+              ${faults.toReversed().map(({ day, words }) => html`<li>${named(day)}: ${words}</li>`)}
             </ul>
           </details>`
     }

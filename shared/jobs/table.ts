@@ -258,18 +258,11 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 6 * HOUR,
   },
-  /** Makes the partitions for the requests of days to come, and forgets days whose time is over, and what a closed organisation has left. */
-  'request-retention': {
-    role: 'housekeeping',
-    payload: Nothing,
-    attempts: 3,
-    backoffMs: 10 * SECOND,
-    timeoutMs: 10 * MINUTE,
-    concurrency: 1,
-    everyMs: HOUR,
-  },
-  /** Moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive. */
-  'body-archive': {
+  /**
+   * Makes the partitions for the requests of days to come, and forgets days whose time is over, and what a closed organisation has
+   * left. Then it moves bodies of receipts that are older than RECEIPT_BODIES_ONLINE to the archive, where that is set.
+   */
+  retention: {
     role: 'housekeeping',
     payload: Nothing,
     attempts: 3,

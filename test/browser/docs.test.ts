@@ -83,6 +83,7 @@ describe('the search of the documentation', () => {
       await page.getByText('Nothing here has “nothing of this kind” in it.').waitFor();
       await field.press('Escape');
       expect(await field.getAttribute('aria-expanded')).toBe('false');
+      await page.goto('/docs');
     },
   );
 });

@@ -73,14 +73,14 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
     'ledger-partitions': async () => {
       await ensureLedgerPartitions();
     },
-    'request-retention': async (_payload, signal) => {
+    retention: async (_payload, signal) => {
       await options.turnRequestDays();
       let forgotten = BATCH;
       while (forgotten === BATCH && !signal.aborted) {
         forgotten = await options.forgetRequestsOfClosed(BATCH);
       }
+      await options.archiveBodies(signal);
     },
-    'body-archive': (_payload, signal) => options.archiveBodies(signal),
     mail: async () => {
       await outbox.sendDue(mailer, BATCH);
     },

@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 import { count } from '#shared/methodology/readable.ts';
 import {
   OF_ORGANISATION_MAX,
@@ -65,7 +66,7 @@ export function trafficPage({ hours, rows, isWhole }: TrafficParts): Html {
               ${card('99 of 100 took at most', ms(all.p99))}
             </dl>
             ${section(
-              'By hour, UTC',
+              'By hour',
               'Hour',
               of('hour').toSorted((a, b) => (a.name < b.name ? 1 : -1)),
             )}
@@ -117,5 +118,6 @@ function nameOf(by: TrafficBy, name: string): Html | string {
   if (name === '') return html`<span class="soft">none</span>`;
   if (by === 'organisation')
     return html`<a href="/dashboard/service/accounts/${name}"><code>${name}</code></a>`;
-  return name;
+  // As PostgreSQL writes an hour of UTC.
+  return by === 'hour' ? dateTime(Date.parse(`${name.replace(' ', 'T')}Z`)) : name;
 }

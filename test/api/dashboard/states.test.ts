@@ -538,7 +538,7 @@ describe('every page in every state', () => {
     ['one', 'owner', ':org/ledger', [/Entries 1 /, /1 in the last day/], []],
     ['none', 'owner', ':org/exports', [/No packs/, /Make pack/], []],
     ['none', 'member', ':org/keys', [/An owner or admin can create one/], [/Create the first/]],
-    ['none', 'auditor', ':org/exports', [/Owners, admins and members make packs/], [/Make pack/]],
+    ['none', 'auditor', ':org/exports', [/No packs/, /Make pack/], []],
     ['one', 'member', ':org/keys/:id/rotation', [/An owner or admin can issue it/], []],
     ['suspended', 'owner', ':org/keys/:id/rotation', [/An owner or admin can issue it while/], []],
     ['onboarding', 'member', ':org/onboarding', [/The declaration is being filled in/], []],

@@ -182,8 +182,9 @@ describe('an organisation that has nothing kept', { tags: ['responses.kept-choic
 
   it('is every one from before this was offered, and none that is new', async () => {
     const { rows } = await database.pool.query<{ default: string }>(
-      `select pg_get_expr(adbin, adrelid) as default from pg_attrdef
-       where adrelid = 'account'::regclass and pg_get_expr(adbin, adrelid) in ('true', 'false')`,
+      `select pg_get_expr(d.adbin, d.adrelid) as default from pg_attrdef d
+       join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+       where d.adrelid = 'account'::regclass and a.attname = 'keep_responses'`,
     );
     expect(rows).toEqual([{ default: 'true' }]);
     const { rows: before } = await database.pool.query<{ missing: string }>(
