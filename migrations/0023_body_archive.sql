@@ -2,7 +2,8 @@
 -- month is copied without the bodies that the archive has, and the copy takes its place.
 alter table ledger_body alter column body drop not null;
 
--- While it is set, nothing more of the organisation moves, and no month is dropped in which it has receipts.
+-- While it is set, nothing more of the organisation moves, also where the archive has it already, and no month is dropped in
+-- which it has receipts.
 alter table account add column legal_hold boolean not null default false;
 
 -- An object of the archive: receipts of one organisation and month, in the order of their ids. It is recorded once it was
@@ -51,8 +52,22 @@ begin
 end $$;
 revoke all on function ledger_late() from public;
 
+-- So does a hold that begins or ends meanwhile: the copy would be half of the one and half of the other.
+create function account_hold_changed() returns trigger language plpgsql
+  security definer set search_path = public, pg_temp as $$
+begin
+  -- After a step that is under way, which knows nothing of it.
+  perform pg_advisory_xact_lock(hashtext('rewrite_ledger_month'));
+  delete from ledger_rewrite;
+  return null;
+end $$;
+revoke all on function account_hold_changed() from public;
+create trigger account_hold_changed after update of legal_hold on account
+  for each row when (new.legal_hold <> old.legal_hold) execute function account_hold_changed();
+
 -- Goes on copying a past month without the bodies that the archive has, by so many rows; once all are there, the copy takes
--- the month's place. Returns whether that is done. A body stays where its block is of other receipts than are here.
+-- the month's place. Returns whether that is done. A body stays under a legal hold, where its block is of other receipts than
+-- are here, and where another block begins in its own: those behind that would be looked for in the other.
 create function rewrite_ledger_month(month timestamptz, rows_max integer) returns boolean
   language plpgsql security definer set search_path = public, pg_temp set lock_timeout = '2s' as $$
 declare
@@ -96,10 +111,18 @@ begin
      ), block as materialized (
        select k.org_id, k.first_id, k.last_id
        from (select org_id, min(entry_id) as first_id, max(entry_id) as last_id from page group by org_id) p
+       -- The first block of the page, so that those of all pages before it are not looked at again.
+       cross join lateral (
+         select coalesce(max(b.first_id), $3) as first_id from ledger_archive_block b
+         where b.org_id = p.org_id and b.first_id >= $3 and b.first_id <= p.first_id) s
        join ledger_archive_block k
-         on k.org_id = p.org_id and k.first_id >= $3 and k.first_id <= p.last_id and k.last_id >= p.first_id
+         on k.org_id = p.org_id and k.first_id >= s.first_id and k.first_id <= p.last_id and k.last_id >= p.first_id
        where k.receipts = (
          select count(*) from %1$I o where o.org_id = k.org_id and o.entry_id >= k.first_id and o.entry_id <= k.last_id)
+         and not exists (
+           select from ledger_archive_block o
+           where o.org_id = k.org_id and o.first_id > k.first_id and o.first_id <= k.last_id)
+         and not exists (select from account a where a.id = k.org_id and a.legal_hold)
      ), copied as (
        insert into %2$I
        select %3$s from page b
@@ -123,8 +146,9 @@ begin
   execute format('alter table %I drop constraint of_month', name);
   execute format('create trigger ledger_body_no_truncate before truncate on %I
     for each statement execute function ledger_refuse()', name);
-  update ledger_archive set removed_at = now()
-    where first_id >= from_id and first_id < to_id and removed_at is null;
+  update ledger_archive r set removed_at = now()
+    where first_id >= from_id and first_id < to_id and removed_at is null
+      and not exists (select from account a where a.id = r.org_id and a.legal_hold);
   return true;
 end $$;
 revoke all on function rewrite_ledger_month(timestamptz, integer) from public;

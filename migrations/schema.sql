@@ -1210,6 +1210,19 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.account_hold_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  -- After a step that is under way, which knows nothing of it.
+  perform pg_advisory_xact_lock(hashtext('rewrite_ledger_month'));
+  delete from ledger_rewrite;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.account_names_changed()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1713,10 +1726,18 @@ begin
      ), block as materialized (
        select k.org_id, k.first_id, k.last_id
        from (select org_id, min(entry_id) as first_id, max(entry_id) as last_id from page group by org_id) p
+       -- The first block of the page, so that those of all pages before it are not looked at again.
+       cross join lateral (
+         select coalesce(max(b.first_id), $3) as first_id from ledger_archive_block b
+         where b.org_id = p.org_id and b.first_id >= $3 and b.first_id <= p.first_id) s
        join ledger_archive_block k
-         on k.org_id = p.org_id and k.first_id >= $3 and k.first_id <= p.last_id and k.last_id >= p.first_id
+         on k.org_id = p.org_id and k.first_id >= s.first_id and k.first_id <= p.last_id and k.last_id >= p.first_id
        where k.receipts = (
          select count(*) from %1$I o where o.org_id = k.org_id and o.entry_id >= k.first_id and o.entry_id <= k.last_id)
+         and not exists (
+           select from ledger_archive_block o
+           where o.org_id = k.org_id and o.first_id > k.first_id and o.first_id <= k.last_id)
+         and not exists (select from account a where a.id = k.org_id and a.legal_hold)
      ), copied as (
        insert into %2$I
        select %3$s from page b
@@ -1740,8 +1761,9 @@ begin
   execute format('alter table %I drop constraint of_month', name);
   execute format('create trigger ledger_body_no_truncate before truncate on %I
     for each statement execute function ledger_refuse()', name);
-  update ledger_archive set removed_at = now()
-    where first_id >= from_id and first_id < to_id and removed_at is null;
+  update ledger_archive r set removed_at = now()
+    where first_id >= from_id and first_id < to_id and removed_at is null
+      and not exists (select from account a where a.id = r.org_id and a.legal_hold);
   return true;
 end $function$;
 
@@ -1750,6 +1772,7 @@ CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.ac
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
 CREATE TRIGGER account_forgets AFTER UPDATE OF keep_responses, state ON public.account FOR EACH ROW WHEN (((old.keep_responses AND (NOT new.keep_responses)) OR ((new.state = 'closed'::text) AND (old.state <> 'closed'::text)))) EXECUTE FUNCTION forget_kept_responses();
 CREATE TRIGGER account_forgets_webhooks AFTER UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'closed'::text) AND (old.state <> 'closed'::text))) EXECUTE FUNCTION forget_webhooks();
+CREATE TRIGGER account_hold_changed AFTER UPDATE OF legal_hold ON public.account FOR EACH ROW WHEN ((new.legal_hold <> old.legal_hold)) EXECUTE FUNCTION account_hold_changed();
 CREATE TRIGGER account_names_changed BEFORE UPDATE OF name, billing_name, technical_name ON public.account FOR EACH ROW WHEN ((((new.name IS DISTINCT FROM old.name) OR (new.billing_name IS DISTINCT FROM old.billing_name)) OR (new.technical_name IS DISTINCT FROM old.technical_name))) EXECUTE FUNCTION account_names_changed();
 CREATE TRIGGER anchor_cosignature_no_change BEFORE DELETE OR UPDATE ON public.anchor_cosignature FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_cosignature_no_truncate BEFORE TRUNCATE ON public.anchor_cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();

@@ -25,8 +25,8 @@ import { readBlock } from './body-archive.ts';
 const OBJECT_BYTES_MAX = 33_554_432;
 /** Bodies read at once: some 3 MB. */
 const PAGE = 1_000;
-/** Organisations that one statement finds. */
-const DUE_MAX = 500;
+/** Organisations that one statement looks at, in some 15 ms. */
+const NEXT_MAX = 500;
 /** Read back at once: each read has some seconds. */
 const READ_BYTES = 4_194_304;
 /** Rows that one statement copies, in about a second. */
@@ -76,29 +76,32 @@ const MONTHS = statement(
 );
 
 /**
- * Organisations after one, in the order of ids, with receipts of the month that the archive does not have, all integrated. One
- * whose receipts wait, or stand in quarantine, keeps its month until they do not.
+ * The next organisations with receipts of the month, in the order of ids, and whether the archive lacks some of them, all
+ * integrated. One whose receipts wait, or stand in quarantine, keeps its month until they do not.
  */
-const DUE = statement(
-  { org_id: 'text', after_id: 'text' },
+const NEXT = statement(
+  { org_id: 'text', after_id: 'text', is_due: 'bool' },
   `with recursive hop as (
-     (select org_id from ledger_body where entry_id >= $1 and entry_id < $2 and org_id > $3 order by org_id limit 1)
+     (select org_id, 1 as number from ledger_body
+      where entry_id >= $1 and entry_id < $2 and org_id > $3 order by org_id limit 1)
      union all
      select (select b.org_id from ledger_body b
-       where b.entry_id >= $1 and b.entry_id < $2 and b.org_id > h.org_id order by b.org_id limit 1)
-     from hop h where h.org_id is not null
+       where b.entry_id >= $1 and b.entry_id < $2 and b.org_id > h.org_id order by b.org_id limit 1), h.number + 1
+     from hop h where h.org_id is not null and h.number < $4
    )
-   select h.org_id, a.after_id from hop h
-   cross join lateral (
-     select coalesce(max(a.last_id), $1) as after_id from ledger_archive a
-     where a.org_id = h.org_id and a.first_id >= $1 and a.first_id < $2) a
-   where h.org_id is not null
-     and exists (select from ledger_body b
+   select h.org_id, a.after_id,
+     exists (select from ledger_body b
        where b.org_id = h.org_id and b.entry_id > a.after_id and b.entry_id < $2)
      and not exists (select from account o where o.id = h.org_id and o.legal_hold)
      and not exists (select from receipt_pending p where p.org_id = h.org_id and p.entry_id >= $1 and p.entry_id < $2)
      and not exists (select from ledger_quarantine q where q.org_id = h.org_id and q.entry_id >= $1 and q.entry_id < $2)
-   order by h.org_id limit $4`,
+     as is_due
+   from hop h
+   cross join lateral (
+     select coalesce(max(a.last_id), $1) as after_id from ledger_archive a
+     where a.org_id = h.org_id and a.first_id >= $1 and a.first_id < $2) a
+   where h.org_id is not null
+   order by h.org_id`,
 );
 
 const BODIES = statement(
@@ -121,9 +124,19 @@ const RECORD = statement(
    select $1, min(first_id), max(last_id), sum(receipts), $2, sum(bytes) from block`,
 );
 
+/** What is under a legal hold is removed when that ends. */
 const UNREMOVED = statement(
   {},
-  `select from ledger_archive where first_id >= $1 and first_id < $2 and removed_at is null limit 1`,
+  `select from ledger_archive r where first_id >= $1 and first_id < $2 and removed_at is null
+     and not exists (select from account a where a.id = r.org_id and a.legal_hold) limit 1`,
+);
+
+/** The first byte of two objects that the archive should have. */
+const RECORDED = statement(
+  { object: 'text', start: 'int8', bytes: 'int4' },
+  `select object, 0::bigint as start, 1 as bytes from (
+     (select object from ledger_archive where dropped_at is null order by org_id, first_id limit 1)
+     union (select object from ledger_archive where dropped_at is null order by org_id desc, first_id desc limit 1)) r`,
 );
 
 const REWRITE = statement({ done: 'bool' }, 'select rewrite_ledger_month($1, $2) as done');
@@ -132,9 +145,11 @@ const REWRITE = statement({ done: 'bool' }, 'select rewrite_ledger_month($1, $2)
  * Moves bodies to the archive, month by month and one organisation after the other, with the rights of
  * `docket_housekeeping`. Each step can end with the process: an object that is not recorded is written again under its name,
  * and bodies are removed, a month at a time, only once they are read back from the store and recorded.
+ * @throws Error when the store has nothing of what is recorded: it is another, or a volume that is not mounted
  */
 export async function archiveBodies(pool: Pool, options: ArchivingOptions): Promise<void> {
-  const { before, signal, observe } = options;
+  const { store, before, signal, observe } = options;
+  await refuseAnother(pool, store);
   for (const row of await queryRows(pool, MONTHS, [before])) {
     const month = { first: row.first, firstId: row.first_id, endId: row.end_id };
     await archiveMonth(pool, month, options);
@@ -149,14 +164,25 @@ export async function archiveBodies(pool: Pool, options: ArchivingOptions): Prom
   }
 }
 
+/** What moved to another store than the one that readers have would be lost to them. */
+async function refuseAnother(pool: Pool, store: ObjectStore): Promise<void> {
+  const recorded = await queryRows(pool, RECORDED);
+  const found = await Promise.all(recorded.map((place) => readBlock(store, place)));
+  if (found.length === 0 || found.some((bytes) => bytes !== null)) return;
+  const objects = recorded.map(({ object }) => object).join(' and ');
+  throw new Error(
+    `RECEIPT_ARCHIVE does not have ${objects}, which moved to it before: nothing more moves until it names the archive that has`,
+  );
+}
+
 async function archiveMonth(pool: Pool, month: Month, options: ArchivingOptions): Promise<void> {
   const { signal, observe } = options;
   const { firstId, endId } = month;
   for (let done: string | undefined = ''; done !== undefined;) {
-    const due: Row<typeof DUE>[] = await queryRows(pool, DUE, [firstId, endId, done, DUE_MAX]);
-    for (const { org_id: orgId, after_id } of due) {
+    const next: Row<typeof NEXT>[] = await queryRows(pool, NEXT, [firstId, endId, done, NEXT_MAX]);
+    for (const { org_id: orgId, after_id, is_due } of next) {
       try {
-        let afterId: string | undefined = after_id;
+        let afterId = is_due ? after_id : undefined;
         while (afterId !== undefined && !signal.aborted) {
           afterId = await archiveNext(pool, { orgId, afterId, endId }, options);
         }
@@ -165,7 +191,7 @@ async function archiveMonth(pool: Pool, month: Month, options: ArchivingOptions)
         observe({ step: 'refused', orgId, month: month.first, reason: error.message });
       }
     }
-    done = signal.aborted ? undefined : due.at(-1)?.org_id;
+    done = signal.aborted ? undefined : next.at(-1)?.org_id;
   }
 }
 

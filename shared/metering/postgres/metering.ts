@@ -8,6 +8,7 @@ import {
   REVISABLE_COLUMNS,
   type RevisableReceipt,
   revisableOf,
+  withBodies,
 } from '#shared/receipts/postgres/revisable.ts';
 import type { Attribution, Run } from '../attribution.ts';
 import type { MeteredEnergy } from '../energy.ts';
@@ -201,7 +202,7 @@ export function createMeteringStore(
     },
     /** Requests after this one whose receipts can be revised now. */
     async owed(limit: number, after: string): Promise<OwedMeasurement[]> {
-      const rows = await archive.whole(pool, await queryRows(pool, OWED, [limit, after]));
+      const rows = await withBodies(pool, archive, await queryRows(pool, OWED, [limit, after]));
       return Promise.all(
         rows.map(async (row) => ({
           receiptId: row.receipt_id,

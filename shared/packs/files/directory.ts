@@ -33,6 +33,8 @@ export function createDirectoryStore(
     },
     async read(key, { start, end }) {
       const file = await open(pathOf(key), 'r').catch(ifMissing(null));
+      // Of a directory that is not there, because its volume is not, nothing is known.
+      if (file === null) await access(directory);
       return file === null ? null : createReadStream('', { fd: file, start, end });
     },
     async size(key) {

@@ -41,11 +41,27 @@ export async function revisableAmong(
   archive: BodyArchive,
   rows: readonly RevisableRow[],
 ): Promise<RevisableReceipt[]> {
-  const integrated = await archive.whole(
+  const integrated = rows.filter(({ index }) => index !== null);
+  return (await withBodies(db, archive, integrated)).map(revisableOf);
+}
+
+/**
+ * Rows of receipts of any organisations with their bodies. Where the archive has lost one it is empty, which is no receipt:
+ * who reads it says so of this one, and goes on with the others.
+ * @throws Fault `store_unavailable` when the archive cannot be asked
+ */
+export async function withBodies<R extends RevisableRow>(
+  db: Queryable,
+  archive: BodyArchive,
+  rows: readonly R[],
+): Promise<(Omit<R, 'body'> & { body: Buffer })[]> {
+  const moved = await archive.find(
     db,
-    rows.filter(({ index }) => index !== null),
+    rows.filter(({ body }) => body === null),
   );
-  return integrated.map(revisableOf);
+  return rows.map((row) => {
+    return { ...row, body: row.body ?? moved.get(row.entry_id) ?? Buffer.alloc(0) };
+  });
 }
 
 /** One with its body. */

@@ -5,12 +5,15 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { encodeUlid } from '#shared/kernel/ids.ts';
 import type { ObjectStore } from '#shared/kernel/object-store.ts';
 import { ARCHIVED_BODIES } from '#shared/ledger/body-archive.ts';
-import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
+import { type BodyArchive, createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
 import { type ArchivingStep, archiveBodies } from '#shared/ledger/postgres/body-archiving.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { createHourStore } from '#shared/receipts/postgres/hour-store.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
   checkSignaturesOf,
@@ -32,6 +35,7 @@ const housekeeping = database.poolAs('docket_housekeeping');
 const operator = database.poolAs('docket_operator', 1);
 const api = database.poolAs('docket_api');
 const exportsPool = database.poolAs('docket_exports', 2);
+const recalculation = database.poolAs('docket_recalculation', 1);
 const signer = makeCheckpointSigner();
 const memory = makeCheckpointMemory();
 const directory = mkdtempSync(join(tmpdir(), 'docket-archive-'));
@@ -87,8 +91,46 @@ async function online(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map((row) => [row.org_id, row.count]));
 }
 
-const fsck = (orgId: string) =>
-  collectFindings(operator, { orgId, archive, signatures: checkSignaturesOf([signer.publicKey]) });
+const insertAccount = (orgId: string, held: boolean): Promise<unknown> =>
+  database.pool.query(
+    `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email, legal_hold, created_at, state_changed_at)
+     values ($1, 'A', 'enterprise', 'A', 'a@a.example', 'A', 'a@a.example', $2, now(), now())`,
+    [orgId, held],
+  );
+
+const fsck = (orgId: string, from_: BodyArchive = archive) =>
+  collectFindings(operator, {
+    orgId,
+    archive: from_,
+    signatures: checkSignaturesOf([signer.publicKey]),
+  });
+
+/** Runs until the first step of this name, and dies after it. */
+const runUntil = (last: ArchivingStep['step']) =>
+  expect(
+    run(({ step }) => {
+      if (step === last) throw new Error('killed');
+    }),
+  ).rejects.toThrow('killed');
+
+/** What a partition has beside its rows, with its own name and those of indexes left out. */
+async function catalogue(): Promise<unknown> {
+  const named = (sql: string): string =>
+    `regexp_replace(${sql}, 'ledger_body_\\d{4}\\w*', '-', 'g')`;
+  const { rows } = await database.pool.query(
+    `select c.relowner::regrole as owner, c.reloptions, c.relacl, c.relreplident, c.relpersistence,
+       pg_get_expr(c.relpartbound, c.oid) as bound,
+       array(select ${named('pg_get_indexdef(i.indexrelid)')} from pg_index i where i.indrelid = c.oid order by 1) as indexes,
+       array(select ${named('pg_get_triggerdef(t.oid)')} || t.tgenabled::text from pg_trigger t where t.tgrelid = c.oid order by 1) as triggers,
+       array(select o.contype::text || ' ' || o.convalidated || ' ' || ${named('pg_get_constraintdef(o.oid)')}
+         from pg_constraint o where o.conrelid = c.oid order by 1) as constraints,
+       array(select format('%s %s %s %s %s', a.attname, a.atttypid::regtype, a.attstorage, a.attstattarget, a.attnotnull)
+         from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 order by a.attnum) as columns
+     from pg_class c where c.relname = $1`,
+    [partition],
+  );
+  return rows[0];
+}
 
 let orgs = 0;
 let [orgA, orgB] = ['', ''];
@@ -195,12 +237,21 @@ describe('bodies that move to the archive', () => {
     expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
   });
 
-  it('housekeeping removes no body that the archive has no record of, and changes no row', async () => {
+  it('housekeeping removes no body that the archive has no record of, and changes no row or rule of the month', async () => {
+    // As housekeeping makes them.
+    await database.pool.query(
+      `alter table ${partition} set (toast_tuple_target = 4080);
+       select ledger_sample_less('${partition}');
+       create trigger ledger_body_no_truncate before truncate on ${partition} for each statement execute function ledger_refuse()`,
+    );
     await issue([old(orgA)]);
+    const before = await catalogue();
+    expect(before).toMatchObject({ reloptions: ['toast_tuple_target=4080'] });
     const rewrite = `select rewrite_ledger_month('2024-${month}-15Z', 1000) as done`;
     const steps = [await housekeeping.query(rewrite), await housekeeping.query(rewrite)];
     expect(steps.map(({ rows }) => rows[0].done)).toEqual([false, true]);
     expect(await online()).toEqual({ [orgA]: 1 });
+    expect(await catalogue()).toEqual(before);
     await expect(housekeeping.query('update ledger_body set body = null')).rejects.toThrow(
       'denied',
     );
@@ -211,11 +262,7 @@ describe('bodies that move to the archive', () => {
   });
 
   it('receipts under a legal hold, and those that are not integrated or not as logged, stay', async () => {
-    await database.pool.query(
-      `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email, legal_hold, created_at, state_changed_at)
-       values ($1, 'A', 'enterprise', 'A', 'a@a.example', 'A', 'a@a.example', true, now(), now())`,
-      [orgA],
-    );
+    await insertAccount(orgA, true);
     const [waiting, damaged, moving] = [`org_${orgs}c`, `org_${orgs}d`, `org_${orgs}e`];
     const broken = old(damaged);
     await issue([old(orgA), broken, old(moving)]);
@@ -245,11 +292,45 @@ describe('bodies that move to the archive', () => {
   });
 });
 
+describe('bodies that the archive has, before they are removed', () => {
+  it('bodies stay under a legal hold that begins once they are recorded, or copied, and go when it ends', async () => {
+    await insertAccount(orgA, false);
+    await issue([old(orgA), old(orgB)]);
+    const hold = (on: boolean): Promise<unknown> =>
+      database.pool.query('update account set legal_hold = $2 where id = $1', [orgA, on]);
+    await runUntil('copied');
+    await hold(true);
+    await run();
+    expect(await online()).toEqual({ [orgA]: 1, [orgB]: 0 });
+    expect(await run()).toEqual([]);
+    await hold(false);
+    await run();
+    expect(await online()).toEqual({ [orgA]: 0, [orgB]: 0 });
+    expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
+  });
+
+  it('bodies stay of a block in which another begins, as two processes may record them', async () => {
+    const own = Array.from({ length: 3 }, () => old(orgA));
+    await issue(own);
+    await runUntil('recorded');
+    await housekeeping.query(
+      `insert into ledger_archive_block (org_id, first_id, last_id, receipts, object, start, bytes)
+       values ($1, $2, $2, 1, $3, 0, 1)`,
+      [orgA, own[1]!.id, 'f'.repeat(64)],
+    );
+    await run();
+    expect(await online()).toEqual({ [orgA]: 2 });
+    expect((await reader.receipt(orgA, own[2]!.id))!.id).toBe(own[2]!.id);
+  });
+});
+
 describe('an archive that is away, or not as it was', () => {
   let receipt: SubmittedReceipt;
+  let theirs: SubmittedReceipt;
   beforeEach(async () => {
-    receipt = old(orgA);
-    await issue([receipt, old(orgA), old(orgB)]);
+    receipt = { ...old(orgA), region: 'eu-west' };
+    theirs = { ...old(orgB), region: 'eu-west' };
+    await issue([receipt, old(orgA), theirs]);
     await run();
   });
 
@@ -264,6 +345,11 @@ describe('an archive that is away, or not as it was', () => {
     await expect(cut.listReceipts({ orgId: orgA, order: 'asc', limit: 9 })).rejects.toMatchObject({
       code: 'store_unavailable',
     });
+    // Nor is a directory that is not there, as that of a volume that is not mounted, one that has lost its objects.
+    const unmounted = createBodyArchive(
+      createDirectoryStore(join(directory, 'unmounted'), ARCHIVED_BODIES),
+    );
+    await expect(fsck(orgA, unmounted)).rejects.toMatchObject({ code: 'store_unavailable' });
     month += 1;
     [partition, from, to] = monthOf(month);
     await database.pool.query(
@@ -276,11 +362,14 @@ describe('an archive that is away, or not as it was', () => {
     const lying = createDirectoryStore(join(directory, 'lying'), ARCHIVED_BODIES);
     const other: ObjectStore = {
       ...lying,
-      read: (_key, range) => lying.read('f'.repeat(64), range),
+      read: async (key, range) =>
+        (await store.read(key, range)) ?? lying.read('f'.repeat(64), range),
     };
     expect(await run(undefined, other)).toContainEqual(
       expect.objectContaining({ step: 'refused' }),
     );
+    // Nor has one that lacks what moved before, as another volume or bucket does.
+    await expect(run(undefined, lying)).rejects.toThrow('RECEIPT_ARCHIVE does not have');
     expect(await online()).toEqual({ [orgA]: 1 });
   });
 
@@ -308,8 +397,13 @@ describe('an archive that is away, or not as it was', () => {
           subject: expect.stringContaining(receipt.id),
         }),
       );
-      // Another organisation's objects are others.
+      // Another organisation's objects are others, and what revises receipts of all goes on with those.
       expect(await fsck(orgB)).toEqual([]);
+      const hours = createHourStore(recalculation, archive);
+      const { receipts: due } = await hours.page(Date.UTC(2024, month - 1, 15), ['eu-west'], '', 9);
+      expect(due.map(({ receiptId }) => receiptId)).toEqual([receipt.id, theirs.id]);
+      expect(() => parseReceipt(due[0]!.bytes)).toThrow(MalformedData);
+      expect(Buffer.compare(due[1]!.bytes, theirs.body)).toBe(0);
     }
     writeFileSync(path, bytes);
     expect(await fsck(orgA)).toEqual([]);
