@@ -32,6 +32,7 @@ import {
 } from '#cli/operator.ts';
 import { EXIT_CODES } from '#cli/exit-codes.ts';
 import { printFields, printJson } from '#cli/print.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
@@ -252,6 +253,8 @@ async function fsck(options: FsckCommandOptions): Promise<Finding[]> {
       }
       if (findings.length >= FINDINGS_MAX) break;
     }
+  } catch (error) {
+    throw archiveAway(error) ?? error;
   } finally {
     bar.clear();
     await pool.end();
@@ -266,6 +269,14 @@ async function fsck(options: FsckCommandOptions): Promise<Finding[]> {
   }
   process.exitCode = EXIT_CODES.fsck[verdict].code;
   return findings;
+}
+
+/** Callers of the API are told to try again, and why only the log has. Who examines the ledger is the one to mend it. */
+function archiveAway(error: unknown): Fault | undefined {
+  if (!(error instanceof Fault) || error.code !== 'store_unavailable') return undefined;
+  const { cause } = error;
+  const message = `The archive of older receipts (RECEIPT_ARCHIVE) cannot be read: ${reasonOf(cause)}`;
+  return new Fault('store_unavailable', { message, cause });
 }
 
 /** What was published comes first: it is known at once, and rebuilding may take an hour. */

@@ -204,3 +204,24 @@ it('exits with 1 and one line when it cannot look', async () => {
   expect(code).toBe(1);
   expect(stderr.trim().split('\n')).toHaveLength(1);
 });
+
+it('an archive that cannot be read ends fsck with 1 and the reason, and is no damage', async () => {
+  const moved = makeReceipt('org_moved');
+  await submitReceipts(receipts, [moved]);
+  await integrateAll(ledger);
+  await tamper(database.pool, 'update ledger_body set body = null where entry_id = $1', [moved.id]);
+  await database.pool.query(
+    `insert into ledger_archive_block (org_id, first_id, last_id, receipts, object, start, bytes)
+     values ('org_moved', $1, $1, 1, repeat('f', 64), 0, 9)`,
+    [moved.id],
+  );
+  const missing = { ...env, RECEIPT_ARCHIVE: join(keysDir, 'missing') };
+  for (const [where, reason] of [
+    [missing, 'RECEIPT_ARCHIVE) cannot be read: ENOENT'],
+    [env, 'RECEIPT_ARCHIVE is not set'],
+  ] as const) {
+    const { code, stderr } = await runDocket(['ledger', 'fsck', '--org', 'org_moved'], where);
+    expect(stderr).toContain(reason);
+    expect(code).toBe(1);
+  }
+});

@@ -136,12 +136,16 @@ async function told<T>(operation: string, answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Null for what is not there, or ends before the range that was asked for. */
+/** Null for what is not there, or ends before the range that was asked for. Of a bucket that is not there, nothing is known. */
 async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof S3Refusal && (error.status === 404 || error.status === 416)) return null;
+    const isMissing =
+      error instanceof S3Refusal &&
+      (error.status === 404 || error.status === 416) &&
+      error.code !== 'NoSuchBucket';
+    if (isMissing) return null;
     throw error;
   }
 }

@@ -137,6 +137,13 @@ describe('an S3 bucket', () => {
     expect(s3.requests.length).toBe(before + 1);
   });
 
+  it('a bucket that is not there is no store without packs', async () => {
+    const elsewhere = openExportStore({ ...bucket, exportStore: 's3://other/a/b' });
+    await expect(elsewhere.read('exp_x', { start: 0, end: 9 })).rejects.toMatchObject({
+      code: 'NoSuchBucket',
+    });
+  });
+
   it('doctor says why an S3 bucket takes no packs, and that it does', async () => {
     expect(await examineExportStore(bucket)).toMatchObject({ verdict: 'ok' });
     const secrets = { ...bucket.secrets, awsAccessKeyId: 'AKIASOMEBODY' };
