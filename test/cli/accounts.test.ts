@@ -329,6 +329,9 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
   it('puts an organisation under a legal hold with a reason, in every state of it, and ends it', async () => {
     const id = await activeAccount();
     const set = (choice: string) => ['accounts', 'legal-hold', id, choice, '--reason', 'case 7'];
+    // The second line says where help is.
+    const unreasoned = await runDocket(['accounts', 'legal-hold', id, 'on'], ENV);
+    expect(unreasoned).toMatchObject({ code: 1, stderr: expect.stringContaining('--reason') });
     expect((await json(set('on'))).legal_hold).toBe(true);
     await json(['accounts', 'close', id, '--reason', 'asked']);
     expect((await json(['accounts', 'show', id])).legal_hold).toBe(true);
