@@ -134,12 +134,16 @@ begin
     update ledger_rewrite set copied_to = copied_to_id where partition = name;
     return false;
   end if;
-  -- From here on nothing is added to the month; those who read it go on until it is replaced.
+  -- From here on nothing is added to the month; those who read it go on until it is replaced. What vacuums it or the copy gives
+  -- way after a second.
+  execute format('lock table %I in access exclusive mode', copy);
   execute format('lock table %I in share row exclusive mode', name);
   delete from ledger_rewrite where partition = name;
   if not found then
     return false;
   end if;
+  -- All that reads or adds receipts waits behind the lock that is asked for now: it is given up soon, and asked for again later.
+  perform set_config('lock_timeout', '500ms', true);
   execute format('drop table %I', name);
   execute format('alter table %I rename to %I', copy, name);
   execute format('alter table ledger_body attach partition %I for values from (%L) to (%L)', name, from_id, to_id);

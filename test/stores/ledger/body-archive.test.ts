@@ -309,6 +309,30 @@ describe('bodies that the archive has, before they are removed', () => {
     expect([...(await fsck(orgA)), ...(await fsck(orgB))]).toEqual([]);
   });
 
+  it('receipts are committed while the swap waits for what vacuums the copy', async () => {
+    await issue([old(orgA)]);
+    await runUntil('copied');
+    const vacuum = await database.pool.connect();
+    await vacuum.query('begin');
+    await vacuum.query(`lock table ${partition}_copy in share update exclusive mode`);
+    let isOver = false;
+    const swap = run().catch(() => {
+      isOver = true;
+    });
+    try {
+      const waiting = `select from pg_locks where relation = '${partition}_copy'::regclass and not granted`;
+      while ((await database.pool.query(waiting)).rowCount === 0) expect(isOver).toBe(false);
+      await submitReceipts(receipts, [makeReceipt(orgB)]);
+      expect(isOver).toBe(false);
+      await swap;
+    } finally {
+      await vacuum.query('rollback');
+      vacuum.release();
+    }
+    await run();
+    expect(await online()).toEqual({ [orgA]: 0 });
+  });
+
   it('bodies stay of a block in which another begins, as two processes may record them', async () => {
     const own = Array.from({ length: 3 }, () => old(orgA));
     await issue(own);
