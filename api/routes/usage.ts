@@ -227,7 +227,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
             content: {
               ...answer.content,
               [CSV]: withExamples(Type.String(), {
-                usage: csvOf(['day'], [{ by: ['2026-11-20'], figures: FIGURES }]),
+                usage: csvOf(['day'], [{ by: ['2026-11-20'], figures: FIGURES }], true),
               }),
             },
           },
@@ -254,7 +254,9 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
       });
       void reply.header('vary', 'accept');
       if (wantsCsv(request, request.query.format)) {
-        return reply.type(`${CSV}; charset=utf-8`).send(csvOf(groupBy, groups));
+        return reply
+          .type(`${CSV}; charset=utf-8`)
+          .send(csvOf(groupBy, groups, report.currency !== null));
       }
       return {
         object: 'usage' as const,
@@ -402,13 +404,15 @@ export function usageCsv(
   return csvOf(
     groupBy,
     groups.map(({ names, ...each }) => ({ by: names, figures: describe(each, currency) })),
+    currency !== null,
   );
 }
 
-/** A line for each group; the tiers of data are columns. */
+/** A line for each group; the tiers of data are columns, and with prices money is, also where there is no line. */
 function csvOf(
   groupBy: readonly UsageGrouping[],
   groups: readonly { by: readonly string[]; figures: ReturnType<typeof describe> }[],
+  hasMoney: boolean,
 ): string {
   const columns = (
     of:
@@ -424,8 +428,7 @@ function csvOf(
     return { ...rest, ...quality, ...money };
   };
   const { cost: _money, ...bare } = FIGURES;
-  const first = groups[0]?.figures ?? bare;
-  const header = csvLine([...groupBy, ...Object.keys(columns(first))]);
+  const header = csvLine([...groupBy, ...Object.keys(columns(hasMoney ? FIGURES : bare))]);
   const lines = groups.map(({ by, figures: each }) => {
     const values = Object.values<string | number | null>(columns(each));
     return csvLine([...by, ...values.map((value) => value ?? '')]);
