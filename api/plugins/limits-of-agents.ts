@@ -8,7 +8,7 @@ import type { Fault } from '#shared/kernel/errors.ts';
  * waits after any 429, and after any answer that has `rate_limit` in it.
  */
 const AGENTS = [
-  { header: 'originator', name: /^codex_/, status: 429, readsReset: true },
+  { header: 'originator', name: /^codex[ _-]/i, status: 429, readsReset: true },
   { header: 'user-agent', name: /^opencode\//, status: 402, readsReset: false },
 ] as const;
 const USED_UP = 'usage_limit_reached';

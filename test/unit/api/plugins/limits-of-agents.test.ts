@@ -16,6 +16,9 @@ it.each([
   ['Codex', CODEX, '/v1/responses', DAY, 429, OF_PLANS],
   ['Codex', CODEX, '/v1/responses', BUDGET, 429, OF_PLANS],
   ['opencode', OPENCODE, '/v1/chat/completions', DAY, 402, OF_PLANS],
+  ['Codex in a terminal', { originator: 'codex-tui' }, '/v1/responses', BUDGET, 429, OF_PLANS],
+  ['Codex with a window', { originator: 'Codex Desktop' }, '/v1/responses', DAY, 429, OF_PLANS],
+  ['what is like Codex', { originator: 'codexa' }, '/v1/responses', DAY, 429, OURS],
   ['Codex, of a second', CODEX, '/v1/responses', RATE, 429, OURS],
   ['opencode, of a second', OPENCODE, '/v1/chat/completions', RATE, 429, OURS],
   ['messages', OPENCODE, '/v1/messages', DAY, 429, { docket_type: 'rate_limit_error' }],
@@ -31,7 +34,8 @@ it.each([
     expect(answer.json()).toMatchObject({ error: { code, message, param: null, ...error } });
     expect(answer.headers).toHaveProperty('retry-after');
     const { resets_at: resetsAt } = answer.json().error;
-    if (headers !== CODEX || fault !== DAY) expect(resetsAt).toBeUndefined();
+    const isOfPlans = error === OF_PLANS && status === 429;
+    if (!isOfPlans || fault !== DAY) expect(resetsAt).toBeUndefined();
     else expect(new Date(resetsAt * 1_000).getTime()).toBeGreaterThan(Date.now());
     // opencode asks again where one of these stands in the body.
     if (status === 402) expect(answer.body).not.toMatch(/429|50[0234]|rate.limit|try again/i);
