@@ -85,11 +85,15 @@ export function costBound(
   tokens: { input: number; output: number },
 ): number {
   const { prices = [] } = model;
-  const places = [
-    ...prices.map(({ region = '', endpoint }) => ({ region, endpoint })),
-    { region: '', endpoint: undefined },
-  ];
-  const valid = places.flatMap((place) => validPrice(model, { ...place, at }) ?? []);
+  // The youngest price of each place is valid there; a list of many years is read once.
+  const youngest = new Map<string, Price>();
+  for (const price of prices) {
+    const place = JSON.stringify([price.endpoint, price.region]);
+    const known = youngest.get(place);
+    if (price.from <= at && (known === undefined || isBefore(known, price)))
+      youngest.set(place, price);
+  }
+  const valid = [...youngest.values()];
   const input = Math.max(0, ...valid.flatMap((price) => [price.input, price.cachedInput]));
   const output = Math.max(0, ...valid.map((price) => price.output));
   return (tokens.input * input + tokens.output * output) / 10 ** COST_PLACES;

@@ -76,11 +76,18 @@ export function mostOf(
     });
     return Math.max(0, ...amounts);
   };
-  return (measure) => {
+  const found = new Map<BudgetMeasure, number>();
+  const read: Most = (measure) => {
     if (measure === 'requests') return 1;
     if (measure === 'tokens') return tokens.input + tokens.output;
     if (measure === 'money') return costBound(model, timeOfId(entry.id), tokens);
     return estimated(measure);
+  };
+  // A request may fall under twenty budgets, and an estimate or a long price list takes a while.
+  return (measure) => {
+    const most = found.get(measure) ?? read(measure);
+    found.set(measure, most);
+    return most;
   };
 }
 

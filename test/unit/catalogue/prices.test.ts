@@ -57,6 +57,50 @@ it('a cost is exact to its last place, and never above its bound, for all prices
   );
 });
 
+it('no request costs more than its bound, wherever it runs, for all lists of prices', () => {
+  const price = fc.record(
+    {
+      from: fc.integer({ min: 0, max: 3 }),
+      input: fc.nat(100),
+      cachedInput: fc.nat(100),
+      output: fc.nat(100),
+      endpoint: fc.constantFrom('one', 'two'),
+      region: fc.constantFrom('here', 'there'),
+    },
+    { requiredKeys: ['from', 'input', 'cachedInput', 'output'] },
+  );
+  const places = ['one', 'two', 'three'].flatMap((endpoint) =>
+    ['here', 'there', 'nowhere'].map((region) => ({ endpoint, region })),
+  );
+  fc.assert(
+    fc.property(fc.array(price, { maxLength: 12 }), fc.nat(4), (prices, at) => {
+      const tokens = { inputTokens: 1_000_000, cachedInputTokens: 0, outputTokens: 0 };
+      const catalogue = { currency: 'EUR', models: [{ id: 'm', prices }] } as never;
+      const costs = places.map((place) => {
+        const cost = costOf(catalogue, { model: 'm', at, ...place }, tokens) ?? 'EUR 0';
+        return Number(cost.slice('EUR '.length));
+      });
+      const bound = costBound({ prices }, at, { input: 1_000_000, output: 0 });
+      expect(bound).toBeGreaterThanOrEqual(Math.max(...costs));
+    }),
+  );
+});
+
+it('the bound of a request reads a long list of prices once', () => {
+  let reads = 0;
+  const prices = Array.from({ length: 256 }, (_, from) => ({
+    get from() {
+      reads += 1;
+      return from;
+    },
+    input: from,
+    cachedInput: 0,
+    output: 0,
+  }));
+  expect(costBound({ prices }, NOVEMBER, { input: 1e12, output: 0 })).toBe(255);
+  expect(reads).toBeLessThan(5 * prices.length);
+});
+
 it.each<[why: string, text: string, problem: string]>([
   [
     'a price without a currency',

@@ -86,7 +86,9 @@ it(
       extent: EXTENT,
       resolution: { model, candidates: [place('swe'), place('fra')] },
     } as unknown as Parameters<typeof mostOf>[0];
+    let estimates = 0;
     const most = mostOf(asked, ({ zone, usage: { inputTokens, outputTokens } }) => {
+      estimates += 1;
       if (zone === 'swe') throw new Error('has no size');
       const results = [{ name: 'gwp', value: inputTokens + 10 * outputTokens }];
       return { results } as unknown as Measurement;
@@ -95,6 +97,8 @@ it(
     expect(most('money')).toBeCloseTo((300 * 2 + 100 * 20) / 1e6, 12);
     expect(most('gwp')).toBe(1_300);
     expect(most('energy')).toBe(0);
+    // Twenty budgets ask for the same.
+    expect([most('gwp'), most('energy'), estimates]).toEqual([1_300, 0, 4]);
   },
 );
 
