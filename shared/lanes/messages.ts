@@ -4,7 +4,7 @@
  * releases read each other's messages, so these names stay.
  */
 
-import type { BudgetMeasure } from '#shared/kernel/budget-measures.ts';
+import { BUDGET_MEASURES, type BudgetMeasure } from '#shared/kernel/budget-measures.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import {
@@ -158,14 +158,19 @@ const RECORD_VALUES: Values = { ...REQUEST_VALUES, outcome: OUTCOMES, failure: F
 
 type Values = Readonly<Record<string, readonly string[]>>;
 
+/** Of parts of budgets: a worker that takes one of a measure for another counts what is not so. */
+const RESERVE_VALUES: Values = { measure: BUDGET_MEASURES };
+const RESERVES_KNOWN = namesOf(RESERVE_VALUES).map((name) => `reserves.${name}`);
+
 /**
  * What this build knows of a request and of its outcome: members, and the values of those that have few. One that a worker
  * has never heard of may change what is asked for or what is signed, so it is not passed over.
  */
 export const KNOWN = {
-  request: [...Object.keys(REQUEST_MEMBERS), ...namesOf(REQUEST_VALUES)],
+  request: [...Object.keys(REQUEST_MEMBERS), ...namesOf(REQUEST_VALUES), ...RESERVES_KNOWN],
   outcome: [
     ...Object.keys(OUTCOME_MEMBERS),
+    ...RESERVES_KNOWN,
     ...[...Object.keys(RECORD_FIELDS), ...namesOf(RECORD_VALUES)].map((name) => `record.${name}`),
   ],
 } as const;
@@ -178,14 +183,27 @@ function namesOf(values: Values): string[] {
 
 /** The first of a request that this build does not know. */
 export function unknownInRequest(entry: InferenceEntry): string | undefined {
-  return unknownMember(entry, REQUEST_MEMBERS) ?? unknownValue(entry, REQUEST_VALUES);
+  return (
+    unknownMember(entry, REQUEST_MEMBERS) ??
+    unknownValue(entry, REQUEST_VALUES) ??
+    unknownReserve(entry)
+  );
 }
 
 /** The same of what became of one. */
 export function unknownInOutcome(entry: ReceiptEntry): string | undefined {
   const { record } = entry;
   const unknown = unknownMember(record, RECORD_FIELDS) ?? unknownValue(record, RECORD_VALUES);
-  return unknown === undefined ? unknownMember(entry, OUTCOME_MEMBERS) : `record.${unknown}`;
+  if (unknown !== undefined) return `record.${unknown}`;
+  return unknownMember(entry, OUTCOME_MEMBERS) ?? unknownReserve(entry);
+}
+
+function unknownReserve({ reserves = [] }: Pick<InferenceEntry, 'reserves'>): string | undefined {
+  for (const reserve of reserves) {
+    const unknown = unknownValue(reserve, RESERVE_VALUES);
+    if (unknown !== undefined) return `reserves.${unknown}`;
+  }
+  return undefined;
 }
 
 function unknownMember(message: object, known: object): string | undefined {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
+import {
+  type InferenceEntry,
+  KNOWN,
+  type ReceiptEntry,
+  type Reserve,
+  unknownInOutcome,
+  unknownInRequest,
+} from '#shared/lanes/messages.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import {
   decodeInferenceEntry,
@@ -32,6 +39,19 @@ describe('a message', () => {
   it('a message without a payload is its head alone', () => {
     expect(encodeMessage({ kind: 'cancel', id: 'req_1' })).toBe('{"kind":"cancel","id":"req_1"}');
     expect(decodeMessage('{"kind":"cancel","id":"req_1"}').payload).toBe('');
+  });
+});
+
+describe('a part of a budget', () => {
+  it('a worker knows which measures it can settle, says so to others, and takes none of another', () => {
+    const part = { budget: 'bgt_a', since: 0, measure: 'money', amount: 7 } as const;
+    const later = { ...part, measure: 'water' } as unknown as Reserve;
+    expect(unknownInRequest({ ...entry, reserves: [part] })).toBeUndefined();
+    expect(unknownInRequest({ ...entry, reserves: [part, later] })).toBe('reserves.measure=water');
+    expect(unknownInOutcome({ ...handed, reserves: [part] })).toBeUndefined();
+    expect(unknownInOutcome({ ...handed, reserves: [later] })).toBe('reserves.measure=water');
+    expect(KNOWN.request).toContain('reserves.measure=money');
+    expect(KNOWN.outcome).toContain('reserves.measure=energy');
   });
 });
 
