@@ -1,4 +1,5 @@
 import type { Html } from '#api/html.ts';
+import { DecimalSum } from '#shared/kernel/decimal.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { count, moneyText } from '#shared/methodology/readable.ts';
 import type { UsageFigures, UsageGrouping, UsageReport } from '#shared/receipts/usage.ts';
@@ -23,16 +24,21 @@ export interface StackedParts {
 export function usageChart({ report, groupBy, nameOf, range }: StackedParts): Html | undefined {
   const { groups, currency } = report;
   if (groups === null || groups.length === 0) return undefined;
-  const amountOf = (of: UsageFigures): number =>
-    currency === null ? of.tokens.input + of.tokens.output : Number(of.cost);
+  const amountOf = (of: UsageFigures): string =>
+    currency === null ? String(of.tokens.input + of.tokens.output) : of.cost;
   const text = (amount: number): string =>
     currency === null ? `${count(amount)} tokens` : `${moneyText(amount)} ${currency}`;
   const [by, and] = groupBy as [UsageGrouping, UsageGrouping?];
   const totals = new Map<string, number>();
   const columns = new Map<string, Map<string, number>>();
+  // As figures by the column alone have it: a sum of doubles may be another when it is rounded.
+  const wholes = new Map<string, DecimalSum>();
   for (const group of groups) {
     const [column = '', series = ''] = group.names;
-    const amount = amountOf(group);
+    const whole = wholes.get(column) ?? new DecimalSum();
+    whole.add(amountOf(group));
+    wholes.set(column, whole);
+    const amount = Number(amountOf(group));
     totals.set(series, (totals.get(series) ?? 0) + amount);
     const parts = columns.get(column) ?? new Map<string, number>();
     columns.set(column, parts.set(series, amount));
@@ -44,7 +50,7 @@ export function usageChart({ report, groupBy, nameOf, range }: StackedParts): Ht
   const points = names.map((column) => {
     const parts = columns.get(column) ?? new Map<string, number>();
     const amounts = shown.map((series) => parts.get(series) ?? 0);
-    const all = [...parts.values()].reduce((sum, each) => sum + each, 0);
+    const all = Number(wholes.get(column)?.toString() ?? 0);
     const each = shown.flatMap((series, i) =>
       and === undefined || amounts[i] === 0 ? [] : [`${nameOf(series, and)} ${text(amounts[i]!)}`],
     );

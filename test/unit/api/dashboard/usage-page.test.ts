@@ -3,7 +3,9 @@ import { html } from '#api/html.ts';
 import type { Frame } from '#api/dashboard/parts/layout.ts';
 import { table } from '#api/dashboard/parts/elements.ts';
 import { usagePage } from '#api/dashboard/usage/page.ts';
-import type { UsageFigures } from '#shared/receipts/usage.ts';
+import { type StackedParts, usageChart } from '#api/dashboard/usage/stacked.ts';
+import { moneyText } from '#shared/methodology/readable.ts';
+import type { UsageFigures, UsageGrouping, UsageReport } from '#shared/receipts/usage.ts';
 
 it(
   'a table of usage stays within the budget of a page, however many rows and digits it has, and says where the rest is',
@@ -47,6 +49,21 @@ it(
     expect(text).toContain('class="table scrolls"');
   },
 );
+
+it('a chart of costs says of a day what the table by day says, where doubles add up to another cent', () => {
+  const of = (cost: string, names: string[]) => ({ cost, names });
+  const parts = (groups: unknown, groupBy: UsageGrouping[]): StackedParts => ({
+    report: { ledgerSize: 1, currency: 'EUR', groups, total: {} } as UsageReport,
+    groupBy,
+    nameOf: (name) => name,
+    range: { from: 0, to: 86_400_000 },
+  });
+  const day = '1970-01-01';
+  const byModel = [of('0.1', [day, 'a']), of('0.045', [day, 'b'])];
+  const chart = usageChart(parts(byModel, ['day', 'model']))!.text;
+  expect(chart).toContain(`${day}: ${moneyText(Number('0.145'))} EUR;`);
+  expect(usageChart(parts([of('0.145', [day])], ['day']))!.text).toContain(`${day}: 0.14 EUR`);
+});
 
 it('a cell without a value is empty, so that a phone leaves it out; values keep their blanks', () => {
   const rows = [undefined, '<td> </td>'].map(
