@@ -6,5 +6,6 @@
 local function give_back(counter, member)
   local amount = tonumber(string.match(member, ' (%d+)$'))
   local reserved = tonumber(redis.call('HGET', counter, 'reserved'))
-  if reserved then redis.call('HINCRBY', counter, 'reserved', -math.min(amount, reserved)) end
+  -- As a difference: a part may be nothing, and Redis takes no -0 for a number.
+  if reserved then redis.call('HINCRBY', counter, 'reserved', 0 - math.min(amount, reserved)) end
 end

@@ -10,10 +10,13 @@ import {
   holdersKey,
   idempotencyKey,
   inferenceLane,
+  receiptsLane,
 } from '#shared/lanes/keys.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { type BudgetMeasure, fromSteps } from '#shared/kernel/budget-measures.ts';
+import { inferenceRecord } from '#test/support/issuing.ts';
 import { runs } from '#test/support/depth.ts';
 import { admissionRequest, connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -21,6 +24,7 @@ import { testSeals } from '#test/support/seals.ts';
 
 const LANE = inferenceLane(0, 'eu-west');
 const CLAIM = idempotencyKey(0, 'org_a', 'digest');
+const DELIVERY = { shard: 0, lane: LANE, consumer: 'w', number: 1, texts: [] };
 const fail = (error: unknown): void => {
   throw error;
 };
@@ -77,14 +81,7 @@ const counted = async (of = counter): Promise<[settled: number, reserved: number
 /** Ends a request as its worker does; `used` null for one that failed. */
 async function end(entryId: string, settled: { counter: string; holder: string; used: number }[]) {
   await client.xreadgroup('GROUP', CONSUMER_GROUP, 'w', 'STREAMS', LANE, '>');
-  const write = outbox.asHolder({
-    shard: 0,
-    lane: LANE,
-    entryId,
-    consumer: 'w',
-    number: 1,
-    texts: [],
-  });
+  const write = outbox.asHolder({ ...DELIVERY, entryId });
   for (const each of settled) write.settleBudget(each);
   write.done();
   return write.written;
@@ -224,6 +221,43 @@ describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
     expect((await ask([energy]).answer).verdict).toBe('budget');
     nowUs += 24 * 3_600_000_000;
     expect((await ask([energy]).answer).verdict).toBe('admitted');
+  });
+
+  it('a request of a model without a price or a size holds nothing of a budget, and ends, expires and is withdrawn as others', async () => {
+    const free = part({ measure: 'money', amount: 0 });
+    const holder = (id: string) => ({ counter, holder: holderName(id, free), used: 0 });
+    const first = ask([free]);
+    const { laneEntryId } = (await first.answer) as { laneEntryId: string };
+    const entry: Delivery = { ...DELIVERY, entryId: laneEntryId };
+    await client.xreadgroup('GROUP', CONSUMER_GROUP, 'w', 'STREAMS', LANE, '>');
+    const errors: unknown[] = [];
+    const own = new Outbox(client, testSeals(), (error) => errors.push(error));
+    const write = own.asHolder(entry);
+    write.settleBudget(holder(first.id));
+    write.record({
+      record: inferenceRecord(),
+      inbox: 'api-test',
+      attempt: 1,
+      receipt: 'best_effort',
+    });
+    write.done();
+    expect(await write.written).toBe('held');
+    expect(errors).toEqual([]);
+    expect(await client.xlen(receiptsLane(0))).toBe(1);
+    await ask([free]).answer;
+    nowUs += 121_000_000;
+    const last = ask([free]);
+    const { laneEntryId: entryId } = (await last.answer) as { laneEntryId: string };
+    const withdrawn = await defineLaneScripts(client).withdraw({
+      lane: LANE,
+      group: CONSUMER_GROUP,
+      entryId,
+      moreKeys: [counter, holdersKey(counter)],
+      moreArguments: [holderName(last.id, free)],
+    });
+    expect(withdrawn).toBe('');
+    expect(await client.zcard(holdersKey(counter))).toBe(0);
+    expect(await counted()).toEqual([0, 0]);
   });
 
   it('a request that is withdrawn before a worker has it gives its parts back, and one that a worker has does not', async () => {
