@@ -36,9 +36,9 @@ export function createStatusHistory(pool: Pool, surroundings: Surroundings) {
         found: JSON.parse(found) as StatusDay['found'],
       }));
     },
-    /** Those that last or were not over before the first of these days, newest first. */
+    /** Those that last, and those that have been over for ninety days at most, newest first. */
     async incidents(): Promise<Incident[]> {
-      const rows = await queryRows(pool, INCIDENTS, [since(), INCIDENTS_MAX]);
+      const rows = await queryRows(pool, INCIDENTS, [now() - HISTORY_DAYS * DAY_MS, INCIDENTS_MAX]);
       return rows.map(({ id, title, components, began_at, ended_at, words }) => ({
         id,
         title,
@@ -139,5 +139,7 @@ const SAY = statement(
 );
 const SAY_OF = statement(
   { id: 'text' },
-  `update incident set ended_at = coalesce(greatest(${at('$2')}, began_at), ended_at) where id = $1 returning id`,
+  // Of nothing and a time `greatest` is the time: without a case, every word would end the incident.
+  `update incident set ended_at = case when $2::float8 is null then ended_at else greatest(${at('$2')}, began_at) end
+   where id = $1 returning id`,
 );

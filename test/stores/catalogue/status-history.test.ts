@@ -50,6 +50,10 @@ it(
     const id = await history.open(told, operator);
     now += 60_000;
     const byCommand = createStatusHistory(database.poolAs('docket_operator', 1), surroundings);
+    const saidAt = now;
+    expect(await byCommand.say(id, { text: 'Still slow.', isOver: false }, operator)).toBe(true);
+    expect(await history.incidents()).toMatchObject([{ id, endedAt: null }]);
+    now += 60_000;
     expect(await byCommand.say(id, { text: 'It is over.', isOver: true }, operator)).toBe(true);
     expect(await byCommand.say('inc_none', { text: 'Nothing.', isOver: false }, operator)).toBe(
       false,
@@ -63,6 +67,7 @@ it(
         endedAt: now,
         words: [
           { at: now, text: 'It is over.' },
+          { at: saidAt, text: 'Still slow.' },
           { at: beganAt, text: 'We look at it.' },
         ],
       },
@@ -71,9 +76,13 @@ it(
     const { items } = await audit.list({ orgId: SERVICE_CHAIN, limit: 5, order: 'asc' });
     expect(items.map(({ action, subject }) => `${action} ${subject}`)).toEqual([
       `incident.opened ${id}`,
+      `incident.told ${id}`,
       `incident.ended ${id}`,
     ]);
-    now += 91 * DAY_MS;
+    const endedAt = now;
+    now = endedAt + 90 * DAY_MS;
+    expect(await history.incidents()).toMatchObject([{ id, endedAt }]);
+    now += 1;
     expect(await history.incidents()).toEqual([]);
   },
 );
