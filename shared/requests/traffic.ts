@@ -1,6 +1,6 @@
 /** Of each organisation, the newest: none with many requests keeps the others from being seen. */
 export const OF_ORGANISATION_MAX = 2_000;
-/** In all, read in about a second: organisations beyond are left out, and the page says so. */
+/** In all, read and counted in a few seconds: organisations beyond are left out, and the page says so. */
 export const TRAFFIC_ROWS_MAX = 100_000;
 
 /** What requests are counted by. */

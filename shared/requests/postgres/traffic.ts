@@ -44,13 +44,15 @@ const TRAFFIC = statement(
     p99: 'float8?',
     cut_short: 'bool',
   },
+  // The rows are counted apart from where they are read: counted there, all of them would be read before the limit counts.
   `with looked as materialized (
-     select r.*, row_number() over (partition by r.org_id) as nth from account a cross join lateral (
+     select r.* from account a cross join lateral (
        select org_id, id, status, code, region, model, total_ms, requests from request
        where org_id = a.id and id >= $1 order by id desc limit $2) r
      limit $3
    ), cut as (
-     select count(*) = $3 or coalesce(max(nth), 0) = $2 as short from looked
+     select coalesce(sum(n), 0) = $3 or coalesce(max(n), 0) = $2 as short
+     from (select count(*) as n from looked group by org_id) of_one
    ), named as (
      select *, to_char(receipt_hour('rcpt_' || substr(id, 5)) at time zone 'utc', 'YYYY-MM-DD HH24:00') as hour
      from looked

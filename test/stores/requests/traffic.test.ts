@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { expect, it } from 'vitest';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import { writeRequests } from '#shared/requests/postgres/requests.ts';
@@ -47,5 +48,34 @@ it(
     expect(cut.isWhole).toBe(false);
     const none = await readTraffic(api, now + HOUR_MS);
     expect(none).toMatchObject({ isWhole: true, rows: [{ requests: 0 }] });
+  },
+);
+
+it(
+  'of organisations with many requests no more are read than are counted',
+  { tags: ['requests.record'] },
+  async () => {
+    const now = Date.now();
+    for (const { id: orgId } of [await activeAccount(registries), await activeAccount(registries)])
+      await writeRequests(
+        api,
+        Array.from({ length: 20 }, () => requestRow({ orgId })),
+      );
+    const client = await database.pool.connect();
+    try {
+      await client.query('begin; set local enable_seqscan = off');
+      const max = { ofOrganisation: 20, rows: 5 };
+      const { isWhole } = await readTraffic(client as unknown as Pool, now - HOUR_MS, max);
+      expect(isWhole).toBe(false);
+      const { rows } = await client.query<{ read: number }>(
+        `select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read)::int as read from pg_stat_xact_user_tables
+         where relid in (select inhrelid from pg_inherits where inhparent = 'request'::regclass)`,
+      );
+      expect(rows[0]!.read).toBeGreaterThan(0);
+      expect(rows[0]!.read).toBeLessThan(10);
+    } finally {
+      await client.query('rollback');
+      client.release();
+    }
   },
 );
