@@ -13,7 +13,15 @@ export interface IncidentsParts extends Told {
   /** Parts that an incident may be of. */
   known: readonly string[];
   /** The form that was not taken. */
-  typed?: { title: string; text: string };
+  typed?: { title: string; text: string; components: readonly string[] };
+  /** The same of one that says more of an incident. */
+  more?: TypedMore;
+}
+
+interface TypedMore {
+  id: string;
+  text: string;
+  isOver: boolean;
 }
 
 const ADDRESS = '/dashboard/service/incidents';
@@ -21,7 +29,7 @@ const ADDRESS = '/dashboard/service/incidents';
 /** Incidents of the last days, and what everyone is told of them. */
 export function incidentsPage(
   frame: Frame,
-  { incidents, known, typed, ...said }: IncidentsParts,
+  { incidents, known, typed, more, ...said }: IncidentsParts,
 ): Html {
   return html`<div class="head"><h1>Incidents</h1></div>
     ${told(said)}
@@ -47,7 +55,12 @@ export function incidentsPage(
             ${known.map(
               (component) =>
                 html`<label>
-                  <input type="checkbox" name="component" value="${component}" />
+                  <input
+                    type="checkbox"
+                    name="component"
+                    value="${component}"
+                    ${typed?.components.includes(component) === true ? html`checked` : undefined}
+                  />
                   <span>${component}</span>
                 </label>`,
             )}
@@ -61,27 +74,39 @@ export function incidentsPage(
       ${
         incidents.length === 0
           ? html`<p class="soft">Nothing was told in these days.</p>`
-          : incidents.map((incident) => article(frame, incident))
+          : incidents.map((incident) =>
+              article(frame, incident, more?.id === incident.id ? more : undefined),
+            )
       }
     </section>`;
 }
 
-function article(frame: Frame, { id, title, components, beganAt, endedAt, words }: Incident): Html {
+function article(
+  frame: Frame,
+  { id, title, components, beganAt, endedAt, words }: Incident,
+  typed?: TypedMore,
+): Html {
   return html`<article class="stack tight">
     <h3>${title} ${endedAt === null ? badge('warn', 'not over yet') : badge('plain', 'over')}</h3>
     <p class="soft small">
       Since ${moment(beganAt, frame.now)}; ${components.join(', ') || 'the whole service'}
     </p>
     ${words.map(({ at, text }) => html`<p class="prose">${moment(at, frame.now)} ${text}</p>`)}
-    <details class="act">
+    <details class="act" ${typed === undefined ? undefined : html`open`}>
       <summary>Say more of it</summary>
       <form class="form" method="post" action="${ADDRESS}/${id}">
         ${token(frame)}
-        ${textArea({ name: 'text', id: `text-${id}`, label: 'What is known now', max: String(INCIDENT_TEXT_MAX) })}
+        ${textArea({ name: 'text', id: `text-${id}`, label: 'What is known now', value: typed?.text ?? '', max: String(INCIDENT_TEXT_MAX) })}
         ${
           endedAt === null
             ? html`<label class="row">
-                <input type="checkbox" name="over" value="yes" /> <span>It is over</span>
+                <input
+                  type="checkbox"
+                  name="over"
+                  value="yes"
+                  ${typed?.isOver === true ? html`checked` : undefined}
+                />
+                <span>It is over</span>
               </label>`
             : undefined
         }

@@ -25,7 +25,7 @@ export function incidentRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    parts: Pick<IncidentsParts, 'problem' | 'done' | 'typed'>,
+    parts: Pick<IncidentsParts, 'problem' | 'done' | 'typed' | 'more'>,
     status = 200,
   ): Promise<FastifyReply> => {
     const incidents = await statusHistory.incidents();
@@ -43,12 +43,12 @@ export function incidentRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   app.get('/incidents', SESSION, (request, reply) => show(request, reply, doneOf(request, DONE)));
   app.post('/incidents', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
-    const typed = { title: form.text('title'), text: form.text('text') };
+    const asked = form
+      .entries()
+      .filter(([name]) => name === 'component')
+      .map(([, value]) => value);
+    const typed = { title: form.text('title'), text: form.text('text'), components: asked };
     try {
-      const asked = form
-        .entries()
-        .filter(([name]) => name === 'component')
-        .map(([, value]) => value);
       const incident = {
         title: checkIncidentTitle(typed.title),
         text: checkIncidentText(typed.text),
@@ -65,15 +65,13 @@ export function incidentRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   app.post<{ Params: { id: string } }>('/incidents/:id', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const { id } = request.params;
+    const more = { id, text: form.text('text'), isOver: form.text('over') === 'yes' };
     try {
-      const said = {
-        text: checkIncidentText(form.text('text')),
-        isOver: form.text('over') === 'yes',
-      };
+      const said = { text: checkIncidentText(more.text), isOver: more.isOver };
       if (!(await statusHistory.say(id, said, staffActorOf(request)))) throw notFound();
     } catch (error) {
       const { message, status } = refused(error);
-      return show(request, reply, { problem: `Nothing was told. ${message}` }, status);
+      return show(request, reply, { problem: `Nothing was told. ${message}`, more }, status);
     }
     return seeOther(reply, '/dashboard/service/incidents?done=said');
   });

@@ -553,6 +553,43 @@ describe('the running service', () => {
   );
 
   it(
+    'an incident is told of the parts that were chosen, goes on while more is said of it, and a form that is not taken keeps what was typed',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const page = `${SERVICE}/incidents`;
+      const asked = { title: 'Receipts are late', component: 'ledger' };
+      // A space that shows nothing, as it comes out of a chat.
+      const refused = await visitors.otto.send(page, page, {
+        ...asked,
+        text: 'We look\u200b at it',
+      });
+      expect(refused.statusCode).toBe(400);
+      for (const kept of [
+        'value="Receipts are late"',
+        /value="ledger"\s+checked/,
+        'at it</textarea>',
+      ])
+        expect(refused.payload).toMatch(kept);
+      await visitors.otto.send(page, page, { ...asked, text: 'We look at it.' });
+      const [told] = await dashboard.statusHistory.incidents();
+      expect(told).toMatchObject({ components: ['ledger'], endedAt: null });
+      const more = `${page}/${told!.id}`;
+      const again = await visitors.otto.send(page, more, { text: 'No\u200b.', over: 'yes' });
+      expect(again.payload).toMatch(
+        /<details class="act" open>[^]*No\u200b\.<\/textarea>[^]*value="yes"\s+checked/,
+      );
+      await visitors.otto.send(page, more, { text: 'Still.' });
+      expect(await dashboard.statusHistory.incidents()).toMatchObject([
+        { endedAt: null, words: [{ text: 'Still.' }, { text: 'We look at it.' }] },
+      ]);
+      await visitors.otto.send(page, more, { text: 'Over.', over: 'yes' });
+      const [over] = await dashboard.statusHistory.incidents();
+      expect(over!.endedAt).toBeGreaterThanOrEqual(told!.beganAt);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
     'lanes and jobs say what waits, since when, and what failed',
     { tags: ['dashboard.operators', 'dashboard.escaped'] },
     async () => {
