@@ -63,7 +63,7 @@ export function openStatus(pool: Pool, options: StatusOptions): StatusReader {
   let kept: ReturnType<typeof ask> | undefined;
   const past = async (): Promise<ServiceHistory | undefined> => {
     try {
-      const [days, incidents] = [await history.days(), await history.incidents()];
+      const [days, incidents] = await Promise.all([history.days(), history.incidents()]);
       return { days, incidents };
     } catch (error) {
       onError(error as Error);
@@ -85,9 +85,10 @@ export function openStatus(pool: Pool, options: StatusOptions): StatusReader {
       if (keptPast === undefined || keptPast.until < at) {
         keptPast = { until: at + HISTORY_KEPT_MS, answer: past() };
       }
-      const answer = await keptPast.answer;
-      // Asked again at once, where there was none.
-      if (answer === undefined) keptPast = undefined;
+      const asked = keptPast;
+      const answer = await asked.answer;
+      // Where there was none it is asked again as soon as how things are.
+      if (answer === undefined) asked.until = Math.min(asked.until, now() + KEPT_MS);
       return answer;
     },
     note: async () => {

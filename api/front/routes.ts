@@ -47,7 +47,9 @@ export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options
     return send(reply, page, BRIEFLY);
   });
   app.get('/status', ASKING, async (_request, reply) => {
-    const body = statusPage(await status.now(), supportEmail, await status.history());
+    // At once: while PostgreSQL is silent, each of them takes as long as that is waited for.
+    const [is, was] = await Promise.all([status.now(), status.history()]);
+    const body = statusPage(is, supportEmail, was);
     const page = publicPage({ title: 'Status · Docket', path: '/status', hasDashboard, body });
     return send(reply, page, NOW);
   });
@@ -56,7 +58,7 @@ export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options
     // An empty feed would say that there are no incidents.
     if (history === undefined) throw new Fault('store_unavailable');
     return reply
-      .headers({ 'cache-control': BRIEFLY, 'x-content-type-options': 'nosniff' })
+      .headers({ 'cache-control': NOW, 'x-content-type-options': 'nosniff' })
       .type('application/atom+xml; charset=utf-8')
       .send(incidentFeed(history.incidents, origin, Date.now()));
   });

@@ -187,6 +187,8 @@ describe('the public pages', () => {
       );
       const feed = await app.inject('/status.atom');
       expect(feed.headers['content-type']).toContain('application/atom+xml');
+      // What is told is in the feed as soon as on the page, also behind a cache.
+      expect(feed.headers['cache-control']).toBe('public, max-age=5');
       expect(feed.payload).toContain('<title>Slow &#38; &#34;&#60;b&#62;</title>');
       expect(feed.payload).toContain('<updated>1970-01-01T00:00:00.500Z</updated>');
       await status.note();
@@ -203,6 +205,10 @@ describe('the public pages', () => {
       const { statusCode, payload } = await app.inject('/status');
       expect([statusCode, asked, errors.length]).toEqual([200, 2, 3]);
       expect(payload).toContain('the database does not answer');
+      // Nor is a database that is away asked by each who looks.
+      await Promise.all([app.inject('/status'), app.inject('/status.atom')]);
+      await app.inject('/status');
+      expect(errors).toHaveLength(3);
       expect(payload).not.toContain('Only theirs');
       const [, css] = /href="(\/assets\/style\.css\?v=\w+)"/.exec(payload)!;
       expect((await app.inject(css!)).headers['cache-control']).toContain('immutable');
