@@ -25,7 +25,7 @@ import {
   MalformedLedgerText,
   type SignedNote,
 } from '#shared/ledger/notes.ts';
-import { logOfTree, treeOrigin } from '#shared/ledger/origins.ts';
+import { anchorOf, logOfTree, treeOrigin } from '#shared/ledger/origins.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
@@ -112,7 +112,7 @@ class AnchoredKeys {
     this.#keys = keys;
     const { checkpoint, anchor } = bag.seal.credentialSubject;
     this.#losses = readLosses(bag, LOSSES, checkpoint.log).map(({ statement }) => statement);
-    const own = logOfTree(checkpoint.log).log.replace(/\/log\/[^/]+$/, '/anchor');
+    const own = anchorOf(checkpoint.log);
     // Which tree of the anchor log it is, the seal says; statements in the pack must lead there.
     this.#origin = treeOrigin(own, logOfTree(anchor?.log ?? own).generation);
     this.#anchorLosses = readLosses(bag, ANCHOR_LOSSES, this.#origin);

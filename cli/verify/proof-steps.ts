@@ -5,7 +5,7 @@ import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts'
 import { leafHash, sameHash } from '#shared/ledger/hashing.ts';
 import { headLeaf, HEADS_SLOTS } from '#shared/ledger/heads-tree.ts';
 import { encodeBase64, MalformedLedgerText, type SignedNote } from '#shared/ledger/notes.ts';
-import { logOfTree } from '#shared/ledger/origins.ts';
+import { anchorOf, logOfTree } from '#shared/ledger/origins.ts';
 import { parseProof } from '#shared/ledger/proof-text.ts';
 import { type InclusionClaim, inclusionRoot } from '#shared/ledger/proofs.ts';
 import { count } from '#shared/methodology/readable.ts';
@@ -16,7 +16,8 @@ import { headSigner } from './head-signer.ts';
 /** One step from a receipt to what outsiders keep, with what it was computed from. */
 export interface ProofStep {
   title: string;
-  holds: boolean;
+  /** Null of what is named here and not checked. */
+  holds: boolean | null;
   /** What was done, and what came of it. */
   says: string;
   /** What it was done with, and the result, by name. */
@@ -43,7 +44,7 @@ export function proofSteps(files: ProofFiles, keys: TrustedKeys, now: number): P
   try {
     for (const step of walk(files, keys, now)) {
       steps.push(step);
-      if (!step.holds) break;
+      if (step.holds === false) break;
     }
   } catch (error) {
     if (!(error instanceof MalformedLedgerText)) throw error;
@@ -77,18 +78,20 @@ function* walk(
   const { index, hashes, tree, note } = proof;
   const inLedger = { index, size: tree.size, leaf, proof: hashes, root: tree.root };
   yield* path('the ledger', inLedger);
-  yield signed(OF_LEDGER, { note, tree, keys, document });
+  const log = document.inclusionPromise?.log ?? tree.origin;
+  yield signed('Signed head of the ledger', { note, tree, keys, document, log });
   if (anchorText === undefined) return;
   yield* toAnchor(parseAnchorProof(anchorText), { tree, keys, document });
 }
 
 function* toAnchor(anchor: AnchorProof, { tree, keys, document }: Signed): Generator<ProofStep> {
   const { note: headNote, checkpoint: head } = parseCheckpoint(anchor.checkpoint);
-  const isSame = head.size === tree.size && sameHash(head.root, tree.root);
+  const isSame =
+    head.origin === tree.origin && head.size === tree.size && sameHash(head.root, tree.root);
   const leaf = headLeaf(anchor.salt, headNote.text);
   yield {
     title: 'Leaf of the signed head',
-    holds: isSame && head.origin === tree.origin,
+    holds: isSame,
     says: isSame
       ? 'SHA-256 of a zero byte, the salt and the text of the signed head, under which the anchor has it.'
       : 'The anchor is of another head of the ledger.',
@@ -108,13 +111,19 @@ function* toAnchor(anchor: AnchorProof, { tree, keys, document }: Signed): Gener
   const { index, hashes, tree: anchorTree, note } = parseProof(anchor.proof);
   const inAnchor = { index, size: anchorTree.size, proof: hashes, root: anchorTree.root };
   yield* path('the anchor log', { ...inAnchor, leaf: entryLeaf });
-  yield signed('Signed head of the anchor log', { note, tree: anchorTree, keys, document });
+  yield signed('Signed head of the anchor log', {
+    note,
+    tree: anchorTree,
+    keys,
+    document,
+    log: anchorOf(tree.origin),
+  });
   const cosigned = note.signatures
     .map(({ name }) => name)
     .filter((name) => name !== anchorTree.origin);
   yield {
     title: 'Who else has seen it',
-    holds: true,
+    holds: null,
     says: 'Named here, and not checked: docket verify checks witnesses by a policy, and timestamps by their authority.',
     facts: {
       witnesses: cosigned.join(', ') || 'none',
@@ -158,18 +167,17 @@ interface Signed {
   document: ReceiptDocument;
 }
 
-/** Whether the issuer of the receipt has signed this head, by a key for heads, and of the log that the receipt names. */
+/** Whether the issuer of the receipt has signed this head, by a key for heads, and as that of a tree of this log. */
 function signed(
   title: string,
-  { note, tree, keys, document }: Signed & { note: SignedNote },
+  { note, tree, keys, document, log }: Signed & { note: SignedNote; log: string },
 ): ProofStep {
   const signer = headSigner(
     note,
     keys,
     (_, key) => !key.revoked && key.controller === document.issuer,
   );
-  const promised = document.inclusionPromise?.log ?? tree.origin;
-  const isOfLog = title !== OF_LEDGER || logOfTree(tree.origin).log === logOfTree(promised).log;
+  const isOfLog = logOfTree(tree.origin).log === logOfTree(log).log;
   return {
     title,
     holds: signer !== undefined && isOfLog,
@@ -177,7 +185,7 @@ function signed(
       ? signer === undefined
         ? 'No key of the issuer that signs heads has signed it.'
         : 'A key of the issuer that signs heads has signed it.'
-      : `It is a head of another log than the receipt names, ${promised}.`,
+      : `It is a head of another log than ${log}.`,
     facts: {
       log: tree.origin,
       entries: count(tree.size),
@@ -188,5 +196,3 @@ function signed(
     },
   };
 }
-
-const OF_LEDGER = 'Signed head of the ledger';

@@ -41,3 +41,8 @@ export function logOfTree(origin: string): { log: string; generation: number } {
   if (log === undefined || digits === '1') return { log: origin, generation: 1 };
   return { log, generation: Number(digits) };
 }
+
+/** The name of the anchor log beside the ledger that a tree is one of. */
+export function anchorOf(origin: string): string {
+  return logOfTree(origin).log.replace(/\/log\/[^/]+$/, '/anchor');
+}

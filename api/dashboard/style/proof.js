@@ -17,8 +17,8 @@ if (proof !== null) {
       element('strong', { textContent: title }),
       ' ',
       element('span', {
-        className: `badge ${holds ? 'good' : 'bad'}`,
-        textContent: holds ? 'holds' : 'does not hold',
+        className: `badge ${holds === null ? 'plain' : holds ? 'good' : 'bad'}`,
+        textContent: holds === null ? 'not checked' : holds ? 'holds' : 'does not hold',
       }),
       element('p', { className: 'soft', textContent: says }),
       element(
@@ -49,7 +49,8 @@ if (proof !== null) {
       const parts = JSON.parse(files);
       const steps = await verifier.followProof(parts, didJson);
       list.append(...steps.map(stepOf));
-      const broken = steps.findIndex(({ holds }) => !holds);
+      const broken = steps.findIndex(({ holds }) => holds === false);
+      const checked = steps.filter(({ holds }) => holds !== null).length;
       const end =
         parts.anchor === undefined
           ? 'ends at the signed head, which is not anchored yet'
@@ -57,7 +58,7 @@ if (proof !== null) {
       said.textContent =
         broken >= 0
           ? `Step ${broken + 1} does not hold: ${steps[broken].title}.`
-          : `All ${steps.length} steps hold, by the keys that ${location.host} publishes. The way ${end}.`;
+          : `All ${checked} steps that are checked hold, by the keys that ${location.host} publishes. The way ${end}.`;
     } catch (error) {
       said.textContent = `The proof could not be followed: ${error.message}`;
     }
