@@ -44,7 +44,7 @@ export function drawPack(
     kinds: sample.strata,
     rows,
     table: workpaperTable(sample, rows, verified),
-    page: workpaperPage(sample, rows, { pack: verified, seedFrom }),
+    page: workpaperPage(sample, rows, { pack: verified, seedFrom, hasFiles: false }),
   };
 }
 

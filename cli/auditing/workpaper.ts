@@ -54,7 +54,16 @@ function rowOf(
 export function workpaperPage(
   sample: Sample,
   rows: readonly SampledReceipt[],
-  { pack, seedFrom }: { pack: Omit<VerifiedPack, 'pack' | 'exitCode'>; seedFrom: string },
+  {
+    pack,
+    seedFrom,
+    hasFiles,
+  }: {
+    pack: Omit<VerifiedPack, 'pack' | 'exitCode'>;
+    seedFrom: string;
+    /** Whether the receipts are written beside it. */
+    hasFiles: boolean;
+  },
 ): string {
   const { range, checkpoint, organisation } = pack.seal.credentialSubject;
   const facts = {
@@ -87,7 +96,10 @@ export function workpaperPage(
       ]),
     ),
     '<h2>Receipts</h2>',
-    `<p>Each is a file under <code>receipts/</code>, in its exact bytes, with the derivation record that it names: <code>docket verify receipts/INDEX.json --trust did.json</code> judges it, <code>docket recompute</code> computes its figures again.</p>`,
+    hasFiles
+      ? ''
+      : `<p>Their bytes are in the pack, and beside this page they are not: <code>docket sample</code> with this seed and <code>--size ${rows.length}</code> draws the same receipts and writes them.</p>`,
+    `<p>Each is ${hasFiles ? '' : 'then '}a file under <code>receipts/</code>, in its exact bytes, with the derivation record that it names: <code>docket verify receipts/INDEX.json --trust did.json</code> judges it, <code>docket recompute</code> computes its figures again.</p>`,
     table(
       [
         'Entry',

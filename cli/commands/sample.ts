@@ -93,7 +93,8 @@ function write(pack: VerifiedPack, options: SampleOptions): void {
     writeFileSync(join(directory, 'receipts', name), bytes),
   );
   writeFileSync(join(directory, 'workpaper.csv'), workpaperTable(sample, rows, pack));
-  writeFileSync(join(directory, 'workpaper.html'), workpaperPage(sample, rows, { pack, seedFrom }));
+  const page = workpaperPage(sample, rows, { pack, seedFrom, hasFiles: true });
+  writeFileSync(join(directory, 'workpaper.html'), page);
   said(pack, sample, { ...options, outcome: { seed_from: seedFrom, written_to: directory } });
 }
 

@@ -105,6 +105,9 @@ it('a page draws the sample that the command draws', async () => {
   );
   expect(drawn.judgement.verdict).toBe('good');
   expect(drawn.drawn?.table).toBe(readFileSync(join(out, 'workpaper.csv'), 'utf8'));
+  // A page that a browser made has no files of receipts beside it.
+  expect(drawn.drawn?.page).toContain('beside this page they are not');
+  expect(readFileSync(join(out, 'workpaper.html'), 'utf8')).not.toContain('they are not');
   await page.goto(`${system.root}/verify`);
   await page.setInputFiles('#file', lab.whole);
   await page.check('[name=keys][value=own]');

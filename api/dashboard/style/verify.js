@@ -306,12 +306,15 @@ let draw = async () => {};
 const offerSample = (blob, options, { verdict }) => {
   at('sampling').hidden = verdict !== 'good' && verdict !== 'intact';
   draw = async () => {
+    const run = runs;
     const { size, seed } = at('sample');
     const how = { size: Number(size.value), seed: seed.value.trim() };
     const verifier = await loading;
     const { drawn, judgement } = await verifier.samplePack(blob, how, options);
-    if (drawn === undefined) return show(judgement);
-    showSample(drawn);
+    // What was drawn of a pack does not stand below the verdict on another.
+    if (run !== runs) return;
+    if (drawn === undefined) show(judgement);
+    else showSample(drawn);
   };
 };
 
