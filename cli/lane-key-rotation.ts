@@ -35,22 +35,27 @@ async function rotate(options: RotateOptions): Promise<void> {
   const { made, kept } = rotateLaneKey(dir, Date.now(), options.in * MINUTE_MS);
   const { id, path } = made;
   const sealsFrom = dateTime(made.sealsFrom);
+  const iso = (at: number): string => new Date(at).toISOString();
+  // Said before it is written down: it seals then, also where the audit log could not be written.
+  if (options.json === true) {
+    const older = kept.map((one) => ({ path: one.path, until: iso(one.until) }));
+    printJson({ id, path, seals_from: iso(made.sealsFrom), kept: older });
+  } else {
+    printFields({ id, path, seals_from: sealsFrom });
+    process.stdout.write(
+      [
+        '',
+        `Bring it to LANE_KEYS_DIR of every machine with api, inference or receipts processes before ${sealsFrom}.`,
+        'No process is restarted: each sees it within a second. Older keys go on opening; delete them everywhere',
+        ...kept.map((one) => `  from ${dateTime(one.until)}: ${one.path}`),
+        '',
+      ].join('\n'),
+    );
+  }
   await recordServiceAct(
-    { action: 'lane_key.made', subject: id, details: { seals_from: sealsFrom } },
+    { action: 'lane_key.made', subject: id, details: { seals_from: iso(made.sealsFrom) } },
     actor,
     `${path} is made`,
-  );
-  const olderOnes = kept.map((one) => ({ path: one.path, until: dateTime(one.until) }));
-  if (options.json === true) return printJson({ id, path, seals_from: sealsFrom, kept: olderOnes });
-  printFields({ id, path, seals_from: sealsFrom });
-  process.stdout.write(
-    [
-      '',
-      `Bring it to LANE_KEYS_DIR of every machine with api, inference or receipts processes before ${sealsFrom}.`,
-      'No process is restarted: each sees it within a second. Older keys go on opening; delete them everywhere',
-      ...olderOnes.map((one) => `  from ${one.until}: ${one.path}`),
-      '',
-    ].join('\n'),
   );
 }
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { NOTE_TYPE } from '#shared/ledger/notes.ts';
 import { parseVerifierKey } from '#shared/ledger/verifier-keys.ts';
+import { createLaneKey } from '#shared/lanes/files/lane-keys.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -95,4 +96,19 @@ it('vkeys prints the keys of logs as C2SP tools take them, those of an organisat
     expected('anchor', 'gateway.example/a/anchor'),
   ]);
   expect((await vkeysOf()).map(({ purpose }) => purpose)).toEqual(['anchor']);
+});
+
+it('rotate-lane says where the key has to come and until when, also when the audit log could not be written', async () => {
+  const keys = join(directory, 'lane-keys');
+  createLaneKey(keys, 0);
+  const { code, stdout, stderr } = await runDocket(['keys', 'rotate-lane'], {
+    LANE_KEYS_DIR: keys,
+    DATABASE_URL: 'postgres://127.0.0.1:1/none',
+  });
+  expect(stderr).toMatch(/\.key is made, but the audit log could not be written/);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/Bring it to LANE_KEYS_DIR of every machine .* before /);
+  expect(stdout).toContain(join(keys, '19700101T000000Z.key'));
+  const again = await runDocket(['keys', 'rotate-lane'], { LANE_KEYS_DIR: keys });
+  expect(again.stderr).toMatch(/is there already, and seals from .*: bring it to/);
 });

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOpenToOthers } from '#shared/kernel/files/open-to-others.ts';
 import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
-import { DAY_MS } from '#shared/kernel/time.ts';
+import { dateTime, DAY_MS } from '#shared/kernel/time.ts';
 import {
   LANE_KEY_BYTES,
   type LaneKey,
@@ -29,11 +29,15 @@ const FILE_NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.key$/;
 /** A rotation is seen within a second; looking costs one listing and a stat per key. */
 const LOOK_MS = 1_000;
 
+/** Root looks at keys as their user does, who is another: of root's own a group may read those. */
+const ANOTHER_USER = -1;
+
 /**
  * The keys in `dir`, oldest first.
+ * @param user that is to use them; the one of this process when absent
  * @throws LaneKeyProblem when there is none, or one cannot be used: with what an operator can do about it.
  */
-export function loadLaneKeys(dir: string): LaneKeyFile[] {
+export function loadLaneKeys(dir: string, user?: number): LaneKeyFile[] {
   return withProblems(dir, () => {
     const names = keyNames(dir);
     if (names.length === 0) {
@@ -41,7 +45,7 @@ export function loadLaneKeys(dir: string): LaneKeyFile[] {
         `No lane key in ${dir}. Make one and bring it to every host: mkdir -p ${dir} && (umask 077; openssl rand ${LANE_KEY_BYTES} > ${dir}/$(date -u +%Y%m%dT%H%M%SZ).key)`,
       );
     }
-    return names.map((name) => readKey(join(dir, name), name));
+    return names.map((name) => readKey(join(dir, name), name, user));
   });
 }
 
@@ -53,12 +57,19 @@ export function ensureLaneKeys(dir: string): LaneKeyFile[] {
   return loadLaneKeys(dir);
 }
 
-/** Makes a key that seals from then on (epoch ms). A name that is taken stays with its owner. */
-export function createLaneKey(dir: string, sealsFrom: number): LaneKeyFile {
+/**
+ * Makes a key that seals from then on (epoch ms). A name that is taken stays with its owner.
+ * @param like whose it is to be, where root makes it
+ */
+export function createLaneKey(
+  dir: string,
+  sealsFrom: number,
+  like?: Pick<Stats, 'uid' | 'gid' | 'mode'>,
+): LaneKeyFile {
   const name = fileName(sealsFrom);
   const path = join(dir, name);
-  writeExclusively(path, randomBytes(LANE_KEY_BYTES));
-  return readKey(path, name);
+  writeExclusively(path, randomBytes(LANE_KEY_BYTES), like);
+  return readKey(path, name, like === undefined ? undefined : ANOTHER_USER);
 }
 
 /** Of keys oldest first: the youngest whose time has come seals; before the first one's time, the first. */
@@ -84,18 +95,20 @@ export interface LaneKeyRotation {
  * @throws LaneKeyProblem when there is none yet, or one already that is to seal next
  */
 export function rotateLaneKey(dir: string, now: number, waitMs: number): LaneKeyRotation {
-  const keys = loadLaneKeys(dir);
+  const isRoot = process.getuid?.() === 0;
+  const keys = loadLaneKeys(dir, isRoot ? ANOTHER_USER : undefined);
   const next = keys.find(({ sealsFrom }) => sealsFrom > now);
-  if (next !== undefined)
-    throw new LaneKeyProblem(`${next.path} is there already, and seals later.`);
-  const made = withProblems(dir, () => createLaneKey(dir, now + waitMs));
+  if (next !== undefined) {
+    throw new LaneKeyProblem(
+      `${next.path} is there already, and seals from ${dateTime(next.sealsFrom)}: bring it to LANE_KEYS_DIR of every machine before.`,
+    );
+  }
+  const made = withProblems(dir, () => {
+    const like = isRoot ? statSync(keys.at(-1)!.path) : undefined;
+    return createLaneKey(dir, now + waitMs, like);
+  });
   if (keys.some(({ path }) => path === made.path)) {
     throw new LaneKeyProblem(`${made.path} was made in this second.`);
-  }
-  const before = statSync(keys.at(-1)!.path);
-  if (process.getuid?.() === 0) {
-    chownSync(made.path, before.uid, before.gid);
-    chmodSync(made.path, before.mode & 0o777);
   }
   const successors = [...keys.slice(1), made];
   const kept = keys.map(({ path }, index) => ({
@@ -167,9 +180,9 @@ function versionOf(dir: string): string {
     .join(' ');
 }
 
-function readKey(path: string, name: string): LaneKeyFile {
+function readKey(path: string, name: string, user?: number): LaneKeyFile {
   const stat = statSync(path);
-  if (isOpenToOthers(stat)) {
+  if (isOpenToOthers(stat, user)) {
     throw new LaneKeyProblem(
       `${path} can be read by others. Run: chmod 600 ${path} (and rotate it if others were on this machine)`,
     );

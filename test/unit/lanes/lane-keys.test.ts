@@ -121,6 +121,21 @@ describe('lane keys', () => {
     expect(statSync(made.path)).toMatchObject({ uid, gid, mode: 0o100600 });
   });
 
+  it('root makes the next of keys that are its own and that a group reads, and that group reads it', () => {
+    const { path } = createLaneKey(dir, 0);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) {
+      chownSync(path, 0, 65_534);
+      chmodSync(path, 0o440);
+    }
+    const { gid, mode } = statSync(path);
+    const { made } = rotateLaneKey(dir, NOW, 0);
+    expect(statSync(made.path)).toMatchObject({ gid, mode });
+    // What others than the group can read is refused, to root too.
+    chmodSync(path, 0o444);
+    expect(() => rotateLaneKey(dir, NOW + 2_000, 0)).toThrow(/can be read by others/);
+  });
+
   it('a process whose keys vanish goes on with those it has, and says so', () => {
     const { path } = createLaneKey(dir, 0);
     const problems: unknown[] = [];
