@@ -70,7 +70,9 @@ export function createSecondFactor(parts: SecondFactorParts) {
       const code = plain(typed);
       if (sealed === undefined || key === null || !isAppCode(code)) return false;
       const step = stepOfCode(Buffer.from(key, 'hex'), code, now());
-      return step !== undefined && secondFactors.takeFirstStep(begunBy, { secret: sealed, step });
+      if (step === undefined) return false;
+      const renewed = flash.renewed(sealedFor(id), sealed, key);
+      return secondFactors.takeFirstStep(begunBy, { secret: sealed, renewed, step });
     },
   };
 }

@@ -91,7 +91,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     };
     const email = askedFor(request, 'email').slice(0, 254);
     const issuers = await deps.issuers();
-    const address = await issuers.begin(clientOf(deps, org, kept), errand, email);
+    const address = await issuers.begin(await clientOf(deps, org, kept), errand, email);
     await deps.errands.keep(nameOf(errand.state), sealed(deps, errand), deps.now() + ERRAND_MS);
     setErrand(deps, reply, errand.state);
     return seeOther(reply, address);
@@ -111,7 +111,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const cameBackTo = new URL(errand.redirectUri);
     cameBackTo.search = new URL(request.url, cameBackTo).search;
     const { claims, authenticatedAt } = await issuers.finish(
-      clientOf(deps, org, kept),
+      await clientOf(deps, org, kept),
       errand,
       cameBackTo,
     );
@@ -138,7 +138,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const kept = await demandSingleSignOn(deps, org);
     const issuers = await deps.issuers();
     const back = addressOf(deps, org, '').replace(/\/$/, '');
-    const place = await issuers.end(clientOf(deps, org, kept), back);
+    const place = await issuers.end(await clientOf(deps, org, kept), back);
     if (place === undefined) {
       throw new PageError(
         404,
@@ -209,11 +209,11 @@ function addressOf({ publicUrl }: DashboardDeps, orgId: string, path: string): s
 const secretSubject = (orgId: string): string => `client secret of ${orgId}`;
 const errandSubject = (state: string): string => `errand ${state}`;
 
-function clientOf(
-  { flash }: DashboardDeps,
+async function clientOf(
+  { flash, singleSignOn }: DashboardDeps,
   orgId: string,
   { issuer, clientId, sealedSecret }: SingleSignOn,
-): Client {
+): Promise<Client> {
   const clientSecret = flash.open(secretSubject(orgId), sealedSecret);
   if (clientSecret === null) {
     throw new PageError(
@@ -222,6 +222,8 @@ function clientOf(
       'The client secret can no longer be read. An owner of the organisation has to enter it again.',
     );
   }
+  const renewed = flash.renewed(secretSubject(orgId), sealedSecret, clientSecret);
+  if (renewed !== sealedSecret) await singleSignOn.reseal(orgId, sealedSecret, renewed);
   return { issuer, clientId, clientSecret };
 }
 

@@ -152,6 +152,16 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
         },
       ),
 
+    /** Keeps the same secret sealed anew, where it is still the one that was read. */
+    async reseal(orgId: string, before: string, sealedSecret: string): Promise<void> {
+      await db
+        .updateTable('persons.single_sign_on')
+        .set({ client_secret: sealedSecret })
+        .where('org_id', '=', orgId)
+        .where('client_secret', '=', before)
+        .execute();
+    },
+
     /** Asks it of every member but owners, once it has let a member in. */
     setRequired: (act: Act, required: boolean): Promise<void> =>
       audited(act, 'single_sign_on.required', { required }, async (client) => {

@@ -1,5 +1,6 @@
 /** Members come in by the issuer of their organisation, and by no other's; what it says opens that one organisation alone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SessionSecrets } from '#api/dashboard/session/secrets.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
@@ -32,8 +33,10 @@ const [provider, forged] = await Promise.all([
   startForgedIssuer(),
 ]);
 const insideIssuers = [provider.issuer, forged.issuer];
+const SECRET = 'the secret of these dashboards but for one';
 const { browser, errors, dashboard } = await openDashboardEdge(database, undefined, {
   insideIssuers,
+  sessionSecrets: [SECRET],
 });
 afterAll(() => Promise.all([provider.close(), forged.close()]));
 
@@ -163,6 +166,25 @@ describe('coming in by the issuer', () => {
       const page = await visitor.get(`/dashboard/${ours.id}/single-sign-on`);
       expect(page.payload).not.toContain(provider.client.secret);
       expect(page.payload).toContain(provider.issuer);
+    },
+  );
+
+  it(
+    'works while SESSION_SECRET is exchanged, and afterwards where it was used meanwhile',
+    { tags: ['dashboard.single-sign-on'] },
+    async () => {
+      const newer = 'the secret that comes after it';
+      const begunWith = async (...sessionSecrets: SessionSecrets): Promise<number> => {
+        const parts = { insideIssuers, sessionSecrets };
+        const edge = await openDashboardEdge(database, undefined, parts);
+        const one = edge.browser({ address: `198.51.100.${(address += 1)}` });
+        return (await one.get(`/dashboard/sso/${ours.id}/start`)).statusCode;
+      };
+      expect(await begunWith(newer)).toBe(503);
+      expect(await begunWith(newer, SECRET)).toBe(303);
+      expect(await begunWith(newer)).toBe(303);
+      expect(await begunWith(SECRET, newer)).toBe(303);
+      expect(await begunWith(SECRET)).toBe(303);
     },
   );
 
