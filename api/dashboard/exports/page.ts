@@ -38,7 +38,6 @@ const base = (frame: Frame): string => `/dashboard/${frame.membership!.orgId}/ex
 export function exportsPage(frame: Frame, parts: ExportsParts): Html {
   const { page, after, onPlan, problem, done } = parts;
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
-  const makes = may(frame.membership!, 'make exports');
   return html`<div class="head"><h1>Exports</h1></div>
     ${done === undefined ? undefined : note('good', done)}
     <p class="prose">
@@ -47,11 +46,7 @@ export function exportsPage(frame: Frame, parts: ExportsParts): Html {
     </p>
     ${
       onPlan
-        ? makes
-          ? form(frame, parts)
-          : html`<p class="soft">
-              Owners, admins and members make packs; everyone here downloads them.
-            </p>`
+        ? form(frame, parts)
         : note(
             'warn',
             html`<p>
@@ -60,7 +55,7 @@ export function exportsPage(frame: Frame, parts: ExportsParts): Html {
             </p>`,
           )
     }
-    ${problem === undefined || (onPlan && makes) ? undefined : note('bad', problem)}
+    ${problem === undefined || onPlan ? undefined : note('bad', problem)}
     ${
       page.items.length === 0
         ? html`<div class="empty">
