@@ -93,13 +93,13 @@ function receiptInBrowser(source: string, options: object): Promise<Judgement> {
 
 it('a page draws the sample that the command draws', async () => {
   const out = join(lab.directory, 'sample-of-command');
-  const by = ['--trust', lab.trust, '--size', '6', '--seed', 'dice', '--out', out];
+  const by = ['--trust', lab.trust, '--size', '8', '--seed', 'dice', '--out', out];
   await runDocket(['sample', lab.whole, ...by], {});
   await page.setInputFiles('input', lab.whole);
   const drawn = await page.evaluate(
     async (options) => {
       const { verifier, dropped } = globalThis as unknown as PageWindow;
-      return verifier.samplePack(dropped(), { seed: 'dice', size: 6 }, options);
+      return verifier.samplePack(dropped(), { seed: 'dice', size: 8 }, options);
     },
     { file: lab.whole, trust: packTrust },
   );
@@ -113,10 +113,10 @@ it('a page draws the sample that the command draws', async () => {
   await page.check('[name=keys][value=own]');
   await page.setInputFiles('#did', lab.trust);
   await page.click('#verify [type=submit]');
-  await page.fill('#size', '6');
+  await page.fill('#size', '8');
   await page.click('#sample [type=submit]');
   await page.waitForSelector('#drawn-rows tr');
-  expect(await page.locator('#drawn-rows tr').count()).toBe(6);
+  expect(await page.locator('#drawn-rows tr').count()).toBe(8);
   await page.goto(`${system.root}/a-page`);
   await page.waitForFunction('window.verifier !== undefined');
 });
