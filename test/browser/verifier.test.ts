@@ -494,6 +494,49 @@ describe('the audit log’s page leads to /verify', () => {
   });
 });
 
+describe('the proof on the page of a receipt', () => {
+  it('says of each step whether it holds, and of what is named alone that it was not checked', async () => {
+    const site = await open();
+    const step = (title: string, holds: boolean | null) => ({ title, holds, says: '', facts: {} });
+    const served = new Map([
+      [
+        '/a-receipt',
+        `<div id="proof" data-verifier="/steps.js" data-files="/files.json"><button hidden>Follow</button>
+         <span role="status"></span><ol></ol></div><script type="module" src="/assets/page.js"></script>`,
+      ],
+      ['/files.json', '{"anchor": "{}"}'],
+      ['/steps.js', 'export const followProof = async () => globalThis.steps;'],
+    ]);
+    await site.route(
+      ({ pathname }) => served.has(pathname),
+      (route) => {
+        const { pathname } = new URL(route.request().url());
+        const contentType = pathname.endsWith('.js') ? 'text/javascript' : 'text/html';
+        return route.fulfill({ body: served.get(pathname)!, contentType });
+      },
+    );
+    await site.goto('/a-receipt');
+    const followed = async (...steps: ReturnType<typeof step>[]): Promise<string[]> => {
+      await site.evaluate(`globalThis.steps = ${JSON.stringify(steps)}`);
+      await site.getByRole('button', { name: 'Follow' }).click();
+      await site.getByText(/^All|^Step/).waitFor();
+      const badges = await site.locator('li .badge').allTextContents();
+      return [...badges, await site.getByRole('status').textContent()].map(String);
+    };
+    expect(await followed(step('Leaf', true), step('Witnesses', null))).toEqual([
+      'holds',
+      'not checked',
+      expect.stringMatching(/^All 1 steps that are checked hold/),
+    ]);
+    expect(await followed(step('Leaf', true), step('Root', false))).toEqual([
+      'holds',
+      'does not hold',
+      'Step 2 does not hold: Root.',
+    ]);
+    await site.context().close();
+  });
+});
+
 describe('/verify when the network is gone', () => {
   it('judges packs and receipts in a browser that has had it open, by keys of one’s own and by those that it kept', async () => {
     // An address of its own, which goes away.
