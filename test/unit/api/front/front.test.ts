@@ -181,9 +181,9 @@ describe('the public pages', () => {
       expect(asked).toBe(1);
       // Of a day on which nothing was noted it is not said that nothing was wrong.
       const { payload: past } = await app.inject('/status');
-      expect(past).toContain('1970-01-01: degraded 2 of 10 times');
+      expect(past).toContain('1 Jan 1970: degraded 2 of 10 times');
       expect(past.replaceAll(/\s+/g, ' ')).toContain(
-        '0 days without a fault at any note, 1 with one, 89 of which nothing was noted.',
+        'Days without a fault at any note: 0. With one: 1. Of which nothing was noted: 89.',
       );
       const feed = await app.inject('/status.atom');
       expect(feed.headers['content-type']).toContain('application/atom+xml');
