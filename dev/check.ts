@@ -1,7 +1,7 @@
 /**
  * `npm run check`: what can be said of the code within a minute, without PostgreSQL and Redis, all steps at once. `npm test`
- * leaves out the unit tests here and runs them with the others, those of megabytes, floods, waits and many
- * random cases (test/scale) among them.
+ * leaves out the unit tests here and runs them with the others, the import rules and those of megabytes, floods, waits and
+ * many cases (test/scale) among them.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '..');
 
 const USAGE = `npm run check [-- static | --changed]
 
-Format, lint, types, dead code, import rules and unit tests, all at once; each says how long it took.
+Format, lint, types, dead code and unit tests, all at once; each says how long it took.
 
 static      all but the unit tests
 --changed   of format, lint and unit tests only what has to do with the files that differ from the last
@@ -63,7 +63,7 @@ const UNIT = [
   '2',
 ];
 
-/** Longest first: the others finish beside it. The import rules are among the tests. */
+/** Longest first: the others finish beside it. */
 function stepsOf({ withTests, changes }: Scope): Record<string, readonly string[]> {
   // Only what is tracked: who follows the README has answers and keys beside it.
   const files = changes?.files ?? trackedFiles(ROOT);

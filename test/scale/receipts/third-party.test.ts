@@ -9,7 +9,7 @@ import { verifyCredential } from '@digitalbazaar/vc';
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import { INPUTS, newIssuer, type Loose } from './samples.ts';
+import { INPUTS, newIssuer, type Loose } from '#test/unit/receipts/samples.ts';
 
 const { signer, did } = newIssuer();
 const kinds = Object.keys(INPUTS);

@@ -15,7 +15,7 @@ import {
   type Make,
   refuses,
   type Validate,
-} from './rules.ts';
+} from '#test/unit/api/openai/rules.ts';
 
 const response: Make = (over) => ({ model: 'm', input: 'hello', ...over });
 const ROUTES: readonly (readonly [Validate, Make])[] = [

@@ -9,7 +9,14 @@ import { methodologiesOver } from '#shared/methodology/releases.ts';
 import { offline } from '#test/support/linked-data.ts';
 import { request, requests } from '#test/unit/methodology/fixtures.ts';
 import { INPUTS } from '#test/unit/receipts/samples.ts';
-import { factsOf, issued, LEAF_INDEX, lineage, methodologies, signer } from './samples.ts';
+import {
+  factsOf,
+  issued,
+  LEAF_INDEX,
+  lineage,
+  methodologies,
+  signer,
+} from '#test/unit/lineage/samples.ts';
 
 const expand = async (document: object) =>
   (await jsonld.expand(document, { safe: true, documentLoader: offline, base: null })) as unknown[];

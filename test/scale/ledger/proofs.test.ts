@@ -16,7 +16,7 @@ import {
   referenceRoot,
   referenceTile,
   shapeOf,
-} from './reference-tree.ts';
+} from '#test/unit/ledger/reference-tree.ts';
 
 interface InclusionVector {
   leafIdx: string;

@@ -13,7 +13,14 @@ import { runs } from '#test/support/depth.ts';
 import { request, requests } from '#test/unit/methodology/fixtures.ts';
 import { evaluate } from '#test/unit/methodology/formula-evaluator.ts';
 import { INPUTS, revision } from '#test/unit/receipts/samples.ts';
-import { factsOf, issued, lineage, methodologies, sha256, signer } from './samples.ts';
+import {
+  factsOf,
+  issued,
+  lineage,
+  methodologies,
+  sha256,
+  signer,
+} from '#test/unit/lineage/samples.ts';
 
 const contradiction = (bytes: Uint8Array, facts: RecordedFacts): string => {
   try {

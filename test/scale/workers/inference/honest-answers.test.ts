@@ -6,7 +6,13 @@ import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { runs } from '#test/support/depth.ts';
 import { UpstreamResponse } from '#workers/inference/providers/openai-compatible/response.ts';
 import { recordedAnswers } from '#test/support/recorded-answers.ts';
-import { type Behaviour, COUNTED, delivery, ScriptedProvider, workerWith } from './doubles.ts';
+import {
+  type Behaviour,
+  COUNTED,
+  delivery,
+  ScriptedProvider,
+  workerWith,
+} from '#test/unit/workers/inference/doubles.ts';
 
 const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
 const FINISHING = ['stop', 'length', 'tool_calls'];

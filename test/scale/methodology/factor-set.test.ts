@@ -13,7 +13,7 @@ import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { factorSetFiles } from '#shared/methodology/files/load.ts';
 import { methodologiesOver } from '#shared/methodology/releases.ts';
 import { runs } from '#test/support/depth.ts';
-import { FACTOR_SET, METHODOLOGY, request } from './fixtures.ts';
+import { FACTOR_SET, METHODOLOGY, request } from '#test/unit/methodology/fixtures.ts';
 
 const text = canonicalJson(FACTOR_SET);
 

@@ -3,7 +3,12 @@ import { nextTurn } from '#shared/kernel/turns.ts';
 import type { UpstreamCall } from '#workers/inference/providers/provider.ts';
 import { EVENT_CHARS } from '#workers/inference/stream-turns.ts';
 import { until } from '#test/support/until.ts';
-import { chunksOf, joined, speakNatively, TOOLS } from './speak.ts';
+import {
+  chunksOf,
+  joined,
+  speakNatively,
+  TOOLS,
+} from '#test/unit/workers/inference/providers/ai-sdk/speak.ts';
 
 const { upstream, call } = speakNatively();
 

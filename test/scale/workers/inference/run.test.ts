@@ -41,7 +41,7 @@ import {
   streams,
   UNAVAILABLE,
   workerWith,
-} from './doubles.ts';
+} from '#test/unit/workers/inference/doubles.ts';
 import { testSeals } from '#test/support/seals.ts';
 
 const ANSWER = completion({ prompt_tokens: 11, completion_tokens: 4 });
