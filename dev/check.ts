@@ -1,7 +1,7 @@
 /**
  * `npm run check`: what can be said of the code within a minute, without PostgreSQL and Redis, all steps at once. `npm test`
- * has the linter's rules that ask for types, leaves out the unit tests here and runs them with the others, the import rules and those of megabytes, floods, waits and
- * many cases (test/scale) among them.
+ * adds the rules of the linter that ask for types. It runs the unit tests with all others, those of megabytes, floods, waits
+ * and many cases (test/scale) among them.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ const ROOT = join(import.meta.dirname, '..');
 
 const USAGE = `npm run check [-- static | --changed]
 
-Format, lint, types, dead code and unit tests, all at once; each says how long it took.
+Format, lint, types, dead code, import rules and unit tests, all at once; each says how long it took.
 
-static      all but the unit tests, and the rules of the linter that ask for types
---changed   of format, lint (with types) and unit tests only what has to do with the files that differ
+static      no unit tests, and lint by types too
+--changed   of format, lint (by types too) and unit tests only what has to do with the files that differ
             from the last commit, or with those of that commit when none does
 `;
 
@@ -67,7 +67,7 @@ const LINT = ['oxlint'];
 /** All rules but those that ask for types, whose checker alone would be a quarter of a check of everything. */
 const QUICK_LINT = ['oxlint', '--config', 'dev/quick-lint.json'];
 
-/** Longest first: the others finish beside it. */
+/** Longest first: the others finish beside it. The import rules are among the tests. */
 function stepsOf({ withTests, changes }: Scope): Record<string, readonly string[]> {
   // Only what is tracked: who follows the README has answers and keys beside it.
   const files = changes?.files ?? trackedFiles(ROOT);

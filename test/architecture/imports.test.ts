@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { cruise, type ICruiseResult, type IConfiguration } from 'dependency-cruiser';
 import { describe, expect, it } from 'vitest';
-import { FOLDERS, ROOT } from '#test/architecture/source-files.ts';
+import { FOLDERS, ROOT } from './source-files.ts';
 
 const configuration = createRequire(import.meta.url)(
   join(ROOT, '.dependency-cruiser.cjs'),
