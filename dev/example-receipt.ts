@@ -75,12 +75,12 @@ export function exampleRecord(): CountedRecord {
 
 /** The same, as the input of an estimate. */
 export function exampleEstimateInput(): EstimateInput {
-  const { usage, route, attempts, startedAt, endedAt } = exampleRecord();
+  const { usage, route, attempts, upstreamMs } = exampleRecord();
   return {
     usage,
     route,
     attempts,
-    latencyS: (endedAt - startedAt) / 1_000,
+    upstreamS: upstreamMs! / 1_000,
     model: { id: 'llama-3.1-8b', footprint: { ref: 'llama-3.1-8b' } },
     zone: 'FRA',
     site: { operator: 'example', pue: 1.12, wue: 0.18 },

@@ -74,8 +74,10 @@ export function receiptShapes(receipt: TObject): { '@context': object; '@graph':
 const PROOF = { path: 'sec:proof', min: 1, max: 1 };
 
 /** What came to no answer, and has neither an estimate nor why there is none. */
-function withoutEstimate(subject: readonly Constraint[]): Constraint {
-  const ofAnswers = ['inputTokens', 'outputTokens', 'responseDigest', 'usageSource'];
+function withoutEstimate(
+  subject: readonly Constraint[],
+  ofAnswers: readonly string[] = ['outputTokens', 'responseDigest', 'usageSource'],
+): Constraint {
   return {
     property: [
       { path: 'docket:degradation', max: 0 },
@@ -114,6 +116,7 @@ const HAS_ESTIMATE = {
       { path: 'docket:policy', min: 1 },
       { path: 'docket:attempts', max: 0 },
       { path: 'docket:failure', max: 0 },
+      { path: 'docket:inputTokens', max: 0 },
     ]),
     withoutEstimate([
       { path: 'docket:outcome', inIris: ['docket:failed'] },

@@ -8,6 +8,8 @@ import { WRITTEN_DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MULTIHASH_PATTERN, multihashOf } from '#shared/kernel/multihash.ts';
 import { FROZEN_FACTOR_SETS, FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
+import { BLANK, UNSEEN } from '#shared/kernel/characters.ts';
+import { DERIVATION } from '#shared/receipts/derivation.ts';
 import { IRI_PATTERN } from '#shared/receipts/fields.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 
@@ -91,8 +93,13 @@ export function withTables(script: string): string {
     patterns: NAMED,
     seal: formOf(SEAL_FORMAT as unknown as Field),
     1: formOf(FORMAT_1 as unknown as Field),
+    derivation: formOf(DERIVATION as unknown as Field),
   };
-  return withTable(withTable(script, 'FORMS', forms), 'RELEASED', released());
+  const tables = { FORMS: forms, CHARACTERS: { unseen: UNSEEN, blank: BLANK }, RELEASED: released() };
+  return Object.entries(tables).reduce(
+    (written, [name, table]) => withTable(written, name, table),
+    script,
+  );
 }
 
 if (import.meta.main) writeFileSync(SCRIPT, withTables(readFileSync(SCRIPT, 'utf8')));

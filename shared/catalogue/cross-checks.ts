@@ -1,3 +1,4 @@
+import { isSeen } from '#shared/kernel/characters.ts';
 import { oddBaseUrl } from './base-url.ts';
 import type { CatalogueFile, FileEndpoint, FileModel, FilePrice } from './file-shape.ts';
 import type { Path } from './problem.ts';
@@ -40,6 +41,9 @@ export function crossCheck(file: CatalogueFile, known: KnownReferences, report: 
   for (const [index, region] of file.regions.entries()) {
     if (known.zones?.has(region.zone) === false) {
       report(['regions', index, 'zone'], `the factor set has no grid zone ${region.zone}`);
+    }
+    if (region.operator !== undefined && !isSeen(region.operator.name)) {
+      report(['regions', index, 'operator', 'name'], 'has characters that do not show');
     }
   }
   for (const [index, endpoint] of file.endpoints.entries()) {

@@ -78,6 +78,17 @@ export function isWrittenDecimal(value: unknown): value is string {
   return typeof value === 'string' && WRITTEN_DECIMAL.test(value);
 }
 
+/** Which of two decimals of signed documents is the larger, exactly: below, at or above zero as `Array.sort` takes it. */
+export function compareDecimals(one: string, other: string): number {
+  const [whole = '', fraction = ''] = one.split('.');
+  const [otherWhole = '', otherFraction = ''] = other.split('.');
+  if (whole.length !== otherWhole.length) return whole.length - otherWhole.length;
+  if (whole !== otherWhole) return whole < otherWhole ? -1 : 1;
+  // Neither ends in a zero, so the longer of two that begin alike is the larger.
+  if (fraction === otherFraction) return 0;
+  return fraction < otherFraction ? -1 : 1;
+}
+
 /** A mantissa below this can be added in a double without losing a digit; larger ones go through big integers. */
 const EXACT_DIGITS = 15;
 const EXACT_MAX = Number.MAX_SAFE_INTEGER - 10 ** EXACT_DIGITS;

@@ -48,6 +48,8 @@ export interface Usage {
   tokenInterval?: TokenInterval;
   /** With `counted`: a part was counted and the rest estimated; `tokenInterval` says between what. */
   extrapolated?: true;
+  /** With `counted`: the upstream stated counts, and they cannot be. */
+  overruled?: true;
   /** Energy of the accelerators for each call, in joules, where the upstream states it of itself. */
   statedJoules?: number;
 }
@@ -161,7 +163,7 @@ interface RecordField {
   /** It is absent where it is not known. */
   ifKnown?: true;
   /** How a receipt states it. One without is said by several fields, as an address, or not at all. */
-  form?: 'count' | 'digest' | 'name' | 'salt' | 'text' | 'time';
+  form?: 'count' | 'digest' | 'foreignId' | 'foreignName' | 'name' | 'salt' | 'text' | 'time';
   /** The field of a receipt that states it, where that has another name. */
   as?: string;
   /** A receipt states it of a request that came to an answer, or to a part of one. */
@@ -178,8 +180,8 @@ export const RECORD_FIELDS = {
   route: { form: 'name' },
   model: { form: 'name' },
   requestedModel: { ifKnown: true, form: 'text' },
-  upstreamModel: { ifKnown: true, form: 'text', as: 'modelVersion', ifRan: true },
-  upstreamAnswerId: { ifKnown: true, form: 'text', ifRan: true },
+  upstreamModel: { ifKnown: true, form: 'foreignName', as: 'modelVersion', ifRan: true },
+  upstreamAnswerId: { ifKnown: true, form: 'foreignId', ifRan: true },
   region: { form: 'name' },
   tier: {},
   startedAt: { form: 'time' },

@@ -1,3 +1,5 @@
+import { isSeen, madeSeen, SEEN_PATTERN } from './characters.ts';
+
 /** Control characters, line and paragraph separators, and what turns the direction of text or shows nothing. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
@@ -32,23 +34,17 @@ function escapedInJson(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
-/**
- * What a text on one line is made of: nothing that would end the line, turn its direction or show nothing, and no half of a
- * surrogate pair, which would be stored as another character. What joins letters is part of some scripts.
- */
-const OF_ONE_LINE = '[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]|[\\u200c\\u200d]';
-/** The same as schemas say it. */
-export const ONE_LINE = `^(?:${OF_ONE_LINE})*$`;
-const NOT_IN_NAMES = new RegExp(`(?!${OF_ONE_LINE}).`, 'gsu');
+/** Texts on one line, as schemas say them: they hold nothing that no text of a receipt holds. */
+export const ONE_LINE = SEEN_PATTERN;
 
 /** Whether people can give this as a name, or as another text that stands on one line. */
 export function isPrintable(text: string, lengthMax: number): boolean {
-  return text !== '' && text.length <= lengthMax && text.search(NOT_IN_NAMES) === -1;
+  return text.length <= lengthMax && isSeen(text);
 }
 
 /** What can be shown on one line of what a person, a browser or an issuer says, where nothing is refused; empty when there is none. */
 export function printable(said: string): string {
-  return said.replaceAll(NOT_IN_NAMES, ' ').trim();
+  return madeSeen(said);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isDisguised } from '#shared/kernel/characters.ts';
 import { MethodologyFailure } from './measurement.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { WorldFactor } from './docket-1-bounds.ts';
@@ -120,7 +121,7 @@ function checkSignal(signal: GridSignal): void {
   const wellFormed =
     /^\d{4}-\d{2}-\d{2}T\d{2}:00:00Z$/.test(hour) &&
     [words.provider, words.signal, words.version].every(
-      (word) => word.length > 0 && word.length <= SIGNAL_TEXT_MAX && word.isWellFormed(),
+      (word) => word.length > 0 && word.length <= SIGNAL_TEXT_MAX && !isDisguised(word),
     );
   if (!wellFormed || !Number.isFinite(value) || value < 0 || value > GWP_MAX) {
     throw new MethodologyFailure(

@@ -1,3 +1,4 @@
+import { isDisguised } from '#shared/kernel/characters.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import type { GridSignal } from './methodology.ts';
 
@@ -122,7 +123,8 @@ function hourOf(text: string, path: string): string {
 function named(what: string, value: string | undefined): string {
   if (value === undefined || value === '')
     throw new MalformedData('missing_field', what, 'is not in the file; give it as an option');
-  if (value.length > 200 || !value.isWellFormed()) throw wrong(what, 'is longer than any name');
+  if (value.length > 200) throw wrong(what, 'is longer than any name');
+  if (isDisguised(value)) throw wrong(what, 'has characters that show nothing or as others');
   return value;
 }
 

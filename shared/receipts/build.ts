@@ -162,9 +162,14 @@ function otherFields({ issuer, record, gridZone }: ReceiptInput): {
     tokenInterval: known?.tokenInterval && inOrder(known.tokenInterval),
     tokenizer: isRun && usage.tokenizer !== undefined ? bounded(usage.tokenizer) : undefined,
     type: SUBJECT_TYPE,
-    usageReason: isRun && usage.source === 'unknown' ? usage.reason : undefined,
+    usageReason: isRun ? reasonOf(usage) : undefined,
     usageSource: isRun ? usage.source : undefined,
   };
+}
+
+function reasonOf(usage: InferenceRecord['usage']): InferenceDocument['usageReason'] {
+  if (usage.source === 'unknown') return usage.reason;
+  return usage.overruled === undefined ? undefined : 'overruled';
 }
 
 /** Not the rule: a caller who knows which rule blocked tries words until none does. */

@@ -12,7 +12,7 @@ export const VC_CONTEXT_DIGEST = '59955ced6697d61e03f2b2556febe5308ab16842846f5b
 
 /** SHA-256 (hex) of the context of each form of the receipt, by which a reader tells forms apart. */
 const DIGESTS = {
-  1: '1bf9ce68e05e61ef2fe7ce175d6bcf311011c240322734a1fdb85a50250b45ed',
+  1: '6de1e97c24ac76ec599c54dc05036c07c125289817502f3f92a57b8cb15c3888',
 } as const;
 export type ReceiptFormat = keyof typeof DIGESTS;
 const FORMATS: readonly ReceiptFormat[] = [1];

@@ -1,5 +1,6 @@
 import { utf8Length } from '#primitives';
 import Type, { type Static } from 'typebox';
+import { isSeen } from '#shared/kernel/characters.ts';
 import { canonicalJson, digestOf, digestOfText } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
@@ -134,6 +135,8 @@ export function parseDerivation(source: string, digestText: string): DerivationD
     throw new MalformedData('wrong_value', 'derivation', 'has another digest than receipts name');
   }
   const document = derivationOfForm(parseStrictJson(source));
+  if (textsOf(document).some((text) => !isSeen(text)))
+    throw new MalformedData('contradiction', 'derivation', 'has a text that is not what it shows');
   for (const { name, digest: of, record } of document.inputs) {
     if (record !== undefined && multihashOf(digestOf(record)) !== of) {
       const path = `derivation.inputs.${name}`;
@@ -141,6 +144,12 @@ export function parseDerivation(source: string, digestText: string): DerivationD
     }
   }
   return document;
+}
+
+/** All texts of a document, but for names of members. */
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }
 
 function tooLarge(): MalformedData {

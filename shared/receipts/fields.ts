@@ -44,14 +44,38 @@ const TEXT = {
 export const text = (term: string | undefined, description: string, pattern?: Pattern) =>
   Type.String({ ...TEXT, ...pattern, ...meaning(term, description) });
 
-interface Pattern {
+export interface Pattern {
   pattern: string;
   /** In words. */
   'x-expected': string;
 }
 
-/** An absolute IRI. */
-export const IRI_PATTERN = '^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>"{}|\\\\^`]+$';
+/** A name that the service or its operator gives, as a catalogue may have it for a model. */
+export const NAME: Pattern = {
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+~-]{0,255}$',
+  'x-expected': 'a name of 1 to 256 letters, digits and . _ : / @ + ~ -',
+};
+
+/** The same of a region. */
+export const REGION: Pattern = {
+  pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+  'x-expected': 'a name of 1 to 64 small letters, digits and . _ -',
+};
+
+/** What programs go by, and people look up. */
+export const CODE: Pattern = {
+  pattern: '^[a-z][a-z0-9_]{0,63}$',
+  'x-expected': 'a code of 1 to 64 small letters, digits and _',
+};
+
+/** What servers give their answers. Others are left off. */
+export const FOREIGN_ID: Pattern = {
+  pattern: '^[A-Za-z0-9_][A-Za-z0-9._:/@+~=-]{0,255}$',
+  'x-expected': 'an id of 1 to 256 letters, digits and . _ : / @ + ~ = -',
+};
+
+/** An absolute IRI, in ASCII as addresses are. */
+export const IRI_PATTERN = '^[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\\[\\]_a-z~]+$';
 
 const IRI = {
   ...TEXT,
@@ -92,21 +116,21 @@ export const decimal = (term: string, description: string) =>
     ...meaning(term, description),
   });
 
-/** UTC, of a day that the calendar has. */
+/** UTC with its milliseconds, of a day that the calendar has: texts of one length, in the order of the times. */
 export const time = (term: string | undefined, description: string) =>
   Type.String({
     format: 'date-time',
-    pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9](?:\\.[0-9]{1,9})?Z$',
+    pattern: '^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\\.[0-9]{3}Z$',
     'x-expected': 'a UTC time such as 2026-11-20T09:38:04.123Z',
     'x-type': 'xsd:dateTime',
     ...meaning(term, description),
   });
 
-/** Whole seconds as an ISO 8601 duration, and no other. */
+/** Whole seconds as an ISO 8601 duration, at least one, and no other. */
 export const duration = (term: string, description: string) =>
   Type.String({
     ...TEXT,
-    pattern: '^PT[0-9]{1,6}S$',
+    pattern: '^PT[1-9][0-9]{0,5}S$',
     'x-expected': 'seconds as PT10S',
     'x-type': 'xsd:duration',
     ...meaning(term, description),

@@ -9,18 +9,22 @@ import {
 import { PLANS } from '#shared/kernel/plan.ts';
 import { FAILURE_STAGES } from '#shared/methodology/measurement.ts';
 import {
+  CODE,
   carriedRecord,
   classes,
   contexts,
   decimal,
   digest,
   flag,
+  FOREIGN_ID,
   iri,
+  NAME,
   named,
   node,
   oneClass,
   oneOf,
   own,
+  REGION,
   salt,
   text,
   time,
@@ -95,7 +99,7 @@ const Measurement = node(
       },
     ),
     result: results(),
-    software: text('docket:software', 'name and version of what computed it'),
+    software: text('docket:software', 'name and version of what computed it', NAME),
     type: classes(['Activity', 'Measurement'], {
       Activity: 'prov:Activity',
       Measurement: 'docket:Measurement',
@@ -119,9 +123,9 @@ const Measurement = node(
 const Policy = node(
   {
     rule: Type.Optional(
-      text('docket:rule', 'the rule that blocked the request, where the caller may know it'),
+      text('docket:rule', 'the rule that blocked the request, where the caller may know it', NAME),
     ),
-    version: text('schema:version', 'the version of the policy'),
+    version: text('schema:version', 'the version of the policy', NAME),
   },
   {
     'x-term': 'docket:policy',
@@ -174,17 +178,21 @@ const Inference = node(
       named(
         'docket:failure',
         own(FAILURES),
-        'why nothing came of the calls: `upstream_error`, the upstream failed or broke off; `upstream_timeout`; `worker_lost`, the process died that called it; `internal_error`, a fault of the service. There is no answer, and what the calls used is not known: there are no tokens and no measurement',
+        'why nothing came of the calls: `upstream_error`, the upstream failed or broke off; `upstream_timeout`; `worker_lost`, the process died that called it; `internal_error`, a fault of the service. There is no answer, and all that the calls used is not known: there is no measurement. What is known of them may stand: the tokens of the prompt, times, and what the upstream states of its energy',
       ),
     ),
     gridZone: Type.Optional(
-      text('docket:gridZone', 'the electricity grid of the place where it ran'),
+      text('docket:gridZone', 'the electricity grid of the place where it ran', NAME),
     ),
     id: iri(undefined, '`<public address>/requests/req_…`'),
     inputTokens: Type.Optional(
       wholeNumber('docket:inputTokens', 'tokens of the prompt; absent where not known'),
     ),
-    model: text('docket:model', 'the model as the catalogue, the answer and `/v1/models` name it'),
+    model: text(
+      'docket:model',
+      'the model as the catalogue, the answer and `/v1/models` name it',
+      NAME,
+    ),
     modelVersion: Type.Optional(
       text('docket:modelVersion', 'the model as its upstream named it in the answer'),
     ),
@@ -213,7 +221,7 @@ const Inference = node(
         'milliseconds from the request’s arrival to the upstream call that was answered, earlier calls and their waits included',
       ),
     ),
-    region: text('docket:region', 'where it ran'),
+    region: text('docket:region', 'where it ran', REGION),
     relayedPayloads: Type.Optional(
       wholeNumber(
         'docket:relayedPayloads',
@@ -226,6 +234,7 @@ const Inference = node(
       text(
         'docket:requestedModel',
         'the name by which the request asked for the model, where that is an alias of the catalogue',
+        NAME,
       ),
     ),
     responseDigest: Type.Optional(
@@ -242,14 +251,14 @@ const Inference = node(
     ),
     tokenInterval: Type.Optional(TokenInterval),
     tokenizer: Type.Optional(
-      text('docket:tokenizer', 'the vocabulary with which the service counted tokens'),
+      text('docket:tokenizer', 'the vocabulary with which the service counted tokens', NAME),
     ),
     type: classes(['Activity', 'Inference'], {
       Activity: 'prov:Activity',
       Inference: 'docket:Inference',
     }),
     upstreamAnswerId: Type.Optional(
-      text('docket:upstreamAnswerId', 'the `id` that the upstream gave its answer'),
+      text('docket:upstreamAnswerId', 'the `id` that the upstream gave its answer', FOREIGN_ID),
     ),
     upstreamMs: Type.Optional(
       wholeNumber(
@@ -260,8 +269,8 @@ const Inference = node(
     usageReason: Type.Optional(
       named(
         'docket:usageReason',
-        own(USAGE_REASONS),
-        'why the tokens are not known: the caller left before an answer, the upstream broke off, the worker died, nobody can count them',
+        own([...USAGE_REASONS, 'overruled']),
+        'why the tokens are not known: the caller left before an answer, the upstream broke off, the worker died, nobody can count them; with `counted`, `overruled`: the upstream stated counts that cannot be',
       ),
     ),
     usageSource: when(
@@ -282,7 +291,11 @@ const Inference = node(
 
 const Degradation = node(
   {
-    code: text('docket:code', 'what failed; stable, e.g. `model_size_unknown`, `usage_unknown`'),
+    code: text(
+      'docket:code',
+      'what failed; stable, e.g. `model_size_unknown`, `usage_unknown`',
+      CODE,
+    ),
     requestedTier: oneOf(
       'docket:requestedTier',
       PLANS,

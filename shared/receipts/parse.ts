@@ -1,5 +1,6 @@
 import { utf8Length } from '#primitives';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { compareDecimals } from '#shared/kernel/decimal.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { ran } from '#shared/kernel/inference.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
@@ -107,12 +108,15 @@ const OF_ANSWERS: readonly (keyof ReceiptDocument['credentialSubject'])[] = [
   'statedJoules',
   ...STATED.filter(({ ifRan }) => ifRan).map(({ as }) => as),
 ];
+/** What may be known of calls of which nothing came. */
+const OF_CALLS: ReadonlySet<string> = new Set(['statedJoules', 'queuedMs', 'upstreamMs']);
 
 /** What failed or was refused states nothing of an answer, and no estimate is owed to it. */
 function checkWhatDidNotRun({ credentialSubject: subject, degradation }: ReceiptDocument): void {
   const { outcome } = subject;
   if (ran(outcome)) return;
   for (const field of OF_ANSWERS) {
+    if (outcome === 'failed' && OF_CALLS.has(field)) continue;
     require(subject[field] === undefined, `credentialSubject.${field}`, RULES.ran);
   }
   require(degradation === undefined, 'degradation', RULES.ran);
@@ -121,14 +125,16 @@ function checkWhatDidNotRun({ credentialSubject: subject, degradation }: Receipt
 /** Tokens are there, or why they are not; a reason or an interval goes with what it is of. */
 function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocument): void {
   const path = (field: string): string => `credentialSubject.${field}`;
-  const { usageSource, inputTokens, cachedInputTokens, outputTokens } = subject;
+  const { usageSource, inputTokens, cachedInputTokens, outputTokens, outcome } = subject;
   const { usageReason, tokenizer, extrapolated, tokenInterval } = subject;
   const unknown = usageSource === 'unknown';
   const counted = usageSource !== undefined && !unknown;
   const { attempts = 1 } = subject;
   require(attempts <= ATTEMPTS_MAX, path('attempts'), `is at most ${ATTEMPTS_MAX}`);
+  // Of the prompt alone they may be known without an answer.
+  const mayHavePrompt = unknown || outcome === 'failed';
   for (const [field, value] of Object.entries({ inputTokens, cachedInputTokens, outputTokens })) {
-    if (field === 'inputTokens' && unknown) continue;
+    if (field === 'inputTokens' && mayHavePrompt) continue;
     require(counted === (value !== undefined), path(field), 'is there where it is known');
   }
   const isPart = cachedInputTokens === undefined || cachedInputTokens <= inputTokens!;
@@ -136,12 +142,13 @@ function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocume
   if (unknown) {
     require(degradation !== undefined, path('usageSource'), 'goes with no estimate');
   }
-  require(unknown === (usageReason !== undefined), path('usageReason'), 'goes with unknown');
-  if (tokenizer !== undefined) {
-    require(usageSource !== 'upstream' && usageSource !== undefined, path(
-      'tokenizer',
-    ), 'goes with a count');
-  }
+  const hasReason = unknown
+    ? usageReason !== undefined && usageReason !== 'overruled'
+    : usageReason === undefined || (usageReason === 'overruled' && usageSource === 'counted');
+  require(hasReason, path('usageReason'), 'goes with what is unknown, or was counted instead');
+  const isCounted =
+    usageSource === 'counted' || (mayHavePrompt && inputTokens !== undefined);
+  require(isCounted === (tokenizer !== undefined), path('tokenizer'), 'goes with a count');
   const isBounded = extrapolated === undefined || tokenInterval !== undefined;
   require(isBounded, path('extrapolated'), 'goes with an interval');
   if (tokenInterval === undefined) return;
@@ -175,6 +182,10 @@ function checkMeasurement({ measurement, credentialSubject, issuer }: ReceiptDoc
   const stated = measurement.result.map(({ quantityKind, unit }) => `${quantityKind} ${unit}`);
   require(stated.join() ===
     QUANTITIES, `${path}.result`, 'has each kind once, in order, in its unit');
+  for (const { quantityKind, lower, value, upper } of measurement.result) {
+    const isWithin = compareDecimals(lower, value) <= 0 && compareDecimals(value, upper) <= 0;
+    require(isWithin, `${path}.result.${quantityKind}`, 'has its value between its bounds');
+  }
 }
 
 function require(holds: boolean, path: string, rule: string): void {

@@ -95,7 +95,8 @@ function usageOn(subject: InferenceDocument): InferenceRecord['usage'] {
   };
   if (source === 'unknown') {
     const { inputTokens } = subject;
-    const reason = usageReason ?? missingText('usageReason');
+    if (usageReason === undefined || usageReason === 'overruled') missingText('usageReason');
+    const reason = usageReason;
     return { source, reason, ...(inputTokens === undefined ? {} : { inputTokens }), ...more };
   }
   return {
@@ -105,6 +106,7 @@ function usageOn(subject: InferenceDocument): InferenceRecord['usage'] {
     source,
     ...(tokenInterval === undefined ? {} : { tokenInterval }),
     ...(extrapolated === undefined ? {} : { extrapolated }),
+    ...(usageReason === 'overruled' ? { overruled: true } : {}),
     ...more,
   };
 }

@@ -1,8 +1,10 @@
+import { isDisguised } from '#shared/kernel/characters.ts';
 import { RECORD_FIELDS } from '#shared/kernel/inference.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { digestIn, multihashOf } from '#shared/kernel/multihash.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { type InferenceDocument, TEXT_MAX } from './document.ts';
+import { FOREIGN_ID } from './fields.ts';
 import { saltMultibase } from './salt.ts';
 
 /** How values of a record are written on a receipt, and read back. What is written as undefined is left off. */
@@ -12,6 +14,7 @@ interface Form {
 }
 
 const same = <V>(value: V): V => value;
+const FOREIGN = new RegExp(FOREIGN_ID.pattern);
 
 const FORMS = {
   count: { write: count, read: same },
@@ -19,6 +22,9 @@ const FORMS = {
   name: { write: same, read: same },
   salt: { write: saltMultibase, read: (stated: string) => stated.slice(1) },
   text: { write: (text: string) => (text === '' ? undefined : bounded(text)), read: same },
+  // What an upstream says must not cost the caller its receipt: where it cannot stand there, it is left off.
+  foreignId: { write: (id: string) => (FOREIGN.test(id) ? id : undefined), read: same },
+  foreignName: { write: shownName, read: same },
   time: { write: timeText, read: Date.parse },
 } as const satisfies Record<string, Form>;
 
@@ -51,6 +57,11 @@ export const STATED: readonly Stated[] = Object.entries(RECORD_FIELDS).flatMap((
     { field, as, form, ifKnown: has('ifKnown'), ifRan: has('ifRan'), ifCalled: has('ifCalled') },
   ];
 });
+
+function shownName(name: string): string | undefined {
+  const cut = bounded(name);
+  return isDisguised(cut) ? undefined : cut;
+}
 
 /** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */
 export function bounded(text: string, lengthMax: number = TEXT_MAX): string {

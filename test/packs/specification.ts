@@ -166,6 +166,316 @@ function signed(
   return signer.sign(JSON.parse(canonicalJson(receipt)) as never);
 }
 
+type Row = readonly [name: string, base: string, edit: (receipt: Loose) => void, why: string];
+
+const ofSubject =
+  (members: Loose): ((receipt: Loose) => void) =>
+  (receipt) =>
+    void Object.assign(receipt.credentialSubject, members);
+const ofHour =
+  (members: Loose): ((receipt: Loose) => void) =>
+  (receipt) =>
+    void Object.assign(receipt.measurement.used[1].record, members);
+const ofUsage =
+  (members: Loose): ((receipt: Loose) => void) =>
+  (receipt) =>
+    void Object.assign(receipt.measurement.used[0].record, members);
+/** Every address of this root, under another. */
+const moved =
+  (root: string): ((receipt: Loose) => void) =>
+  (receipt) => {
+    const text = JSON.stringify(receipt).replaceAll('https://gateway.example/', `${root}/`);
+    Object.assign(receipt, JSON.parse(text), { issuer: receipt.issuer });
+    if (receipt.measurement) receipt.measurement.qualifiedAssociation.agent = receipt.issuer;
+  };
+const elsewhere = (address: string): string => address.replace('gateway', 'other');
+
+/** What is of its form, and says two things at once. */
+const CONTRADICTIONS: readonly Row[] = [
+  [
+    'a model with a character that Unicode 15 first had (U+1343F)',
+    'complete',
+    ofSubject({ modelVersion: 'llama\u{1343F}' }),
+    'The list of characters is fixed; what Unicode a program has does not matter.',
+  ],
+  [
+    'a model that shows nothing',
+    'complete',
+    ofSubject({ modelVersion: '\u3164' }),
+    'A filler of Hangul is a blank letter.',
+  ],
+  [
+    'a model of a space',
+    'complete',
+    ofSubject({ modelVersion: ' ' }),
+    'It shows nothing.',
+  ],
+  [
+    'an explanation with a line of its own',
+    'degraded',
+    (r) => void (r.explanation += '\nGOOD'),
+    'It is a sentence on one line.',
+  ],
+  [
+    'a note that shows nothing',
+    'enterprise-annual-hours-incomplete',
+    (r) => void (r.revisionNote = '\u200d\u2800'),
+    'A blank of braille and a joiner stand beside other characters.',
+  ],
+  [
+    'a note on what revises nothing',
+    'complete',
+    (r) => void (r.revisionNote = 'assured'),
+    'It is the word of who asked for a revision.',
+  ],
+  [
+    'an hour by a provider that turns the direction',
+    'enterprise-hourly',
+    ofHour({ provider: 'x\u202e' }),
+    'A provider has a name.',
+  ],
+  ['an hour with a further member', 'enterprise-hourly', ofHour({ note: 'x' }), 'It has six.'],
+  [
+    'an hour without its signal',
+    'enterprise-hourly',
+    (r) => void delete r.measurement.used[1].record.signal,
+    'It has six members.',
+  ],
+  [
+    'an hour of a whole number',
+    'enterprise-hourly',
+    ofHour({ version: 1 }),
+    'Its version is a text.',
+  ],
+  [
+    'an hour under another name',
+    'enterprise-hourly',
+    (r) => void (r.measurement.used[1].name = 'FRA'),
+    'It has the name of its zone and hour.',
+  ],
+  [
+    'an hour of the tier audit',
+    'enterprise-hourly',
+    (r) => {
+      r.tier = 'audit';
+      delete r.inclusionPromise;
+    },
+    'Hours are of the tier enterprise.',
+  ],
+  [
+    'a promise of the tier audit',
+    'complete',
+    (r) => void (r.tier = 'audit'),
+    'The tiers above it promise.',
+  ],
+  [
+    'a tier that promises, and no promise',
+    'degraded',
+    (r) => void delete r.inclusionPromise,
+    'It is the tier that was asked for.',
+  ],
+  [
+    'usage without its source',
+    'complete',
+    (r) => void delete r.measurement.used[0].record.usage_source,
+    'The record has all that follows from the receipt.',
+  ],
+  [
+    'usage without its route',
+    'complete',
+    (r) => void delete r.measurement.used[0].record.route,
+    'The record has all that follows from the receipt.',
+  ],
+  [
+    'usage with words under a name of seconds',
+    'complete',
+    ofUsage({ foo_s: 'assured' }),
+    'The record has nothing but what follows from the receipt.',
+  ],
+  [
+    'usage that is of the whole time where that of the call is known',
+    'complete',
+    (r) => {
+      const { record } = r.measurement.used[0];
+      record.latency_s = record.upstream_s;
+      delete record.upstream_s;
+    },
+    'The time of the call is taken where it is known.',
+  ],
+  [
+    'usage under another name',
+    'complete',
+    (r) => void (r.measurement.used[0].name = 'assured'),
+    'Its name is usage.',
+  ],
+  [
+    'a median above its upper bound',
+    'complete',
+    (r) => void (r.measurement.result[0].value = '1'),
+    'It lies between the bounds.',
+  ],
+  [
+    'bounds the wrong way round',
+    'complete',
+    (r) => void (r.measurement.result[1].lower = '1'),
+    'It lies between the bounds.',
+  ],
+  [
+    'an estimate of no grid',
+    'complete',
+    (r) => void delete r.credentialSubject.gridZone,
+    'Every estimate is of one.',
+  ],
+  [
+    'complete, with the payloads of a part',
+    'complete',
+    ofSubject({ relayedPayloads: 1, relayedTokens: 1 }),
+    'They are of a stream that did not come to its end.',
+  ],
+  [
+    'payloads without their tokens',
+    'truncated-stream',
+    (r) => void delete r.credentialSubject.relayedTokens,
+    'They are counted together.',
+  ],
+  [
+    'complete, without the digest of its answer',
+    'complete',
+    (r) => void delete r.credentialSubject.responseDigest,
+    'Every answer has one.',
+  ],
+  [
+    'complete, without the id of its answer',
+    'complete',
+    (r) => void delete r.credentialSubject.answerId,
+    'Every answer but embeddings has one.',
+  ],
+  [
+    'counted without a vocabulary',
+    'counted-extrapolated',
+    (r) => void delete r.credentialSubject.tokenizer,
+    'Tokens are of one.',
+  ],
+  [
+    'overruled, and the upstream counted',
+    'complete',
+    ofSubject({ usageReason: 'overruled' }),
+    'Then the service counted.',
+  ],
+  [
+    'that goes on from itself',
+    'responses',
+    (r) => void (r.credentialSubject.previous = r.id),
+    'It goes on from what was there before.',
+  ],
+  [
+    'of a request at another host',
+    'failed',
+    (r) => void (r.credentialSubject.id = elsewhere(r.credentialSubject.id)),
+    'All addresses are under one public address.',
+  ],
+  [
+    'of a request that is no address',
+    'failed',
+    (r) => void (r.credentialSubject.id = `urn:x:${r.credentialSubject.id.slice(-30)}`),
+    'All addresses are under one public address.',
+  ],
+  [
+    'an id of another kind',
+    'failed',
+    (r) => void (r.id = r.id.replace('rcpt_', 'aud_')),
+    'A receipt is one.',
+  ],
+  [
+    'a measurement at another host',
+    'complete',
+    (r) => void (r.measurement.id = elsewhere(r.measurement.id)),
+    'All addresses are under one public address.',
+  ],
+  [
+    'a derivation at another host',
+    'complete',
+    (r) => void (r.measurement.derivation = elsewhere(r.measurement.derivation)),
+    'All addresses are under one public address.',
+  ],
+  [
+    'a ledger of another organisation',
+    'failed',
+    (r) => void (r.inclusionPromise.log = r.inclusionPromise.log.replace('org_0', 'org_1')),
+    'The log is named by the organisation.',
+  ],
+  [
+    'under an address in capital letters',
+    'failed',
+    moved('https://GATEWAY.example'),
+    'A public address has one spelling.',
+  ],
+  [
+    'under an address that its issuer has not',
+    'failed',
+    moved('https://gateway.example/path'),
+    'The issuer is named by the public address.',
+  ],
+];
+
+/** What is not of its form. */
+const ODD_VALUES: readonly Row[] = [
+  [
+    'a time without milliseconds',
+    'failed',
+    ofSubject({ endedAt: '2026-11-22T11:18:47Z' }),
+    'Times have one length, so their texts stand in their order.',
+  ],
+  [
+    'a time with microseconds',
+    'failed',
+    ofSubject({ endedAt: '2026-11-22T11:18:47.000001Z' }),
+    'Times have one length, so their texts stand in their order.',
+  ],
+  [
+    'the hour 24',
+    'failed',
+    ofSubject({ endedAt: '2026-11-22T24:00:00.000Z' }),
+    'A time has one spelling.',
+  ],
+  [
+    'a promise of no time',
+    'failed',
+    (r) => void (r.inclusionPromise.maximumMergeDelay = 'PT0S'),
+    'It is a second at least.',
+  ],
+  [
+    'an address beyond ASCII',
+    'failed',
+    (r) => void (r.credentialSubject.id += '\u202e'),
+    'Addresses are ASCII.',
+  ],
+  [
+    'extrapolated by a number',
+    'counted-extrapolated',
+    ofSubject({ extrapolated: 1 }),
+    'It is true, or absent.',
+  ],
+  [
+    'a rule with a line of its own',
+    'refused',
+    (r) => void (r.credentialSubject.policy.rule = '\u202e\n=1+1'),
+    'It is a name.',
+  ],
+  [
+    'a code that is markup',
+    'degraded',
+    (r) => void (r.degradation.code = '<script>'),
+    'It is a code.',
+  ],
+  [
+    'an upstream’s id that is a formula',
+    'complete',
+    ofSubject({ upstreamAnswerId: '=HYPERLINK(1)' }),
+    'It is an id.',
+  ],
+];
+
 function receiptVectors() {
   const good = (name: string, receipt: string, why: string): ReceiptCase => ({
     name,
@@ -508,6 +818,39 @@ function receiptVectors() {
       'enterprise-annual-hours-incomplete',
       (r) => void (r.revisionReason = 'measured'),
       'A revision has what it came for.',
+    ),
+    ...CONTRADICTIONS.map(([name, base, edit, why]) => contradiction(name, base, edit, why)),
+    ...ODD_VALUES.map(([name, base, edit, why]) =>
+      bad(name, 'wrong_value', signed(base, edit), why),
+    ),
+    good(
+      'counted where the upstream stated what cannot be, a part of it estimated',
+      corpus.bytesOf('counted-extrapolated').toString(),
+      'As it was issued.',
+    ),
+    good(
+      'failed, with what is known of its calls',
+      signed(
+        'failed',
+        subject((s) =>
+          Object.assign(s, {
+            inputTokens: 21,
+            queuedMs: 1,
+            statedJoules: '12.5',
+            tokenizer: 'o200k_base',
+            upstreamMs: 2,
+          }),
+        ),
+      ),
+      'No service writes it yet; it contradicts nothing.',
+    ),
+    good(
+      'a note with joiners and a space that does not break',
+      signed(
+        'enterprise-annual-hours-incomplete',
+        (r) => void (r.revisionNote = 'n\u00ba\u00a01, \u0646\u200c\u0645'),
+      ),
+      'Words of persons may have them beside others.',
     ),
   ];
   const derivations = Object.fromEntries(
@@ -1037,7 +1380,7 @@ function packRows(lab: PackLab): PackRow[] {
         const ofLedger = rewriteLedger(
           lab,
           pack,
-          atEntry(1, (receipt) => void (receipt.measurement.result[0].value = '0.0000001')),
+          atEntry(1, ({ measurement: { result } }) => void (result[0].value = result[0].lower)),
         );
         const ofAnchor = dropAnchor(pack);
         return (seal) => {

@@ -1,12 +1,16 @@
 import type { JsonObject } from '#shared/kernel/json-object.ts';
-import { isDisguised } from '#shared/receipts/agreement.ts';
+import { isDisguised } from '#shared/kernel/characters.ts';
+import { FOREIGN_ID } from '#shared/receipts/fields.ts';
 
 /** Ids and names of servers are shorter; a longer one is left off the receipt rather than cut. */
 const NAME_MAX = 256;
 
-/** The `id` that an upstream gives an answer or chunk. */
+const ANSWER_ID = new RegExp(FOREIGN_ID.pattern);
+
+/** The `id` that an upstream gives an answer or chunk, where a receipt can have it. */
 export function answerIdIn(answer: JsonObject | undefined): string | undefined {
-  return name(answer?.['id']);
+  const id = name(answer?.['id']);
+  return id !== undefined && ANSWER_ID.test(id) ? id : undefined;
 }
 
 /** The model as an answer or chunk names it. */

@@ -578,12 +578,13 @@ export class Run {
     const bodyBytes = Buffer.byteLength(this.#body);
     const readPrompt = async () => this.#deps.bodies.promptAtLeast(await this.#asked());
     if (await cannotBe(reported, generated, bodyBytes, readPrompt))
-      return withJoules(await this.#count(generated), reported.statedJoules);
+      return withJoules(overruled(await this.#count(generated)), reported.statedJoules);
     if (items < 2) return reported;
     // Embedding inputs may be thousands; each is a token at least.
     if (this.#entry.route === 'embeddings')
-      return reported.inputTokens < items ? this.#count([]) : reported;
-    return withJoules(await this.#count(generated, reported), reported.statedJoules);
+      return reported.inputTokens < items ? overruled(await this.#count([])) : reported;
+    const used = overruled(await this.#count(generated, reported));
+    return withJoules(used, reported.statedJoules);
   }
 
   async #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
@@ -594,6 +595,11 @@ export class Run {
   async #unknown(reason: UsageReason): Promise<UnknownUsage> {
     return unknownUsage(reason, await this.#count([]));
   }
+}
+
+/** What was counted in the place of what an upstream stated. */
+function overruled<U extends Usage | UnknownUsage>(usage: U): U {
+  return usage.source === 'counted' ? { ...usage, overruled: true } : usage;
 }
 
 function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | undefined): U {

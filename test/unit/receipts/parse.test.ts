@@ -175,11 +175,11 @@ describe('a receipt of a request that came to no answer states none', () => {
   const full: Loose = JSON.parse(text);
   it.each<[string, 'failed' | 'refused', string, (document: Loose) => void]>([
     ['an estimate', 'failed', 'measurement', (d) => (d.measurement = full.measurement)],
-    ['tokens', 'failed', 'inputTokens', (d) => (d.credentialSubject.inputTokens = 0)],
+    ['tokens', 'refused', 'inputTokens', (d) => (d.credentialSubject.inputTokens = 0)],
     ['tokens', 'failed', 'outputTokens', (d) => (d.credentialSubject.outputTokens = 5)],
     ['tokens', 'failed', 'usageSource', (d) => (d.credentialSubject.usageSource = 'counted')],
     ['an answer', 'failed', 'answerId', (d) => (d.credentialSubject.answerId = 'chatcmpl-1')],
-    ['energy', 'failed', 'statedJoules', (d) => (d.credentialSubject.statedJoules = '1')],
+    ['energy', 'refused', 'statedJoules', (d) => (d.credentialSubject.statedJoules = '1')],
     [
       'an answer',
       'failed',
@@ -187,7 +187,7 @@ describe('a receipt of a request that came to no answer states none', () => {
       (d) => (d.credentialSubject.responseDigest = full.credentialSubject.responseDigest),
     ],
     ['a part of one', 'failed', 'relayedTokens', (d) => (d.credentialSubject.relayedTokens = 0)],
-    ['an answer', 'failed', 'upstreamMs', (d) => (d.credentialSubject.upstreamMs = 7)],
+    ['an answer', 'refused', 'upstreamMs', (d) => (d.credentialSubject.upstreamMs = 7)],
     ['no reason', 'failed', 'failure', (d) => delete d.credentialSubject.failure],
     ['no calls', 'failed', 'attempts', (d) => delete d.credentialSubject.attempts],
     [
@@ -227,6 +227,18 @@ describe('a receipt of a request that came to no answer states none', () => {
         path: ofSubject ? `credentialSubject.${field}` : field,
       }),
     );
+  });
+});
+
+describe('a receipt of a request that failed', () => {
+  it('may state what is known of its calls, and of its prompt with the vocabulary that counted it', () => {
+    const signed: Loose = JSON.parse(newIssuer().signer.sign(buildReceipt(INPUTS['failed']!)));
+    const known = { queuedMs: 3, statedJoules: '12.5', upstreamMs: 40 };
+    const prompt = { inputTokens: 21, tokenizer: 'o200k_base' };
+    Object.assign(signed.credentialSubject, known, prompt);
+    expect(parseReceipt(JSON.stringify(signed)).document.credentialSubject).toMatchObject(known);
+    delete signed.credentialSubject.tokenizer;
+    expect(() => parseReceipt(JSON.stringify(signed))).toThrow('tokenizer');
   });
 });
 

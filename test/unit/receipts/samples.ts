@@ -22,6 +22,7 @@ import type {
 import { digestOf as digestOfRecord } from '#shared/kernel/canonical-json.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { ReceiptInput, Revision } from '#shared/receipts/build.ts';
+import { CODE, FOREIGN_ID, NAME, REGION } from '#shared/receipts/fields.ts';
 import { REVISION_REASONS } from '#shared/receipts/format-1.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
@@ -78,9 +79,9 @@ export const measurement: Measurement = {
       attempts: 1,
       cached_input_tokens: 1_024,
       input_tokens: 1_204,
-      latency_s: '1.888',
       output_tokens: 356,
       route: 'chat.completions',
+      upstream_s: '1.87',
       usage_source: 'upstream',
     }),
     { kind: 'model', id: 'llama-3.1-8b', digest: digestOf('model') },
@@ -244,6 +245,8 @@ export function newIssuer(publicUrl: string = PUBLIC_URL) {
   return { key, privateKey, signer, did: didDocument([key], publicUrl) };
 }
 
+const anyName = fc.stringMatching(new RegExp(NAME.pattern));
+
 /** Any text a YAML catalogue can hold, lone surrogates excepted. */
 const anyText = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 });
 const anyDigest = fc
@@ -264,7 +267,11 @@ const anyUsage: fc.Arbitrary<InferenceRecord['usage']> = fc.oneof(
         cachedInputTokens: anyCount,
         outputTokens: anyCount,
         source: fc.constant('upstream' as const),
-        statedJoules: fc.double(),
+        // What upstreams state is taken between these, and nothing beyond is energy.
+        statedJoules: fc.oneof(
+          fc.double({ min: 1e-30, max: 1e30, noNaN: true }),
+          fc.constantFrom(0, -1, NaN, Infinity),
+        ),
       },
       { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
     )
@@ -273,16 +280,17 @@ const anyUsage: fc.Arbitrary<InferenceRecord['usage']> = fc.oneof(
       cachedInputTokens: usage.cachedInputTokens % (usage.inputTokens + 1),
     })),
   fc
-    .tuple(anyCount, anyCount, anyCount, fc.option(anyText, { nil: undefined }), fc.nat(9))
+    .tuple(anyCount, anyCount, anyCount, anyName, fc.nat(9))
     .map(([inputTokens, cachedInputTokens, outputTokens, tokenizer, more]) => ({
       inputTokens,
       cachedInputTokens: Math.min(cachedInputTokens, inputTokens),
       outputTokens,
       source: 'counted' as const,
-      ...(tokenizer === undefined
+      tokenizer,
+      ...(more % 3 === 0 ? { overruled: true as const } : {}),
+      ...(more > 6
         ? {}
         : {
-            tokenizer,
             ...(more % 2 === 0 ? {} : { extrapolated: true as const }),
             tokenInterval: {
               inputLower: Math.max(0, inputTokens - more),
@@ -299,8 +307,8 @@ const anyRecord = fc.record<InferenceRecord>({
   orgId: anyUlid.map((ulid) => `org_${ulid}`),
   keyId: anyUlid.map((ulid) => `key_${ulid}`),
   route: fc.constantFrom('chat.completions', 'completions', 'embeddings'),
-  model: anyText,
-  region: anyText,
+  model: anyName,
+  region: fc.stringMatching(new RegExp(REGION.pattern)),
   tier: fc.constantFrom(...PLANS),
   startedAt: anyTime,
   endedAt: anyTime,
@@ -312,7 +320,7 @@ const anyRecord = fc.record<InferenceRecord>({
   outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
   requestedModel: anyUlid.map((name) => `alias-${name}`),
   upstreamModel: fc.string({ unit: anyCharacter, maxLength: 1_200 }),
-  upstreamAnswerId: anyText,
+  upstreamAnswerId: fc.stringMatching(new RegExp(FOREIGN_ID.pattern)),
   queuedMs: anyCount,
   upstreamMs: anyCount,
   relayedPayloads: anyCount,
@@ -390,24 +398,21 @@ export const anyInput: fc.Arbitrary<ReceiptInput> = fc
         fc.record({
           degradation: fc.record({
             stage: fc.constantFrom('model', 'factors', 'computation', 'input', 'timeout'),
-            code: fc.stringMatching(/^[a-z_]{1,30}$/),
+            code: fc.stringMatching(new RegExp(CODE.pattern)),
           }),
         }),
       ),
       signedAt: anyTime,
-      gridZone: anyText,
+      gridZone: anyName,
       revision: anyRevision,
       ended: fc.constantFrom('answered', 'failed', 'refused'),
       failure: fc.constantFrom(...FAILURES),
-      unknown: fc.record(
-        {
-          source: fc.constant('unknown' as const),
-          reason: fc.constantFrom(...USAGE_REASONS),
-          inputTokens: anyCount,
-          tokenizer: anyText,
-        },
-        { requiredKeys: ['source', 'reason'] },
-      ),
+      unknown: fc
+        .tuple(
+          fc.constantFrom(...USAGE_REASONS),
+          fc.constantFrom({}, { inputTokens: 31, tokenizer: 'o200k_base' }),
+        )
+        .map(([reason, prompt]) => ({ source: 'unknown' as const, reason, ...prompt })),
     },
     { requiredKeys: ['issuer', 'record', 'estimate', 'signedAt', 'ended', 'failure'] },
   )
