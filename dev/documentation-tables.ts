@@ -22,7 +22,14 @@ import { longPrompts, PROMPTS } from './long-prompts.ts';
 import { messageRows } from './messages-table.ts';
 import { recordRows } from './records-table.ts';
 import { responseRows } from './responses-table.ts';
-import { columns, contextRows, formRows, patterns, sealRows } from './specification-tables.ts';
+import {
+  characters,
+  columns,
+  contextRows,
+  formRows,
+  patterns,
+  sealRows,
+} from './specification-tables.ts';
 
 /** Name of a table, as its marks say it → its text. */
 const TABLES: Readonly<Record<string, () => string>> = {
@@ -58,6 +65,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   measurement: () => fieldTable(RECEIPT.properties.measurement),
   proof: () => fieldTable(RECEIPT.properties.proof),
   context: () => table(['format', 'second context'], contextRows()),
+  characters,
   patterns,
   forms: () => table(['field', 'there', 'form'], formRows()),
   seal: () => table(['field', 'there', 'form', 'meaning'], sealRows()),

@@ -1,4 +1,5 @@
 /** The tables of docs/spec: forms to the letter, where docs/receipts.md says what they mean. */
+import { BLANK, UNSEEN } from '#shared/kernel/characters.ts';
 import type { Schema } from '#shared/kernel/schema-words.ts';
 import { CONTEXT_NAMES } from '#shared/packs/files/contexts.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
@@ -29,6 +30,18 @@ function collect(schema: Schema, found: Map<string, string>): void {
   for (const each of [...Object.values(properties), ...(items === undefined ? [] : [items])]) {
     collect(each, found);
   }
+}
+
+/** The characters that texts may not hold, in lines that can be read. */
+export function characters(): string {
+  const lines = [
+    ['unseen', UNSEEN],
+    ['blank', BLANK],
+  ].flatMap(([name, list]) => [
+    name!,
+    ...list!.match(/.{1,96}(?: |$)/g)!.map((line) => `    ${line.trim()}`),
+  ]);
+  return ['```', ...lines, '```'].join('\n');
 }
 
 export const contextRows = (): string[][] =>

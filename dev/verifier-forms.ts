@@ -95,7 +95,11 @@ export function withTables(script: string): string {
     1: formOf(FORMAT_1 as unknown as Field),
     derivation: formOf(DERIVATION as unknown as Field),
   };
-  const tables = { FORMS: forms, CHARACTERS: { unseen: UNSEEN, blank: BLANK }, RELEASED: released() };
+  const tables = {
+    FORMS: forms,
+    CHARACTERS: { unseen: UNSEEN, blank: BLANK },
+    RELEASED: released(),
+  };
   return Object.entries(tables).reduce(
     (written, [name, table]) => withTable(written, name, table),
     script,

@@ -1,8 +1,7 @@
 import type { ReceiptDocument } from './document.ts';
 
 /** A public address as `receiptIssuer` writes it: host and port, and the path. */
-const ROOT =
-  /^https?:\/\/((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?)((?:\/[^/]+)*)$/;
+const ROOT = /^https?:\/\/((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?)((?:\/[^/]+)*)$/;
 const ULID = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 /** What follows the public address, by the fields that have it. */
 const KINDS = {

@@ -157,7 +157,9 @@ function againstInputs(
   if (metered === undefined) return undefined;
   const { from, to } = metered;
   // Times are texts of one length.
-  return from <= subject.endedAt && from < to && to >= startedAt ? undefined : 'measurement.metered';
+  return from <= subject.endedAt && from < to && to >= startedAt
+    ? undefined
+    : 'measurement.metered';
 }
 
 /** What the energy of a usage record is the word of, as the classes of data quality have it; undefined for a model's. */

@@ -120,7 +120,8 @@ export const decimal = (term: string, description: string) =>
 export const time = (term: string | undefined, description: string) =>
   Type.String({
     format: 'date-time',
-    pattern: '^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\\.[0-9]{3}Z$',
+    pattern:
+      '^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\\.[0-9]{3}Z$',
     'x-expected': 'a UTC time such as 2026-11-20T09:38:04.123Z',
     'x-type': 'xsd:dateTime',
     ...meaning(term, description),

@@ -146,8 +146,7 @@ function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocume
     ? usageReason !== undefined && usageReason !== 'overruled'
     : usageReason === undefined || (usageReason === 'overruled' && usageSource === 'counted');
   require(hasReason, path('usageReason'), 'goes with what is unknown, or was counted instead');
-  const isCounted =
-    usageSource === 'counted' || (mayHavePrompt && inputTokens !== undefined);
+  const isCounted = usageSource === 'counted' || (mayHavePrompt && inputTokens !== undefined);
   require(isCounted === (tokenizer !== undefined), path('tokenizer'), 'goes with a count');
   const isBounded = extrapolated === undefined || tokenInterval !== undefined;
   require(isBounded, path('extrapolated'), 'goes with an interval');

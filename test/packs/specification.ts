@@ -204,12 +204,7 @@ const CONTRADICTIONS: readonly Row[] = [
     ofSubject({ modelVersion: '\u3164' }),
     'A filler of Hangul is a blank letter.',
   ],
-  [
-    'a model of a space',
-    'complete',
-    ofSubject({ modelVersion: ' ' }),
-    'It shows nothing.',
-  ],
+  ['a model of a space', 'complete', ofSubject({ modelVersion: ' ' }), 'It shows nothing.'],
   [
     'an explanation with a line of its own',
     'degraded',

@@ -1082,10 +1082,7 @@ describe('a receipt that a holder of the key can sign, and the service never iss
       readFileSync(new URL('../../../docs/catalogue.schema.json', import.meta.url), 'utf8'),
     );
     const { model, name } = schema.$defs;
-    expect([NAME.pattern, REGION.pattern]).toEqual([
-      model.properties.id.pattern,
-      name.pattern,
-    ]);
+    expect([NAME.pattern, REGION.pattern]).toEqual([model.properties.id.pattern, name.pattern]);
   });
 
   it.each<[string, (receipt: ReturnType<typeof JSON.parse>) => void]>([
