@@ -132,6 +132,13 @@ describe('a request for a whole answer', () => {
     }
   });
 
+  it('counts that were stated and cannot be are told from none, so that a receipt says which it was', async () => {
+    const zeros = completion({ prompt_tokens: 0, completion_tokens: 0 });
+    const { run, handed } = workerWith(new ScriptedProvider(answers(zeros)));
+    await run(delivery());
+    expect(handed()[0]!.record.usage).toEqual({ ...COUNTED, overruled: true });
+  });
+
   it.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, { prompt_tokens: 9 }])(
     'a caller is told no usage where the receipt says that it is not known, even if its server reports some (%j)',
     async (theirs) => {
