@@ -135,7 +135,7 @@ export function parseDerivation(source: string, digestText: string): DerivationD
     throw new MalformedData('wrong_value', 'derivation', 'has another digest than receipts name');
   }
   const document = derivationOfForm(parseStrictJson(source));
-  if (textsOf(document).some((text) => !isSeen(text)))
+  if (textsOf(document).some((each) => !isSeen(each)))
     throw new MalformedData('contradiction', 'derivation', 'has a text that is not what it shows');
   for (const { name, digest: of, record } of document.inputs) {
     if (record !== undefined && multihashOf(digestOf(record)) !== of) {

@@ -1,4 +1,4 @@
-/** The characters that texts may not hold: the same code points to both verifiers, whatever Unicode each of them knows. */
+/** The characters that texts may not hold: the same code points to both verifiers, of any Unicode that they know. */
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';

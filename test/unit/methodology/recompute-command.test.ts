@@ -166,6 +166,7 @@ describe('every receipt of the shipped catalogue', () => {
     cachedInputTokens: 64,
     outputTokens: 13,
     source: 'counted' as const,
+    tokenizer: 'o200k_base',
   };
 
   it.each(served)('of $model in $region is reproduced from itself alone', async (at) => {
