@@ -185,7 +185,8 @@ function declaredSaid({ declared, evidence: given }: Said, { evidence }: ReportS
 }
 
 /** Names and contracts are on no receipt. */
-function statementSaid({ contracts, earlier, operator, organisation }: ReportStatement): Row {
+function statementSaid(statement: ReportStatement): Row {
+  const { contracts, earlier, inventory = {}, operator, organisation } = statement;
   const [nearest] = earlier;
   const parties = [organisation, operator].flatMap(({ name, identifier }) =>
     [name, identifier].filter((each) => each !== undefined),
@@ -193,6 +194,7 @@ function statementSaid({ contracts, earlier, operator, organisation }: ReportSta
   const bought = contracts.map(
     ({ region, kgCo2ePerKwh, name }) => `${region} at ${kgCo2ePerKwh} kgCO2e/kWh: ${name}`,
   );
+  const accounts = Object.entries(inventory).map(([name, value]) => `${name}: ${value}`);
   return {
     ...(parties.length === 0 ? {} : { names: `${shown(parties)}, the word of whoever sealed` }),
     ...(nearest === undefined
@@ -200,6 +202,9 @@ function statementSaid({ contracts, earlier, operator, organisation }: ReportSta
       : {
           'earlier packs': `${earlier.length} named, NOT CHECKED; the nearest has the entries ${nearest.firstIndex} to ${nearest.lastIndex} and the seal ${nearest.seal}: docket reconcile lays it beside this one`,
         }),
+    ...(accounts.length === 0
+      ? {}
+      : { inventory: `${shown(accounts)}, the word of whoever sealed; no figure rests on it` }),
     ...(bought.length === 0
       ? {}
       : { contracts: `${shown(bought)}, the word of whoever sealed; no total has them` }),

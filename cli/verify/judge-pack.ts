@@ -28,6 +28,7 @@ import { type GivenStatement, type JudgedStatement, judgeStatement } from './pac
 import type { ReleasedDocuments, UnreleasedMethodology } from './released.ts';
 import {
   type JudgedWitnesses,
+  judgeOwnPolicy,
   judgeWitnesses,
   readDemands,
   type WitnessDemands,
@@ -69,7 +70,7 @@ export interface PackVerdict extends SeenOnWalk {
   /** The newest head in the anchor log, if the pack has one. */
   anchored: Anchored | null;
   timestamps: JudgedTimestamp[];
-  /** What the witnesses have said that were asked for; null where none were. */
+  /** What the witnesses have said that were asked for, or that the operator names; null where neither is. */
   witnesses: JudgedWitnesses | null;
   /** Methodologies of receipts that no release has. */
   unreleased: UnreleasedMethodology[];
@@ -219,10 +220,10 @@ async function examine(
   if (seen.anchored !== null) {
     seen.timestamps = (await judgeTimestamps?.(seen.anchored)) ?? unchecked(seen.anchored);
   }
-  if (demands !== null) {
-    const { lastIndex } = bag.seal.credentialSubject.range;
-    seen.witnesses = judgeWitnesses(demands, seen.anchored, lastIndex);
-  }
+  const { lastIndex } = bag.seal.credentialSubject.range;
+  const policy = seen.statement?.witnessPolicy;
+  if (demands !== null) seen.witnesses = judgeWitnesses(demands, seen.anchored, lastIndex);
+  else if (policy !== undefined) seen.witnesses = judgeOwnPolicy(policy, seen.anchored, lastIndex);
   checkRequired(options, seen);
   seen.evidence = checkEvidence(options.evidence ?? [], seen);
   if (options.statement !== undefined) {

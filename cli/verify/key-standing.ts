@@ -180,7 +180,9 @@ class AnchoredKeys {
       const event = parseAnchorEntry(text);
       const proof = parseProof(proofText);
       const holds =
-        proof.index === index && proofHolds(proof, leafHash(new TextEncoder().encode(text)));
+        proof.index === index &&
+        proof.extra === undefined &&
+        proofHolds(proof, leafHash(new TextEncoder().encode(text)));
       if (event.type !== 'key' || !holds) throw invalid(KEY_EVENTS);
       this.#takeAnchor(proof.note, proof.tree, KEY_EVENTS);
       this.#events += 1;

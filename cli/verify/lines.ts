@@ -26,7 +26,7 @@ export function textOf(bytes: Uint8Array, path: string): string {
 }
 
 /**
- * The lines of a file as objects with these members, in the one form that packs are written in.
+ * The lines of a file, one at least, as objects with these members, in the one form that packs are written in.
  * @throws PackProblem `malformed_line`
  */
 export function* objectsOf(
@@ -34,6 +34,8 @@ export function* objectsOf(
   path: string,
   members: readonly string[],
 ): Generator<Readonly<Record<string, unknown>>> {
+  // What has nothing to say is no file of a pack.
+  if (bytes.length === 0) throw new PackProblem('malformed_line', path, 'The file has no line.');
   for (const line of linesOf(bytes, path)) {
     let value: unknown;
     try {

@@ -4,6 +4,7 @@ import { count } from '#shared/methodology/readable.ts';
 import { lossWords } from '#shared/ledger/losses.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { logOfTree } from '#shared/ledger/origins.ts';
+import { isKnownPage } from '#shared/packs/layout.ts';
 import type { Row } from '#cli/print.ts';
 import { plain, quoted } from '#shared/kernel/plain-text.ts';
 import { dateTime } from '#shared/kernel/time.ts';
@@ -49,6 +50,7 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
         : { size: anchored.size, index: anchored.index, anchor_size: anchored.anchorSize },
     timestamps: verdict.timestamps,
     witnesses: witnessesReport(verdict),
+    page: pageReport(verdict),
     unreleased_methodologies: verdict.unreleased.map((each) => ({
       name: each.name,
       version: each.version,
@@ -104,15 +106,22 @@ function hoursReport(hours: ZoneHours): object {
 
 function witnessesReport({ witnesses }: PackVerdict): object | null {
   if (witnesses === null) return null;
-  const { policy, isQuorum, cosigned, missing, unverifiable, others } = witnesses;
+  const { policy, own, isQuorum, cosigned, missing, unverifiable, others } = witnesses;
   return {
     policy,
+    ...(own === null ? {} : { operators_own: true, unmet: own.unmet }),
     quorum: isQuorum,
     cosigned: cosigned.map(({ witness, time }) => ({ witness, time: timeOfSeconds(time) })),
     missing,
     unverifiable,
     others,
   };
+}
+
+function pageReport({ seal }: PackVerdict): object | null {
+  if (seal === undefined) return null;
+  const { pageVersion: version } = seal.credentialSubject;
+  return { version, known: isKnownPage(version) };
 }
 
 /** Null for a time that no calendar has. */
@@ -133,6 +142,7 @@ export function packSaid(
   const facts = {
     ...(holds
       ? {
+          ...pageUnknown(verdict),
           ...said(verdict),
           ...operatorsWord(verdict),
           ...outside(verdict),
@@ -143,7 +153,7 @@ export function packSaid(
     trusted,
     ...(seal === undefined ? {} : factsOf(seal, holds)),
     ...(holds ? { lineage: lineageText(verdict) } : {}),
-    ...(holds ? { report: PAGE_REMADE, ...scriptText(verdict, script) } : {}),
+    ...(holds ? { ...pageRemade(verdict), ...scriptText(verdict, script) } : {}),
   };
   return {
     verdict: verdict.verdict,
@@ -152,6 +162,19 @@ export function packSaid(
     details: seal === undefined ? {} : detailsOf(verdict, seal, holds),
     closing: holds && seal !== undefined ? closing(verdict, seal) : [],
   };
+}
+
+/** Before all else: who opens the page would take it for what was checked. */
+function pageUnknown({ seal }: PackVerdict): Row {
+  const { pageVersion } = seal!.credentialSubject;
+  if (isKnownPage(pageVersion)) return {};
+  return {
+    page: `NOT CHECKED: report.html is of version ${pageVersion}, which this release does not know: it may say otherwise than the receipts, and run, load or lead to something`,
+  };
+}
+
+function pageRemade({ seal }: PackVerdict): Row {
+  return isKnownPage(seal!.credentialSubject.pageVersion) ? { report: PAGE_REMADE } : {};
 }
 
 /** A person's own words, and whose key they are by. */
@@ -218,7 +241,9 @@ function outside({ anchored, timestamps, witnesses, seal }: PackVerdict): Row {
       times.length > 0
         ? times.join('; ')
         : 'none: when it was there is the word of the issuer alone',
-    ...(anchored === null ? {} : { witnesses: witnessText(witnesses, anchored) }),
+    ...(anchored === null && witnesses === null
+      ? {}
+      : { witnesses: witnessText(witnesses, anchored) }),
     ...(lacks.length === 0
       ? {}
       : {
@@ -228,24 +253,32 @@ function outside({ anchored, timestamps, witnesses, seal }: PackVerdict): Row {
 }
 
 /** Without a policy nothing says who a witness is, and another ledger of the same size could be shown to others. */
-function witnessText(witnesses: JudgedWitnesses | null, { note, origin }: Anchored): string {
+function witnessText(witnesses: JudgedWitnesses | null, anchored: Anchored | null): string {
   if (witnesses === null) {
+    const { note, origin } = anchored!;
     const lines = note.signatures.filter(({ name }) => name !== origin).length;
     return lines === 0
       ? 'NONE: others may be shown another ledger of the same size (--witness-policy asks for witnesses)'
       : `NOT CHECKED: ${lines === 1 ? '1 signature' : `${lines} signatures`} of others; name your witnesses with --witness-policy`;
   }
-  const { policy, cosigned, missing, unverifiable, others } = witnesses;
+  const { policy, own, cosigned, missing, unverifiable, others } = witnesses;
   const by = cosigned.map(({ witness, time }) => `${witness} at ${timeOfSeconds(time) ?? time}`);
+  const unmet = own?.unmet ?? null;
   const parts = [
-    cosigned.length === 0
-      ? `none has cosigned, and ${policy} asks for none`
-      : `${by.join(', ')}; the quorum of ${policy} is met`,
+    ...(unmet === null ? [] : [`NOT MET is ${policy}: ${unmet}`]),
+    ...(by.length === 0 ? [] : [by.join(', ')]),
+    ...(unmet === null ? [metText(policy, by.length)] : []),
     ...(missing.length + unverifiable.length === 0 ? [] : [absence(missing, unverifiable)]),
     ...(others === 0 ? [] : [`${others} further signatures are of none of them`]),
+    ...(own === null ? [] : ['name witnesses that you know with --witness-policy']),
   ];
   return parts.join('; ');
 }
+
+const metText = (policy: string, cosigned: number): string =>
+  cosigned === 0
+    ? `none has cosigned, and ${policy} asks for none`
+    : `the quorum of ${policy} is met`;
 
 /** Methodologies of which a pack's own documents are read for people. */
 const UNRELEASED_SHOWN_MAX = 4;

@@ -213,6 +213,7 @@ class ShardJudge {
       hashes.add(line);
       if (hashes.count % PROGRESS_LINES === 0) onLines(PROGRESS_LINES);
     }
+    if (hashes.count === 0) throw new PackProblem('wrong_count', path, 'A shard has no line.');
     onLines(hashes.count % PROGRESS_LINES);
     if (this.#nextSuperseded < this.#task.superseded.length) {
       throw new PackProblem(

@@ -1,4 +1,5 @@
 import { ed25519Verifier } from '#primitives';
+import { quoted } from '#shared/kernel/plain-text.ts';
 import { MalformedLedgerText } from '#shared/ledger/notes.ts';
 import {
   judgeByPolicy,
@@ -30,7 +31,12 @@ interface ReadDemands {
 export interface JudgedWitnesses extends WitnessWords {
   /** Where the policy came from. */
   policy: string;
+  /** Of the operator's own policy, which the pack has: why it is not met, if it is not. Null for the reader's. */
+  own: { unmet: string | null } | null;
 }
+
+/** Where a policy came from that the pack has itself. */
+const OWN_POLICY = 'the operator’s own policy in the pack';
 
 /** As many as a policy can name. */
 const WITNESSES_MAX = 64;
@@ -69,6 +75,36 @@ function policyIn(content: Uint8Array | string, source: string): WitnessPolicy {
 }
 
 /**
+ * Holds the anchor log's checkpoint against the policy that the pack has, by the word of the one who sealed. That it is not met
+ * is told, and no reason to refuse a pack: a witness may have been away when it was made.
+ * @throws PackProblem `cosignature_invalid` for a line that is not by the key that it names
+ */
+export function judgeOwnPolicy(
+  content: string,
+  anchored: Anchored | null,
+  lastIndex: number,
+): JudgedWitnesses {
+  const policy = parseWitnessPolicy(content);
+  const said = anchored === null ? silence(policy) : wordsOf(policy, anchored);
+  // Names of another's policy stand in quotes, and not at any length.
+  const words = {
+    ...said,
+    cosigned: said.cosigned.map((each) => ({ ...each, witness: shownName(each.witness) })),
+    missing: said.missing.map(shownName),
+    unverifiable: said.unverifiable.map(shownName),
+  };
+  const unmet = whyUnmet({ policy, least: 0 }, words, anchored, lastIndex) ?? null;
+  return { ...words, policy: OWN_POLICY, own: { unmet } };
+}
+
+/** Characters of the name of a witness that a pack names. */
+const NAME_SHOWN_MAX = 120;
+
+function shownName(name: string): string {
+  return quoted(name.slice(0, NAME_SHOWN_MAX), name.length > NAME_SHOWN_MAX ? '…' : '');
+}
+
+/**
  * Holds the anchor log's checkpoint against a policy.
  * @throws PackProblem `cosignature_invalid` for a line that is not by the key that it names, `witness_missing` when fewer
  *   have signed than the policy or the caller asks for
@@ -79,25 +115,32 @@ export function judgeWitnesses(
   lastIndex: number,
 ): JudgedWitnesses {
   const said = anchored === null ? silence(policy) : wordsOf(policy, anchored);
-  const { cosigned, missing, unverifiable, isQuorum, ofKnownLog } = said;
+  const unmet = whyUnmet({ policy, least }, said, anchored, lastIndex);
+  if (unmet !== undefined) throw new PackProblem('witness_missing', ANCHORED_HEAD, `${unmet}.`);
+  return { ...said, policy: source, own: null };
+}
+
+/** Why less was said than is asked for, in words without a point; undefined when it was said. */
+function whyUnmet(
+  { policy, least }: Pick<ReadDemands, 'policy' | 'least'>,
+  { cosigned, missing, unverifiable, isQuorum, ofKnownLog }: WitnessWords,
+  anchored: Anchored | null,
+  lastIndex: number,
+): string | undefined {
   if (!ofKnownLog) {
-    throw missingWitness(
-      anchored === null
-        ? 'Nothing is anchored, and the policy names the logs that it is to be in.'
-        : `No log of the policy is ${anchored.origin}, or its key is another.`,
-    );
+    return anchored === null
+      ? 'Nothing is anchored, and the policy names the logs that it is to be in'
+      : `No log of the policy is ${anchored.origin}, or its key is another`;
   }
   if (!isQuorum || cosigned.length < least) {
     const wanted = isQuorum ? `${count(least)} required` : 'The quorum of the policy is not met';
     const found = isQuorum ? `, and ${cosigned.length} have cosigned` : '';
-    throw missingWitness(`${wanted}${found}: ${absence(missing, unverifiable)}.`);
+    return `${wanted}${found}: ${absence(missing, unverifiable)}`;
   }
   if (asksForAnyone({ policy, least }) && (anchored?.size ?? 0) <= lastIndex) {
-    throw missingWitness(
-      `Witnesses have cosigned only the first ${anchored?.size ?? 0} entries of the ledger, and the range ends with entry ${lastIndex}.`,
-    );
+    return `Witnesses have cosigned only the first ${anchored?.size ?? 0} entries of the ledger, and the range ends with entry ${lastIndex}`;
   }
-  return { ...said, policy: source };
+  return undefined;
 }
 
 function count(least: number): string {
@@ -146,8 +189,4 @@ export function absence(missing: readonly string[], unverifiable: readonly strin
 function listed(names: readonly string[]): string {
   const more = names.length - NAMES_MAX;
   return `${names.slice(0, NAMES_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-function missingWitness(message: string): PackProblem {
-  return new PackProblem('witness_missing', ANCHORED_HEAD, message);
 }

@@ -343,6 +343,16 @@ export const SETTINGS = {
     plainText(4_096),
     'A file (JSON) that names, by SHA-256, the evidence for what the operator declares: docs/evidence-pack.md has its form. Reports then name it.',
   ),
+  inventory: optional(
+    'INVENTORY',
+    plainText(4_096),
+    'A file (JSON) with what the operator states of its inventory of greenhouse gas, such as its consolidation approach: docs/evidence-pack.md has its form. Reports then have it.',
+  ),
+  witnessPolicy: optional(
+    'WITNESS_POLICY',
+    plainText(4_096),
+    'A file (C2SP tlog-policy, ASCII) that says whose cosignatures the anchor log is to have. Packs then have it, and verifiers judge it as the operator’s own.',
+  ),
   packsKeptDays: setting(
     'PACKS_KEPT_DAYS',
     integer(1, 3_650),

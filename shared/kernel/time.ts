@@ -55,6 +55,12 @@ function isOfCalendar(text: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text);
 }
 
+/** Whether a text is a time as signed documents have it, so that one time has one text: UTC with its milliseconds. */
+export function isTimeText(text: string): boolean {
+  const ms = parseTime(text);
+  return ms !== undefined && !text.startsWith('0') && new Date(ms).toISOString() === text;
+}
+
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** A day as people read it: `22 Nov 2026`. */

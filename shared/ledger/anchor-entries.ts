@@ -1,4 +1,5 @@
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { isTimeText } from '#shared/kernel/time.ts';
 import { HEADS_SLOTS } from './heads-tree.ts';
 import { HASH_BYTES, type Hash } from './hashing.ts';
 import { type KeyEvent, parseKeyEvent } from './key-events.ts';
@@ -14,8 +15,6 @@ export interface HeadsEntry {
 
 /** What the anchor log consists of. */
 export type AnchorEntry = HeadsEntry | KeyEvent;
-
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 /** The exact text of an entry: canonical JSON (RFC 8785), ASCII, no newline. */
 export function formatAnchorEntry(entry: AnchorEntry): string {
@@ -38,7 +37,7 @@ function parseHeads(fields: Readonly<Record<string, unknown>>): HeadsEntry {
   if (type !== 'heads' || slots !== HEADS_SLOTS || hash?.length !== HASH_BYTES) {
     throw malformed('The entry is neither heads nor a key event.');
   }
-  if (typeof at !== 'string' || !TIME.test(at)) throw malformed('The entry has no time.');
+  if (typeof at !== 'string' || !isTimeText(at)) throw malformed('The entry has no time.');
   return { type, at, root: hash };
 }
 

@@ -1,6 +1,7 @@
 import { type HeadsEntry, parseAnchorEntry } from './anchor-entries.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoints.ts';
 import { headLeaf, HEADS_HEIGHT, HEADS_SLOTS } from './heads-tree.ts';
+import { isTimeText } from '#shared/kernel/time.ts';
 import { type Hash, leafHash } from './hashing.ts';
 import { decodeBase64, encodeBase64, MalformedLedgerText, type SignedNote } from './notes.ts';
 import { parseProof, proofHolds } from './proof-text.ts';
@@ -8,9 +9,9 @@ import { verifyInclusion } from './proofs.ts';
 
 /** An RFC 3161 timestamp of an anchor checkpoint: over its text up to the newline before the empty line. */
 export interface AnchorTimestamp {
-  /** Address of the authority. */
+  /** Address of the authority, as URLs are written. */
   authority: string;
-  /** The time by the authority's clock, RFC 3339. */
+  /** The time by the authority's clock, to the millisecond. */
   time: string;
   /** DER of the TimeStampResp, as the authority sent it. */
   response: Uint8Array;
@@ -79,19 +80,23 @@ export function parseAnchorProof(text: string): AnchorProof {
     path: listOf(fields['path'], HEADS_HEIGHT).map(bytesOf),
     entry: textOf(fields['entry']),
     proof: textOf(fields['proof']),
-    timestamps: listOf(fields['timestamps'], TIMESTAMPS_MAX).map((each) => {
-      const timestamp = objectOf(each);
-      return {
-        authority: textOf(timestamp['authority']),
-        time: textOf(timestamp['time']),
-        response: bytesOf(timestamp['response']),
-      };
-    }),
+    timestamps: listOf(fields['timestamps'], TIMESTAMPS_MAX).map(timestampOf),
   };
 }
 
 /** One per authority. */
 const TIMESTAMPS_MAX = 16;
+const ADDRESS = /^[!-~]{1,1024}$/;
+
+function timestampOf(value: unknown): AnchorTimestamp {
+  const fields = objectOf(value);
+  const [authority, time] = [textOf(fields['authority']), textOf(fields['time'])];
+  const response = bytesOf(fields['response']);
+  if (!ADDRESS.test(authority) || !isTimeText(time) || response.length === 0) {
+    throw malformed('A timestamp is not in its form.');
+  }
+  return { authority, time, response };
+}
 
 /**
  * Follows the proof from the organisation's checkpoint to the anchor's. Throws `MalformedLedgerText`
@@ -111,6 +116,8 @@ export function checkAnchorProof(proof: AnchorProof): AnchoredHead {
   });
   if (!included) throw malformed('The path does not lead from the checkpoint to the heads entry.');
   const inAnchor = parseProof(proof.proof);
+  // Nothing covers it, so that it could say anything.
+  if (inAnchor.extra !== undefined) throw malformed('The proof has extra data.');
   if (!proofHolds(inAnchor, leafHash(new TextEncoder().encode(proof.entry)))) {
     throw malformed('The heads entry is not in the anchor log.');
   }

@@ -1,5 +1,6 @@
 import { sha256Text, encodeBytes } from '#primitives';
 import { decodeBase58, encodeBase58 } from '#shared/kernel/base58.ts';
+import { isTimeText } from '#shared/kernel/time.ts';
 import { MalformedLedgerText } from './notes.ts';
 
 /** The purposes of keys: one for each, so that one that leaks cannot vouch for another. */
@@ -73,13 +74,12 @@ const PUBLIC_KEY_BYTES = 32;
 /** `z` and 34 bytes in base58 take 48 characters. */
 const MULTIBASE_MAX = 64;
 const KEY_ID = /^(did:web:[!-~]{1,500})#([A-Za-z0-9_-]{43})$/;
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 /** Reads the fields of a key event from anyone. Throws `MalformedLedgerText`. */
 export function parseKeyEvent(fields: Readonly<Record<string, unknown>>): KeyEvent {
   const { at, event, from, key, publicKeyMultibase } = fields;
   const purpose = KEY_PURPOSES.find((known) => known === fields['purpose']);
-  if (purpose === undefined || typeof at !== 'string' || !TIME.test(at)) {
+  if (purpose === undefined || typeof at !== 'string' || !isTimeText(at)) {
     throw malformed('The key event has no purpose or no time.');
   }
   if (typeof key !== 'string' || !KEY_ID.test(key)) throw malformed('The key has no id.');

@@ -1,5 +1,5 @@
 import { isPrintable } from '#shared/kernel/plain-text.ts';
-import { dateTime, parseTime } from '#shared/kernel/time.ts';
+import { dateTime, isTimeText } from '#shared/kernel/time.ts';
 import type { CheckpointSigner, PublishedHead } from './checkpoints.ts';
 import { type Hash, HASH_BYTES, sameHash } from './hashing.ts';
 import {
@@ -104,7 +104,7 @@ function check({ generation, previous, published, kept, ...statement }: LossStat
       published.generation !== previous || kept.size < published.size,
       'fewer entries are kept than were published',
     ],
-    [timeIn(at) !== undefined, 'its time is one'],
+    [isTimeText(at), 'its time is one'],
     [
       isPrintable(actor, ACTOR_LENGTH_MAX) && isPrintable(reason, REASON_LENGTH_MAX),
       'who and why stand on one line each',
@@ -112,12 +112,6 @@ function check({ generation, previous, published, kept, ...statement }: LossStat
   ];
   const broken = rules.find(([holds]) => !holds);
   if (broken !== undefined) throw malformed(`It breaks this rule: ${broken[1]}.`);
-}
-
-/** Epoch milliseconds of a time in the one form that is written. */
-function timeIn(text: string): number | undefined {
-  const ms = parseTime(text);
-  return ms !== undefined && new Date(ms).toISOString() === text ? ms : undefined;
 }
 
 function headText({ size, root }: { size: number; root: Hash | null }): string {

@@ -122,7 +122,7 @@ export function signerOf(
 
 /** Bytes or text within the bound, valid UTF-8, without control characters but newline. Throws `MalformedLedgerText`. */
 export function decodeText(source: string | Uint8Array): string {
-  if (source.length > NOTE_BYTES_MAX)
+  if (source.length > NOTE_BYTES_MAX || bytesIn(source) > NOTE_BYTES_MAX)
     throw new MalformedLedgerText('too_long', 'Longer than any such text.');
   let text: string;
   try {
@@ -137,6 +137,10 @@ export function decodeText(source: string | Uint8Array): string {
     throw new MalformedLedgerText('not_utf8', 'Not UTF-8, or with control characters.');
   }
   return text;
+}
+
+function bytesIn(source: string | Uint8Array): number {
+  return typeof source === 'string' ? new TextEncoder().encode(source).length : source.length;
 }
 
 /** Standard base64 with padding. */

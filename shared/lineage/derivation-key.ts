@@ -22,10 +22,10 @@ export function derivationKey({
 /** What of an input is not the request's own. */
 function part({ type, name, digest, record }: InputDocument): readonly (string | number)[] {
   if (type === 'UsageRecord') return [type, ...course(record ?? {})];
-  // An hourly signal: the receipt carries hour and value, the rest says where they come from.
+  // An hourly signal: the receipt carries hour and value, and which import they are of; the rest says what they are.
   if (type === 'GridFactor' && record !== undefined) {
-    const { provider = '', signal = '', version = '', zone = '' } = record;
-    return [type, provider, signal, version, zone];
+    const { provider = '', signal = '', zone = '' } = record;
+    return [type, provider, signal, zone];
   }
   return [type, name, digest];
 }

@@ -6,6 +6,19 @@ export type PackFormat = (typeof PACK_FORMATS)[number];
 /** The one that it writes. */
 export const PACK_FORMAT: PackFormat = 'docket-evidence-pack/1';
 
+/**
+ * Versions of the page for people that this code makes. It has a number of its own, in the seal: a word on it may change
+ * without another format of packs, and who does not know a number says that the page is not checked.
+ */
+const PAGE_VERSIONS = [1] as const;
+/** The one that it writes. */
+export const PAGE_VERSION: (typeof PAGE_VERSIONS)[number] = 1;
+
+/** Can the page of this version be made again? */
+export function isKnownPage(version: number): boolean {
+  return PAGE_VERSIONS.some((known) => known === version);
+}
+
 /** Lines of a shard: a file that people can open, of about 34 MB. */
 export const SHARD_LINES_MAX = 10_000;
 /** A shard of unusually long receipts ends earlier, so that one always fits in memory. */

@@ -4,7 +4,7 @@ import { PACK_FORMAT, type PackFormat, PACK_FORMATS } from './layout.ts';
 
 /** SHA-256 (hex) of the context that seals of each format cite. */
 const DIGESTS: Readonly<Record<PackFormat, string>> = {
-  'docket-evidence-pack/1': '805621d2d848445bdd1899fb197aa54f27b172bf33ba4706cc8a4b34fbcd604d',
+  'docket-evidence-pack/1': '0077300b3c22c8671f5bab1865543defb7ab6aedd4ad67301340c101fa7a0612',
 };
 
 /** SHA-256 (hex) by name, of the contexts of seals. */

@@ -21,6 +21,9 @@ import { QUANTITIES } from './totals.ts';
  * linked data. docs/compatibility.md says from when on a change of it is another format of packs.
  */
 
+/** Names of witnesses are addresses without a scheme: what is repeated of them can pose as nothing else. */
+const LACKS_PATTERN = '^a (?:timestamp|cosignature of [!-*,-~]{1,255})$';
+
 /** Where anything is anchored: what of the anchor must be in the pack. */
 const Anchor = node(
   {
@@ -31,12 +34,18 @@ const Anchor = node(
     keyEvents: wholeNumber('docket:keyEvents', 'what happened to keys', 1),
     keyHeads: wholeNumber('docket:keyHeads', 'heads that say how far keys of the past count'),
     lacks: Type.Optional(
-      Type.Array(text('docket:lacks', 'such as `a timestamp` or `a cosignature of <witness>`'), {
-        minItems: 1,
-        maxItems: 17,
-        'x-term': 'docket:lacks',
-        description: 'what the service asks others to attest of its anchor, and they had not',
-      }),
+      Type.Array(
+        text('docket:lacks', '', {
+          pattern: LACKS_PATTERN,
+          'x-expected': '`a timestamp` or `a cosignature of <name of a witness>`',
+        }),
+        {
+          minItems: 1,
+          maxItems: 17,
+          'x-term': 'docket:lacks',
+          description: 'what the service asks others to attest of its anchor, and they had not',
+        },
+      ),
     ),
     log: text('docket:log', 'origin of the anchor log'),
     root: digest('docket:root', 'root of the anchor log'),
@@ -185,6 +194,11 @@ export const SEAL_FORMAT = node({
       id: iri(undefined, 'the pack'),
       lineage: Lineage,
       organisation: iri('prov:wasAttributedTo', 'as on its receipts'),
+      pageVersion: wholeNumber(
+        'docket:pageVersion',
+        'of the page for people; one that a reader does not know is not checked',
+        1,
+      ),
       range: Range,
       requested: Type.Optional(Requested),
       totals: Totals,

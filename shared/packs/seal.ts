@@ -12,6 +12,7 @@ import {
   type PackFormat,
   PACK_FORMATS,
   packName,
+  PAGE_VERSION,
   TAG_FILES,
   type PackRange,
 } from './layout.ts';
@@ -79,6 +80,7 @@ export function sealDocument(facts: SealFacts): SealDocument {
       id: `${issuer.packs}${name}`,
       lineage: facts.lineage,
       organisation: facts.organisation,
+      pageVersion: PAGE_VERSION,
       range: {
         firstIndex: range.firstIndex,
         lastIndex: range.lastIndex,

@@ -142,8 +142,8 @@ export class Corpus {
       ...createPackSource(lab.pool),
       organisation: async () => ({ name, identifier }),
     };
-    const { contracts, evidence, keptDays } = stated;
-    const operator = { ...stated.operator, contracts, evidence, keptDays };
+    const { earlier: _, operator: named, organisation: __, ...states } = stated;
+    const operator = { ...named, ...states };
     const checkpointSize = this.expected.receipts.length;
     await lab.pack(file, { ...range, checkpointSize }, { source, operator });
   }

@@ -1299,6 +1299,109 @@ function packRows(lab: PackLab): PackRow[] {
       edit: stating({ contracts: {} }),
     },
     {
+      name: 'stated: an inventory',
+      ...own,
+      found: { verdict: 'good' },
+      why: 'It is the word of the operator.',
+      edit: stating({ inventory: { gwpSet: 'AR6' } }),
+    },
+    {
+      name: 'stated: an inventory of nothing',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'What is not stated is absent.',
+      edit: stating({ inventory: {} }),
+    },
+    {
+      name: 'stated: a threshold of 100 per cent',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'It is a decimal below 100.',
+      edit: stating({ inventory: { restatementThreshold: '100' } }),
+    },
+    {
+      name: 'stated: evidence of a building that was bought',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'Certificate, vintage and volume are of a contract.',
+      edit: (pack) => {
+        const { evidence } = JSON.parse(pack.text(REPORT_STATEMENT)) as { evidence: object[] };
+        stating({ evidence: [{ ...evidence[0], volumeKwh: '7' }] })(pack);
+      },
+    },
+    {
+      name: 'stated: a policy of witnesses that is not met',
+      ...own,
+      found: { verdict: 'good' },
+      why: 'The verdict says so; who asks for witnesses gives a policy.',
+      edit: stating({ witnessPolicy: policy }),
+    },
+    {
+      name: 'stated: a policy of witnesses without a quorum',
+      ...own,
+      found: bad('report_mismatch'),
+      why: 'It is no policy.',
+      edit: stating({ witnessPolicy: policy.replace('quorum w\n', '') }),
+    },
+    {
+      name: 'seal: a time to the second',
+      ...own,
+      found: bad('malformed_seal'),
+      why: 'Times have three decimals.',
+      edit: () => (seal) => void (seal.validFrom = seal.validFrom.replace(/\.\d{3}Z$/, 'Z')),
+    },
+    {
+      name: 'seal: an anchor that lacks what no service asks for',
+      ...own,
+      found: bad('malformed_seal'),
+      why: 'It lacks a timestamp, or cosignatures.',
+      edit: () => (seal) => void (seal.credentialSubject.anchor.lacks = ['nothing at all']),
+    },
+    {
+      name: 'seal: a period with neither begin nor end',
+      ...own,
+      found: bad('seal_contradiction'),
+      why: 'Nothing was asked for.',
+      edit: () => (seal) => {
+        const before = seal.validFrom;
+        seal.credentialSubject.requested = { before, type: 'RequestedPeriod' };
+        seal.credentialSubject.id = seal.credentialSubject.id.replace(
+          /-(\d+-\d+-at-)/,
+          '-open-to-open-entries-$1',
+        );
+      },
+    },
+    {
+      name: 'a list of losses without a loss',
+      ...own,
+      found: bad('malformed_line'),
+      why: 'It is there where there is any.',
+      edit: (pack) => pack.set('data/ledger/losses.ndjson', ''),
+    },
+    {
+      name: 'an anchored head whose timestamp has another form',
+      ...own,
+      found: bad('anchor_invalid'),
+      why: 'Its time has three decimals.',
+      edit: (pack) => {
+        const head = JSON.parse(pack.text(ANCHORED_HEAD));
+        const [authority, response] = ['https://tsa.example/', 'AAAA'];
+        head.proof.timestamps = [{ authority, time: '2026-11-20T09:38:04Z', response }];
+        pack.set(ANCHORED_HEAD, `${JSON.stringify(head, null, 2)}\n`);
+        return (seal) => void (seal.credentialSubject.anchor.timestamps = 1);
+      },
+    },
+    {
+      name: 'a page of a version that is not known',
+      ...own,
+      found: { verdict: 'good' },
+      why: 'The verdict says that it is not checked.',
+      edit: (pack) => {
+        pack.set('data/report/report.html', '<!doctype html><a href="x">later</a>\n');
+        return (seal) => void (seal.credentialSubject.pageVersion = 2);
+      },
+    },
+    {
       name: 'a page that loads something',
       ...own,
       found: bad('report_mismatch'),

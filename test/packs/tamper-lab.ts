@@ -101,7 +101,10 @@ export async function startTamperLab(): Promise<TamperLab> {
     version: 'an import',
     gwpKgco2ePerKwh: 0.042,
   };
-  await lab.issue(2);
+  await lab.issue(1);
+  // The next day's import is of another version.
+  lab.gridSignal = { ...lab.gridSignal, version: 'another import' };
+  await lab.issue(1);
   lab.gridSignal = undefined;
   lab.statedJoules = 12;
   await lab.issue(2);

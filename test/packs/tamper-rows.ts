@@ -1,4 +1,5 @@
 /** The tamperings of the matrix, as data: a name, what the forger has, and what is done. */
+import { readFileSync } from 'node:fs';
 import { LINEAGE_CONTEXT_NAME } from '#shared/lineage/context.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
@@ -7,13 +8,18 @@ import {
   BAG_INFO,
   INSTRUCTIONS,
   KEY_EVENTS,
+  LOSSES,
   MANIFEST,
+  RECEIPTS,
   SCRIPT,
+  shardPath,
+  tablePath,
   SEAL,
   TAG_MANIFEST,
   REPORT_PAGE,
   REPORT_STATEMENT,
 } from '#shared/packs/layout.ts';
+import { RECEIPTS_HEADER } from '#shared/packs/tables.ts';
 import { signedReceipt } from '#test/support/signed-receipt.ts';
 import {
   continueHeads,
@@ -96,7 +102,7 @@ export function tamperings(lab: TamperLab): Tampering[] {
     ...ofKeys(),
     ...ofAnchor(whole),
     ...withKeys(lab),
-    ...ofWitnesses(whole),
+    ...ofWitnesses(whole, readFileSync(lab.policies.two, 'utf8')),
     ...OF_OPERATOR,
     ...OF_WORDS.map(({ name, edit, note, says }): Tampering => ({
       powers: 'all but the anchor',
@@ -313,6 +319,22 @@ function ofBag(pack: ForgedPack): Tampering[] {
     },
     {
       ...sealed,
+      name: 'a further shard without a line',
+      edit: (p) => {
+        const { lastIndex } = p.seal().credentialSubject.range;
+        const shard = shardPath(RECEIPTS, lastIndex + 1);
+        p.set(shard, '');
+        p.set(tablePath(shard), RECEIPTS_HEADER);
+      },
+    },
+    { ...sealed, name: 'a list of losses without a loss', edit: (p) => p.set(LOSSES, '') },
+    {
+      ...sealed,
+      name: 'a list of signed heads without a head',
+      edit: (p) => p.set('data/ledger/checkpoints/000000000099.ndjson', ''),
+    },
+    {
+      ...sealed,
       name: 'a list of revised entries for no shard',
       edit: (p) => p.set('data/superseded/000000000099.ndjson', '{"by":9,"index":1}\n'),
     },
@@ -431,6 +453,9 @@ function ofSeal(pack: ForgedPack): Tampering[] {
         ...sealed,
         name: `seal: another ${named(place)}`,
         edit: () => (edited) => change(edited, place),
+        ...(named(place).endsWith('pageVersion')
+          ? { passes: { ours: VERSION_NOTE, python: VERSION_NOTE } }
+          : {}),
       })),
     ...objectsIn(seal)
       .filter(([top]) => top !== 'proof')
@@ -817,6 +842,45 @@ function ofAnchor(pack: ForgedPack): Tampering[] {
       name: 'anchored head: a further member',
       edit: edited((d) => void (d.proof.note = 'x')),
     },
+    ...(
+      [
+        ['whose authority is no text', (t) => void (t.authority = 7)],
+        ['whose authority has a line of its own', (t) => void (t.authority += '\nGOOD')],
+        [
+          'a millisecond later',
+          (t) => void (t.time = new Date(Date.parse(t.time) + 1).toISOString()),
+        ],
+        ['to the second', (t) => void (t.time = t.time.replace(/\.\d+Z$/, 'Z'))],
+        ['whose time is no text', (t) => void (t.time = { at: t.time })],
+        ['that is no base64', (t) => void (t.response = 'no, none!')],
+        ['of no bytes', (t) => void (t.response = '')],
+      ] as [string, (timestamp: Loose) => void][]
+    ).map(([name, edit]): Tampering => ({
+      ...sealed,
+      name: `anchored head: a timestamp ${name}`,
+      edit: edited((d) => edit(d.proof.timestamps[0])),
+    })),
+    {
+      ...sealed,
+      name: 'anchored head: extra data before its proof',
+      edit: edited(({ proof }) => void (proof.proof = proof.proof.replace('\n', '\nextra AAAA\n'))),
+    },
+    {
+      ...sealed,
+      name: 'anchored head: another spelling of its place',
+      edit: edited(({ proof }) => void (proof.proof = proof.proof.replace('index ', 'index 0'))),
+    },
+    ...(
+      [
+        ['what looks like a line of ours', ['a timestamp\nGOOD']],
+        ['what turns the direction', ['a cosignature of x\u202eDOOG']],
+        ['what no service asks for', ['nothing at all']],
+      ] as [string, string[]][]
+    ).map(([name, lacks]): Tampering => ({
+      ...sealed,
+      name: `seal: its anchor lacks ${name}`,
+      edit: () => (seal) => void (seal.credentialSubject.anchor.lacks = lacks),
+    })),
     {
       ...sealed,
       name: 'anchored head: without its timestamp',
@@ -1012,6 +1076,14 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
   [
     'a receipt has a smaller factor of its hour',
     atFirst(isHourly, (r) => void (r.measurement.used[1].record.gwp_kgco2e_per_kwh = '0.001')),
+  ],
+  [
+    'a receipt whose hour is of another import than the first’s has a smaller factor',
+    (all) =>
+      atEntry(
+        all.findLastIndex(isHourly),
+        (r) => void (r.measurement.used[1].record.gwp_kgco2e_per_kwh = '0.001'),
+      )(all),
   ],
   [
     'a receipt was metered in another interval',
@@ -1380,7 +1452,21 @@ function ofPeriod(): Tampering[] {
     ...(passes === undefined ? {} : { passes: { ours: passes, python: passes } }),
   });
   const moved = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
+  const second = (time: string): string => time.replace(/\.\d{3}Z$/, 'Z');
   return [
+    row('whose begin is told to the second', (r) => void (r.from = second(r.from))),
+    row('whose neighbour is told to the second', (r) => void (r.before = second(r.before))),
+    {
+      ...sealed,
+      name: 'period: with neither begin nor end',
+      pack: 'period',
+      edit:
+        () =>
+        ({ credentialSubject: subject }) => {
+          for (const member of ['from', 'to', 'pending']) delete subject.requested[member];
+          subject.id = subject.id.replace(/\d{8}T\d+Z-to-\d{8}T\d+Z/, 'open-to-open');
+        },
+    },
     row('that begins later', (r) => void (r.from = moved(r.from, 1))),
     row('that ends before its last entry', (r) => void (r.to = moved(r.from, 1))),
     row('that begins before the entry in front of it', (r) => void (r.from = moved(r.before, 0))),
@@ -1437,6 +1523,21 @@ function ofWhatThePageSays(): Tampering[] {
     ),
     {
       ...sealed,
+      name: 'data/report/report.html: a page of a version that is not known, which loads something',
+      edit: (p) => {
+        p.set(REPORT_PAGE, p.text(REPORT_PAGE).replace('</main>', '<img src="x"></main>'));
+        return (seal) => void (seal.credentialSubject.pageVersion = 2);
+      },
+      passes: { ours: VERSION_NOTE, python: VERSION_NOTE },
+      says: /page.*NOT CHECKED: report\.html is of version 2, which this (?:release|script) does not know/,
+    },
+    {
+      ...sealed,
+      name: 'seal: a page of no version',
+      edit: () => (seal) => void (seal.credentialSubject.pageVersion = 0),
+    },
+    {
+      ...sealed,
       name: 'data/report/stated.json: another form',
       edit: (p) => p.set(REPORT_STATEMENT, `${p.text(REPORT_STATEMENT)}\n`),
     },
@@ -1451,6 +1552,9 @@ function ofWhatThePageSays(): Tampering[] {
     },
   ];
 }
+
+const VERSION_NOTE =
+  'The page has a version of its own, and a later one may be another page: both verifiers say before all else that it is not checked, and what it may do.';
 
 function replaced(text: string, from: RegExp, to: string): string {
   const result = text.replace(from, to);

@@ -1,7 +1,7 @@
 /** Tamperings with the word of witnesses and with what a methodology is made from, as data. */
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { COSIGNATURE_TYPE, noteKeyHash } from '#shared/ledger/notes.ts';
-import { ANCHORED_HEAD as ANCHORED, KEY_EVENTS } from '#shared/packs/layout.ts';
+import { ANCHORED_HEAD as ANCHORED, KEY_EVENTS, REPORT_STATEMENT } from '#shared/packs/layout.ts';
 import { ABSENT, dropAnchor } from './tamper-lab.ts';
 import type { Tampering } from './tamper-rows.ts';
 import type { ForgedPack } from './tampering.ts';
@@ -45,7 +45,7 @@ function cosigned(
 }
 
 /** What is done to the word of witnesses, and to the history that they have seen. */
-export function ofWitnesses(whole: ForgedPack): Tampering[] {
+export function ofWitnesses(whole: ForgedPack, policy: string): Tampering[] {
   const lines = JSON.parse(whole.text(ANCHORED)).proof.proof.trimEnd().split('\n').slice(-2);
   const bytesOf = (each: string): Buffer => Buffer.from(each.split(' ')[2]!, 'base64');
   const lineOf = (name: string, bytes: Uint8Array): string =>
@@ -100,6 +100,31 @@ export function ofWitnesses(whole: ForgedPack): Tampering[] {
         witnesses: { policy: 'two' },
       },
     ]),
+    ...edits.map(([name, edit]): Tampering => ({
+      ...sealed,
+      name: `cosignatures: ${name}, where the operator’s own policy asks for two of three`,
+      edit: (p) => {
+        cosigned(edit, 'everywhere')(p);
+        const stated: object = JSON.parse(p.text(REPORT_STATEMENT));
+        p.set(REPORT_STATEMENT, canonicalJson({ ...stated, witnessPolicy: policy }));
+      },
+      ...(name.endsWith('removed')
+        ? {
+            passes: { ours: OWN_POLICY_NOTE, python: OWN_POLICY_NOTE },
+            says: /witnesses.*NOT MET is the operator’s own policy in the pack: [Tt]he quorum of the policy is not met: no cosignature of “/,
+          }
+        : {}),
+    })),
+    ...(
+      [
+        ['code points fewer, units more', '\u{1f343}'.repeat(70_000)],
+        ['units fewer, bytes more', '€'.repeat(50_000)],
+      ] as const
+    ).map(([name, letters]): Tampering => ({
+      ...sealed,
+      name: `cosignatures: a line that is longer than a note: ${name} than 131,072`,
+      edit: cosigned((others) => [...others, lineOf(letters, bytesOf(lines[0]))], 'everywhere'),
+    })),
     {
       ...sealed,
       name: 'cosignatures: one removed, where two are required',
@@ -143,6 +168,9 @@ export function ofWitnesses(whole: ForgedPack): Tampering[] {
     },
   ];
 }
+
+const OWN_POLICY_NOTE =
+  'A witness may be away when a pack is made, so that a pack need not meet the operator’s own policy: both say that it does not, and --witness-policy refuses it.';
 
 const UNKNOWN_NOTE =
   'Lines of keys that the policy does not name are passed over, as C2SP has it, and counted in the verdict.';

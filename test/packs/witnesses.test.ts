@@ -5,7 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/library.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
+import { REPORT_PAGE } from '#shared/packs/layout.ts';
+import { STATES_NOTHING } from '#test/support/packs.ts';
 import { type PolicyName, startTamperLab } from './tamper-lab.ts';
+import { ForgedPack } from './tampering.ts';
 
 const lab = await startTamperLab();
 const trust = { didJson: readFileSync(lab.trust, 'utf8'), source: lab.trust };
@@ -107,6 +110,40 @@ describe('witnesses that have cosigned', () => {
       message: expect.stringContaining('no cosignature of a, b, c') as unknown,
     });
   });
+
+  it.each<[PolicyName, RegExp]>([
+    [
+      'two',
+      /“a” at 20\S+Z, “b” at 20\S+Z; the quorum of the operator’s own policy in the pack is met; no cosignature of “c”; of “pq” the kind of key is not verified here and counts as none; name witnesses that you know with --witness-policy/,
+    ],
+    [
+      'three',
+      /NOT MET is the operator’s own policy in the pack: [Tt]he quorum of the policy is not met: no cosignature of “c”;.*; “a” at 20\S+Z, “b” at/,
+    ],
+    ['otherLog', /NOT MET is the operator’s own policy in the pack: [Nn]o log of the policy is/],
+    ['empty', /none has cosigned, and the operator’s own policy in the pack asks for none/],
+  ])(
+    'the operator’s own policy (%s) is judged where the reader gives none, and called the operator’s own',
+    async (name, said) => {
+      const witnessPolicy = readFileSync(lab.policies[name], 'utf8');
+      const pack = join(lab.directory, `own-${name}.zip`);
+      const { range, checkpoint } = new ForgedPack(lab.whole).seal().credentialSubject;
+      const operator = { ...STATES_NOTHING, inventory: { baseYear: '2024 & 2025' }, witnessPolicy };
+      await lab.lab.pack(pack, { ...range, checkpointSize: checkpoint.size }, { operator });
+      const { ours, python } = await judged(undefined, { pack });
+      expect([ours.exitCode, python.code]).toEqual([0, 0]);
+      for (const text of [ours.text, python.output]) {
+        expect(text).toMatch(said);
+        expect(text).toMatch(/inventory.*“baseYear: 2024 & 2025”/);
+      }
+      // What the reader asks for goes before it.
+      const { ours: theirs, python: script } = await judged('three', { pack });
+      expect([theirs.exitCode, script.code]).toEqual([1, 1]);
+      const page = new ForgedPack(pack).text(REPORT_PAGE);
+      expect(page).toContain('<th scope="row">Base year</th><td>2024 &#38; 2025</td>');
+      expect(page).toContain(`<code>${witnessPolicy.split('\n')[0]}</code>`);
+    },
+  );
 
   it('what is not a count, and options of packs for a receipt, are refused in a sentence', async () => {
     const policy = ['--witness-policy', lab.policies.two];

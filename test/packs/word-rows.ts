@@ -297,6 +297,31 @@ export const WORDS_SEALED: readonly (WordRow & { members: Loose; pack?: 'range' 
     name: 'evidence of an input that there is not',
     members: { evidence: [paper({ input: 'offset' })] },
   },
+  {
+    name: 'evidence of a building that was bought',
+    members: { evidence: [paper({ volumeKwh: '7' })] },
+  },
+  {
+    name: 'an inventory of the operator',
+    members: { inventory: { consolidationApproach: 'assured by Big Four LLP' } },
+    note: STATED_NOTE,
+    says: /inventory.*“consolidationApproach: assured by Big Four LLP”, the word of whoever sealed; no figure rests on it/,
+  },
+  { name: 'an inventory of nothing', members: { inventory: {} } },
+  { name: 'an inventory with a member that is not known', members: { inventory: { offset: '1' } } },
+  {
+    name: 'a threshold that is no number',
+    members: { inventory: { restatementThreshold: '5 %' } },
+  },
+  {
+    name: 'an inventory whose words turn the direction',
+    members: { inventory: { baseYear: '2024 \u202eDOOG' } },
+  },
+  { name: 'a policy of witnesses that is none', members: { witnessPolicy: 'quorum all\n' } },
+  {
+    name: 'a policy of witnesses with letters that show as others',
+    members: { witnessPolicy: '# \u202eDOOG\nquorum none\n' },
+  },
   { name: 'packs that are kept for no day', members: { keptDays: 0 } },
   {
     name: 'an earlier pack that never was',

@@ -189,7 +189,7 @@ async function statementOf({
   origin,
 }: PackInProgress): Promise<ReportStatement> {
   const { operator, source, orgId, createdAt } = build;
-  const { evidence, keptDays, ...named } = operator;
+  const { evidence, inventory, keptDays, witnessPolicy, ...named } = operator;
   const { generation } = logOfTree(origin);
   const contracts = operator.contracts.map((each) => ({ ...each, name: printable(each.name) }));
   const declared = withContracts(facts.declared(), { contracts });
@@ -200,9 +200,11 @@ async function statementOf({
     evidence: evidence.filter((each) =>
       declared.some(({ input, of }) => input === each.input && of === each.of),
     ),
+    ...(inventory === undefined ? {} : { inventory }),
     keptDays,
     operator: partyOf(named),
     organisation: partyOf((await source.organisation(orgId)) ?? {}),
+    ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
   };
 }
 

@@ -21,7 +21,7 @@ import type { ProcessContext, ProcessParts } from '#shared/process/run-process.t
 import { JobRole } from '#workers/runtime/deps.ts';
 import type { PackDocuments } from './documents.ts';
 import { exportEvents } from './events.ts';
-import { readEvidence } from './files/evidence.ts';
+import { readEvidence, readInventory, readWitnessPolicy } from './files/stated.ts';
 import { runDueExports } from './run-export.ts';
 import { sweepExports } from './sweep.ts';
 
@@ -52,6 +52,9 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
       identifier: config.operatorIdentifier,
       contracts: config.electricityContracts,
       evidence: config.evidence === undefined ? [] : readEvidence(config.evidence),
+      inventory: config.inventory === undefined ? undefined : readInventory(config.inventory),
+      witnessPolicy:
+        config.witnessPolicy === undefined ? undefined : readWitnessPolicy(config.witnessPolicy),
       keptDays: config.packsKeptDays,
     },
     issuer: receiptIssuer(config.publicUrl),

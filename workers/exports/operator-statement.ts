@@ -1,7 +1,7 @@
 import type { ElectricityContract } from '#shared/config/parsers.ts';
-import type { Evidence } from '#shared/packs/report/statement.ts';
+import type { Evidence, Inventory } from '#shared/packs/report/statement.ts';
 
-/** What no receipt says and a report needs: the operator’s name, its contracts for electricity, its evidence. */
+/** What no receipt says and a report needs: the operator’s name, its contracts for electricity, its evidence, how it accounts. */
 export interface OperatorStatement {
   name?: string | undefined;
   /** A LEI, a number in a register. */
@@ -9,6 +9,9 @@ export interface OperatorStatement {
   contracts: readonly ElectricityContract[];
   /** Of everything that is declared; a pack names what concerns it. */
   evidence: readonly Evidence[];
+  inventory?: Inventory | undefined;
+  /** C2SP tlog-policy. */
+  witnessPolicy?: string | undefined;
   /** Days for which packs are kept. */
   keptDays: number;
 }

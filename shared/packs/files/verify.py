@@ -148,7 +148,8 @@ def lines(data, path):
 
 
 def records(data, path, members):
-    """The lines of a file, each an object with these members, in its one form."""
+    """The lines of a file, one at least, each an object with these members, in its one form."""
+    check(data, f'{path} has no line')
     for line in lines(data, path):
         value = parse(line, path)
         check(canonical(value) == line and sorted(value) == members, f'{path}: a line is not in its form')
@@ -218,24 +219,24 @@ FORMS = json.loads(r'''
 "leafIndex":0}},"patterns":{"decimal":"^(?:0|[1-9][0-9]{0,47})(?:\\.[0-9]{0,47}[1-9])?$",
 "digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","iri":"^[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\\[\\]_a-z~]+$"},
 "seal":{"@context":["*","iri",1,4],"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,"keyHeads":0,
-"lacks?":["*","",1,17],"log":"","root":"digest","size":0,"timestamps":0,"type":["=","PackAnchor"]},
-"checkpoint":{"log":"","root":"digest","size":0,"type":["=","Checkpoint"]},"file":["*",{"digest":"digest","name":["=",
-"bagit.txt","VERIFY.md","verify.py","bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=",
-"docket-evidence-pack/1"],"id":"iri","lineage":{"described":0,"documents":0,"type":["=","PackLineage"],
-"undescribed":0},"organisation":"iri","range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,
-"signedHeads":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time","before?":"time",
-"from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,
-"failed":0,"inputTokens":0,"outputTokens":0,"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy",
-"gwp","water","adpe","adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
-"upper":"decimal","value":"decimal"},5,5],"type":["=","PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,
-"uncoveredInputTokens":0,"uncoveredOutputTokens":0},"type":["=","EvidencePack"]},"id":"iri","issuer":"iri",
-"proof":{"@context":["*","iri",1,4],"created":"time","cryptosuite":["=","eddsa-jcs-2022"],"proofPurpose":["=",
-"assertionMethod"],"proofValue":"^z[1-9A-HJ-NP-Za-km-z]{60,88}$","type":["=","DataIntegrityProof"],
-"verificationMethod":"iri"},"relatedResource":["*",{"digestMultibase":"digest","id":"iri"},1,256],
-"type":["=",["VerifiableCredential","EvidencePackCredential"]],"validFrom":"time"},
-"derivation":{"inputs":["*",{"digest":"digest","name":"","record?":"record","type":["=","UsageRecord","ModelRecord",
-"GridFactor","SiteFactor","HardwareRecord"]},1,64],"methodology":{"digest":"digest","id":"iri","name":"",
-"version":""},"type":["=","Derivation"],"version":["=",1]}}
+"lacks?":["*","^a (?:timestamp|cosignature of [!-*,-~]{1,255})$",1,17],"log":"","root":"digest","size":0,
+"timestamps":0,"type":["=","PackAnchor"]},"checkpoint":{"log":"","root":"digest","size":0,"type":["=","Checkpoint"]},
+"file":["*",{"digest":"digest","name":["=","bagit.txt","VERIFY.md","verify.py","bag-info.txt","manifest-sha256.txt"],
+"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1"],"id":"iri","lineage":{"described":0,
+"documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri","pageVersion":1,
+"range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
+"LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
+"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,
+"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
+"QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"type":["=",
+"PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
+"type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],"created":"time",
+"cryptosuite":["=","eddsa-jcs-2022"],"proofPurpose":["=","assertionMethod"],
+"proofValue":"^z[1-9A-HJ-NP-Za-km-z]{60,88}$","type":["=","DataIntegrityProof"],"verificationMethod":"iri"},
+"relatedResource":["*",{"digestMultibase":"digest","id":"iri"},1,256],"type":["=",["VerifiableCredential",
+"EvidencePackCredential"]],"validFrom":"time"},"derivation":{"inputs":["*",{"digest":"digest","name":"",
+"record?":"record","type":["=","UsageRecord","ModelRecord","GridFactor","SiteFactor","HardwareRecord"]},1,64],
+"methodology":{"digest":"digest","id":"iri","name":"","version":""},"type":["=","Derivation"],"version":["=",1]}}
 ''')
 
 PATTERNS = FORMS.pop('patterns')
@@ -540,10 +541,13 @@ def bytes_of(text):
     return data if base64.b64encode(data).decode() == text else None
 
 
+NOTE_BYTES_MAX = 131072
+
+
 def signed_note(note, place):
     """C2SP signed note: the text that is signed, and by whom with what."""
     text, _, lines = note.rpartition('\n\n')
-    check(lines.endswith('\n') and len(note) < 2**17, f'{place}: not a signed note')
+    check(lines.endswith('\n') and len(note.encode('utf-8')) <= NOTE_BYTES_MAX, f'{place}: not a signed note')
     lines = lines[:-1].split('\n')
     matches = [re.fullmatch('— ([^\\s+\\0-\\x1f]+) ([A-Za-z0-9+/]+={0,2})', line) for line in lines]
     check(all(matches) and len(lines) <= 64, f'{place}: not a signed note')
@@ -731,6 +735,9 @@ class Losses:
             text, signatures = signed_note(line['note'], path)
             found = LOSS.fullmatch(text)
             check(found and len(signatures) == 1 and found[1] == self.log, f'{path}: not a declared loss of {self.log}')
+            instant(found[9])
+            check(all(len(each.encode('utf-16-le')) <= 2 * most for each, most in ((found[10], 300), (found[11], 500))),
+                  f'{path}: who or why is too long')
             check(seen(found[10]) and seen(found[11]),
                   f'{path}: who and why do not stand on one line each')
             opens, after, published, of, kept = (int(found[i]) for i in (2, 3, 4, 6, 7))
@@ -765,6 +772,7 @@ class Losses:
 
 EVENTS = 'data/keys/events.ndjson'
 HEAD = 'data/anchor/head.json'
+PURPOSES = ('receipts', 'checkpoints', 'anchor', 'packs')
 
 
 class Anchor:
@@ -777,7 +785,7 @@ class Anchor:
         tree = log_of_tree(verifier.subject.get('anchor', {}).get('log', own))[1]
         self.origin = own if tree == 1 else f'{own}/{tree}'
         self.losses = Losses(verifier, ANCHOR_LOSSES, self.origin)
-        self.intervals, self.limits, self.anchor, last = {}, {}, None, -1
+        self.intervals, self.retired, self.limits, self.anchor, last = {}, set(), {}, None, -1
         path, count = EVENTS, 0
         for line in records(verifier.read(path), path, ['entry', 'index', 'proof']):
             count += 1
@@ -821,7 +829,8 @@ class Anchor:
         """C2SP tlog-proof: the entry is in the anchor log. All proofs lead to one head of it."""
         head, _, note = proof.partition('\n\n')
         header, place, *path = head.split('\n')
-        check(header == 'c2sp.org/tlog-proof@v1' and place.startswith('index '), 'not a proof of the anchor log')
+        check(header == 'c2sp.org/tlog-proof@v1' and re.fullmatch('index (0|[1-9][0-9]{0,15})', place, re.ASCII)
+              and len(proof.encode('utf-8')) <= NOTE_BYTES_MAX, 'not a proof of the anchor log')
         self.anchor = self.anchor or note
         check(note == self.anchor, 'proofs lead to different heads of the anchor log')
         size, root = int(note.split('\n')[1]), from_base64(note.split('\n')[2])
@@ -834,12 +843,21 @@ class Anchor:
 
     def apply(self, index, event):
         kid, known = event['key'], self.intervals.get(event['key'])
+        further = {'added': {'publicKeyMultibase'}, 'retired': set(), 'compromised': {'from'}}[event['event']]
+        check(set(event) == {'at', 'event', 'key', 'purpose', 'type'} | further and event['purpose'] in PURPOSES
+              and re.fullmatch('did:web:[!-~]{1,500}#[A-Za-z0-9_-]{43}', kid)
+              and type(event.get('from', 0)) is int and event.get('from', 0) >= 0, f'{EVENTS}: a key event is not in its form')
+        instant(event['at'])
         if event['event'] == 'added':
-            own = thumbprint(from_base58(event['publicKeyMultibase'][1:])[2:])
+            key = from_base58(event['publicKeyMultibase'][1:])
+            own = thumbprint(key[2:])
+            check(event['publicKeyMultibase'][0] == 'z' and key[:2] == b'\xed\x01' and len(key) == 34, f'{kid} is no Ed25519 key')
             check(known is None and kid.endswith('#' + own), f'{kid} is added wrongly')
             self.intervals[kid] = (event['purpose'], index, None, False)
             return
         check(known is not None and known[0] == event['purpose'], f'{kid} was not added for {event["purpose"]}')
+        check(event['event'] != 'retired' or kid not in self.retired, f'{kid} is retired twice')
+        self.retired.update([kid] if event['event'] == 'retired' else [])
         end = index if event['event'] == 'retired' else event['from']
         end = end if known[2] is None else min(end, known[2])
         self.intervals[kid] = (known[0], known[1], end, known[3] or event['event'] == 'compromised')
@@ -862,11 +880,19 @@ class Anchor:
         fields = ['object', 'checkpoint', 'slot', 'salt', 'path', 'entry', 'proof', 'timestamps']
         check(list(file) == ['consistency', 'proof'] and list(proof) == fields and proof['object'] == 'anchor_proof'
               and json.dumps(file, indent=2, ensure_ascii=False).encode() + b'\n' == data, 'an anchored head is not in its form')
-        check(all(list(each) == ['authority', 'time', 'response'] for each in proof['timestamps']) and len(proof['path']) == 20
-              and len(proof['timestamps']) <= 16, 'an anchored head is not in its form')
+        stamps = proof['timestamps']
+        check(type(proof['slot']) is int and type(proof['path']) is type(stamps) is type(file['consistency']) is list
+              and len(proof['path']) == 20 and len(stamps) <= 16, 'an anchored head is not in its form')
+        for each in stamps:
+            check(list(each) == ['authority', 'time', 'response'] and re.fullmatch('[!-~]{1,1024}', each['authority'])
+                  and bytes_of(each['response']), 'a timestamp of an anchored head is not in its form')
+            instant(each['time'])
         heads = self.in_log(proof['entry'], proof['proof'])
         place = self.place
-        check(heads['type'] == 'heads' and place < end, 'a head was anchored too late')
+        check(heads['type'] == 'heads' and sorted(heads) == ['at', 'root', 'slots', 'type'] and type(heads['slots']) is int
+              and heads['slots'] == 2**20, 'an entry of heads is not in its form')
+        instant(heads['at'])
+        check(place < end, 'a head was anchored too late')
         size, root = self.head_of(proof['checkpoint'], self.ledger.origin, 'checkpoints', lambda size: place)
         text = proof['checkpoint'].rpartition('\n\n')[0] + '\n'
         leaf = sha256(b'\0' + from_base64(proof['salt']) + text.encode())
@@ -1166,7 +1192,7 @@ def derivation(plan, used):
                      ('long', given + output > LONG_CONTEXT))
             parts.append(['UsageRecord'] + [turn for turn, taken in turns if taken])
         elif each['type'] == 'GridFactor' and record is not None:
-            parts.append(['GridFactor'] + [record.get(name, '') for name in ('provider', 'signal', 'version', 'zone')])
+            parts.append(['GridFactor'] + [record.get(name, '') for name in ('provider', 'signal', 'zone')])
         else:
             parts.append([each['type'], each['name'], each['digest']])
     return sha256(json.dumps(parts, separators=(',', ':'), ensure_ascii=False).encode('utf-8'))
@@ -1409,8 +1435,10 @@ VC = 'https://www.w3.org/ns/credentials/v2'
 VC_SHA256 = '59955ced6697d61e03f2b2556febe5308ab16842846f5b586d7f1f7adec92734'
 TAGS = ['bagit.txt', 'VERIFY.md', 'verify.py', 'bag-info.txt', 'manifest-sha256.txt', 'evidence-pack.jsonld']
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
+# Versions of the page for people of which it is known that they only show.
+PAGES = (1,)
 # Formats of packs, each with the context that its seals cite.
-PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-805621d2d848445bdd1899fb197aa54f27b172bf33ba4706cc8a4b34fbcd604d.jsonld'}
+PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-0077300b3c22c8671f5bab1865543defb7ab6aedd4ad67301340c101fa7a0612.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
 SHAPES_SHA256 = '9320b5f3b312ac4350cfd8bd7e1c82673c394488f25b511e8d9bd1822558a0c3'
 LINEAGE_MAX = 1000
@@ -1455,7 +1483,7 @@ class Verifier:
         self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'delay': 0, 'notes': 0}
         # By zone: what receipts with factors of hours add up to; annual factors, each with how far hours may be from it.
         self.hours, self.annual, self.declared = {}, {}, set()
-        self.software, self.first_notes, self.statement = {}, [], {}
+        self.software, self.first_notes, self.statement, self.own_policy = {}, [], {}, None
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
 
@@ -1894,6 +1922,7 @@ class Verifier:
         asked = self.subject.get('requested')
         if asked is None:
             return
+        check({'from', 'to'} & set(asked), 'the seal says of a period neither where it begins nor where it ends')
         check(('pending' in asked) == ('to' in asked) and ('before' in asked) == (self.first > 0)
               and ('after' in asked) == (self.end < self.size), 'the seal says of the period what does not belong to it')
         check(self.contradiction is None, self.contradiction)
@@ -1925,8 +1954,9 @@ class Verifier:
             for name in sorted({group[at] for group in self.groups}, key=lambda name: name.encode('utf-16-be')):
                 text += totals_row(by, name, added(self.groups, lambda group: group[at] == name))
         self.read_statement()
-        page = self.read('data/report/report.html').decode('utf-8')
-        check(not any(each.search(page) for each in ACTIVE), 'data/report/report.html runs, loads or leads to something')
+        page = self.read('data/report/report.html').decode('utf-8', 'strict' if self.subject['pageVersion'] in PAGES else 'replace')
+        check(self.subject['pageVersion'] not in PAGES or not any(each.search(page) for each in ACTIVE),
+              'data/report/report.html runs, loads or leads to something')
         check(self.read('data/report/totals.csv') == text.encode(), 'the receipts do not add up to data/report/totals.csv')
 
     def read_statement(self):
@@ -1934,7 +1964,7 @@ class Verifier:
         path = 'data/report/stated.json'
         data = self.read(path)
         self.statement = stated = parse(data, path)
-        check(canonical(stated) == data and sorted(stated) == STATED
+        check(canonical(stated) == data and set(STATED) <= set(stated) <= {*STATED, 'inventory', 'witnessPolicy'}
               and all(type(stated[name]) is list for name in ('contracts', 'earlier', 'evidence')), f'{path} is not in its form')
         words, regions = [], []
         for party in (stated['operator'], stated['organisation']):
@@ -1949,7 +1979,20 @@ class Verifier:
             check(EVIDENCE <= set(each) <= EVIDENCE | {'certificate', 'vintage', 'volumeKwh'} and each['input'] in DECLARED
                   and re.fullmatch('[0-9a-f]{64}', each['sha256'], re.ASCII)
                   and re.fullmatch('0|[1-9][0-9]{0,14}', each.get('volumeKwh', '0'), re.ASCII), f'{path} is not in its form')
+            check(each['input'] == 'contract' or set(each) == EVIDENCE, f'{path}: evidence of no contract says what was bought')
             words += each.values()
+        inventory = stated.get('inventory', {'gwpSet': 'none is stated'})
+        check(inventory and set(inventory) <= INVENTORY
+              and re.fullmatch(r'(?:0|[1-9][0-9]?)(?:\.[0-9]{1,4})?', inventory.get('restatementThreshold', '0'), re.ASCII),
+              f'{path} is not in its form')
+        words += inventory.values()
+        if 'witnessPolicy' in stated:
+            check(len(stated['witnessPolicy']) <= POLICY_BYTES_MAX and re.fullmatch('[\\t\\n -~]+', stated['witnessPolicy']),
+                  f'{path} is not in its form')
+            try:
+                self.own_policy = Policy(stated['witnessPolicy'].encode())
+            except Cannot as problem:
+                raise Bad(f'{path}: no witness policy: {problem}')
         after = self.first
         for each in stated['earlier']:
             counts = [each[name] for name in EARLIER if name not in ('amounts', 'name', 'seal')]
@@ -2188,16 +2231,39 @@ def absence(said):
 
 def judge_witnesses(verifier, policy, least):
     """What witnesses have said of the anchor log's checkpoint. Raises Bad when it is less than the policy or the caller asks for."""
-    anchor = verifier.anchor if verifier.anchored else None
-    said = policy.judge(anchor and anchor.anchor, anchor and anchor.origin)
-    check(said['log'], f'no log of the policy is {anchor.origin}, or its key is another' if anchor
-          else 'nothing is anchored, and the policy names the logs that it is to be in')
-    check(said['quorum'], f'the quorum of the policy is not met: {absence(said)}')
-    check(len(said['cosigned']) >= least,
-          f"{least} witnesses were required, and {len(said['cosigned'])} have cosigned: {absence(said)}")
-    check(policy.quorum == b'none' and not least or verifier.anchored >= verifier.end,
-          f'witnesses have cosigned only the first {verifier.anchored} entries of the ledger, and the range ends with entry {verifier.end - 1}')
+    said = said_of(verifier, policy)
+    unmet = why_unmet(verifier, policy, least, said)
+    check(unmet is None, unmet)
     return said
+
+
+def judge_own_policy(verifier, policy):
+    """The same by the policy that the pack has, by the word of whoever sealed. That it is not met is told, and no reason to
+    refuse a pack: a witness may have been away when it was made."""
+    said = said_of(verifier, policy)
+    # Names of another's policy stand in quotes, and not at any length.
+    said['cosigned'] = [(quoted([name]), time) for name, time in said['cosigned']]
+    said.update((kind, [quoted([name]) for name in said[kind]]) for kind in ('missing', 'unverifiable'))
+    return dict(said, own=True, unmet=why_unmet(verifier, policy, 0, said))
+
+
+def said_of(verifier, policy):
+    anchor = verifier.anchor if verifier.anchored else None
+    return policy.judge(anchor and anchor.anchor, anchor and anchor.origin)
+
+
+def why_unmet(verifier, policy, least, said):
+    """Why less was said than is asked for; None when it was said."""
+    if not said['log']:
+        return f'no log of the policy is {verifier.anchor.origin}, or its key is another' if verifier.anchored \
+            else 'nothing is anchored, and the policy names the logs that it is to be in'
+    if not said['quorum']:
+        return f'the quorum of the policy is not met: {absence(said)}'
+    if len(said['cosigned']) < least:
+        return f"{least} witnesses were required, and {len(said['cosigned'])} have cosigned: {absence(said)}"
+    if (policy.quorum != b'none' or least) and verifier.anchored < verifier.end:
+        return f'witnesses have cosigned only the first {verifier.anchored} entries of the ledger, and the range ends with entry {verifier.end - 1}'
+    return None
 
 
 # --- timestamps (RFC 3161) --------------------------------------------------------------------------------------------
@@ -2238,7 +2304,8 @@ def stamped(timestamp, text, trust):
         with open(info, 'rb') as file:
             check(b'\x04\x20' + sha256(text) in file.read(), 'a timestamp is of another text')
         stated = instant(timestamp['time'])
-        check(stated.replace(microsecond=0) == time, 'a timestamp is of another time than is stated beside it')
+        fraction = (found[2] or '.')[1:4].ljust(3, '0')
+        check(stated == time.replace(microsecond=int(fraction) * 1000), 'a timestamp is of another time than is stated beside it')
         chain = openssl('ts', '-verify', '-in', response, '-data', data, '-CAfile', trust, '-attime', str(int(time.timestamp())))
         return timestamp['time'] if chain.returncode == 0 else None
 
@@ -2268,7 +2335,8 @@ def judge(path, trust=None, pin=None, tsa_trust=None, require_anchor=False, requ
     verifier.anchored = anchor.head_size if anchor else 0
     verifier.times = [plain(f'{authority}: {time}') for authority, time in times if time]
     verifier.not_checked = len(anchor.timestamps) - len(verifier.times) if anchor else 0
-    verifier.witnesses = judge_witnesses(verifier, policy, require_witness) if policy else None
+    verifier.witnesses = judge_witnesses(verifier, policy, require_witness) if policy else \
+        judge_own_policy(verifier, verifier.own_policy) if verifier.own_policy else None
     for name, version, digest in verifier.unreleased:
         check(not require_released, f'a released methodology was required, and {name} {version} ({digest}) is of no release that is known here')
     check(not require_anchor or verifier.anchored >= verifier.end, 'an anchor over the whole range was required, and there is none')
@@ -2299,10 +2367,14 @@ def words_of_witnesses(verifier, policy):
         lines = sum(name != verifier.anchor.origin for name, _ in signed_note(verifier.anchor.anchor, 'the anchor')[1])
         return (f'NOT CHECKED: {lines} signatures of others; name your witnesses with --witness-policy' if lines else
                 'NONE: others may be shown another ledger of the same size (--witness-policy asks for witnesses)')
-    by = ', '.join(f'{name} at {time_shown(time)}' for name, time in said['cosigned'])
-    parts = [f'{by}; the quorum of {policy} is met' if by else f'none has cosigned, and {policy} asks for none']
+    by, own, unmet = [f'{name} at {time_shown(time)}' for name, time in said['cosigned']], 'own' in said, said.get('unmet')
+    policy = 'the operator’s own policy in the pack' if own else policy
+    parts = [f'NOT MET is {policy}: {unmet}'] if unmet else []
+    parts += [', '.join(by)] if by else []
+    parts += [] if unmet else [f'the quorum of {policy} is met' if by else f'none has cosigned, and {policy} asks for none']
     parts += [absence(said)] if said['missing'] or said['unverifiable'] else []
     parts += [f"{said['others']} further signatures are of none of them"] if said['others'] else []
+    parts += ['name witnesses that you know with --witness-policy'] if own else []
     return '; '.join(parts)
 
 
@@ -2384,6 +2456,9 @@ def words_of_claims(verifier):
         nearest = stated['earlier'][0]
         yield (f"earlier packs: {len(stated['earlier'])} named, NOT CHECKED; the nearest has the entries {nearest['firstIndex']} to "
                f"{nearest['lastIndex']} and the seal {nearest['seal']}: docket reconcile lays it beside this one")
+    accounts = [f'{name}: {value}' for name, value in sorted(stated.get('inventory', {}).items())]
+    if accounts:
+        yield f'inventory: {quoted(accounts)}, the word of whoever sealed; no figure rests on it'
     bought = [f"{each['region']} at {each['kgCo2ePerKwh']} kgCO2e/kWh: {each['name']}" for each in stated['contracts']]
     if bought:
         yield f'contracts: {quoted(bought)}, the word of whoever sealed; no total has them'
@@ -2397,6 +2472,9 @@ def report(verifier, trusted, policy=None):
     yield from verifier.anchor.losses.words(' of the anchor log') if verifier.anchor else ()
     yield 'NOT CHECKED: whether report.html and data/lineage say what the receipts do, and choose the formulas and doubts that apply;'
     yield '  they are the files that were sealed; `docket verify` makes them again, and refuses any that differ'
+    version = subject['pageVersion']
+    if version not in PAGES:
+        yield f'page: NOT CHECKED: report.html is of version {version}, which this script does not know: it may run, load or lead to something'
     if verifier.lineage['undescribed']:
         yield f"  nor the figures of {verifier.lineage['undescribed']} receipts, which came about in more ways than the pack describes"
     for name, version, digest in verifier.unreleased:
@@ -2417,7 +2495,7 @@ def report(verifier, trusted, policy=None):
         yield f'{verifier.not_checked} timestamps were not checked: {verifier.lacks}'
     elif not verifier.times:
         yield 'no timestamp: when it was there is the word of the issuer alone'
-    if verifier.anchored:
+    if verifier.anchored or verifier.witnesses:
         yield 'witnesses: ' + words_of_witnesses(verifier, policy)
     if 'lacks' in subject.get('anchor', {}):
         lacks = ', '.join(plain(each) for each in subject['anchor']['lacks'])
@@ -2433,6 +2511,7 @@ def report(verifier, trusted, policy=None):
 
 STATED = ['contracts', 'earlier', 'evidence', 'keptDays', 'operator', 'organisation']
 EARLIER = ['amounts', 'checkpointSize', 'covered', 'failed', 'firstIndex', 'lastIndex', 'name', 'refused', 'seal', 'uncovered']
+INVENTORY = {'baseYear', 'consolidationApproach', 'gwpSet', 'restatementPolicy', 'restatementThreshold'}
 EVIDENCE = {'file', 'input', 'of', 'says', 'sha256'}
 DECLARED = ['batch', 'contract', 'gpus', 'precision', 'pue', 'size', 'wue', 'zone']
 

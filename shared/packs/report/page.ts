@@ -14,7 +14,7 @@ import { BARS_MAX, barChart } from './chart.ts';
 import { earlierSection } from './earlier-section.ts';
 import { declaredSection } from './declared-section.ts';
 import type { ReportFacts } from './facts.ts';
-import type { ReportStatement } from './statement.ts';
+import type { Inventory, ReportStatement } from './statement.ts';
 import {
   count,
   counted,
@@ -75,8 +75,8 @@ const REVISION_WORDS: Readonly<Record<RevisionReason, string>> = {
 
 /**
  * The report of a pack for people: one file without scripts, made from what the pack holds and nothing else. `docket verify`
- * makes it again and compares every byte: a page that says anything otherwise, or in other words, is one of another format
- * of packs.
+ * makes it again and compares every byte: a page that says anything otherwise, or in other words, is of another version
+ * (`PAGE_VERSION`).
  */
 export function reportPage(input: ReportInput): string {
   const total = input.totals.total();
@@ -95,8 +95,10 @@ export function reportPage(input: ReportInput): string {
     restatements(input, total),
     earlierSection(input.stated.earlier, total),
     disclosure(input, total),
+    ...inventorySection(input.stated),
     uncertainty(),
     check(input),
+    ...witnessSection(input.stated),
     factors(input.facts),
   ];
   return `<!doctype html>
@@ -410,8 +412,43 @@ function disclosure({ facts, stated, totals }: ReportInput, total: Totals): stri
   return `<section><h2>For disclosures</h2>
 <p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based; market-based ones stand apart where contracts were declared.</p>
 <p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1. Primary data (ESRS E1 AR 46(g)): ${primaryShare(totals, total)}.</p>
-<p><strong>Basis.</strong> Greenhouse gas is in CO₂ equivalents over 100 years, all gases together, by the warming potentials that the sources below used. They give no gas apart, and the factors do not say by which assessment report of the IPCC (AR5 or AR6) these are. Depletion of minerals and fossil energy of electricity is by an inventory whose year stands beside each factor. This page has no base year and no consolidation approach: both are the reporting organisation’s. Every change of an estimate is a restatement with a reason, of any size, as the section above has them; there is no threshold below which one is left out. The service that made this pack keeps one for ${counted(stated.keptDays, 'day')}: those who rely on it keep it, and earlier packs to compare with.</p>
+<p><strong>Basis.</strong> Greenhouse gas is in CO₂ equivalents over 100 years, all gases together, by the warming potentials that the sources below used. They give no gas apart, and the factors do not say by which assessment report of the IPCC (AR5 or AR6) these are. Depletion of minerals and fossil energy of electricity is by an inventory whose year stands beside each factor. ${stated.inventory === undefined ? 'This page has no base year and no consolidation approach: both are the reporting organisation’s.' : 'Base year and consolidation approach are the reporting organisation’s; what the operator states of its own inventory stands below, and no figure here rests on it.'} Every change of an estimate is a restatement with a reason, of any size, as the section above has them; there is no threshold below which one is left out. The service that made this pack keeps one for ${counted(stated.keptDays, 'day')}: those who rely on it keep it, and earlier packs to compare with.</p>
 <p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((inputTokens + outputTokens) / 1_000)}.</p>${intensity}</section>`;
+}
+
+const INVENTORY_TITLES: readonly (readonly [keyof Inventory, string])[] = [
+  ['consolidationApproach', 'Consolidation approach'],
+  ['baseYear', 'Base year'],
+  ['restatementPolicy', 'Restatements'],
+  ['restatementThreshold', 'Threshold of restatements'],
+  ['gwpSet', 'Warming potentials'],
+];
+
+function inventorySection({ inventory }: ReportStatement): string[] {
+  if (inventory === undefined) return [];
+  const stated = INVENTORY_TITLES.flatMap(([name, title]): [string, string][] => {
+    const value = inventory[name];
+    const unit = name === 'restatementThreshold' ? '\u00a0%' : '';
+    return value === undefined ? [] : [[title, escaped(value) + unit]];
+  });
+  return [
+    `<section><h2>The operator’s inventory</h2><p>What the operator states of its own inventory of greenhouse gas. It is the operator’s word: nothing in this pack shows it, and no figure here rests on it.</p>
+<table class="facts"><tbody>
+${rows(stated)}
+</tbody></table></section>`,
+  ];
+}
+
+function witnessSection({ witnessPolicy }: ReportStatement): string[] {
+  if (witnessPolicy === undefined) return [];
+  return [
+    `<section><h2>Witnesses</h2><p>Whose cosignatures of its anchor log the operator asks for, in the form of C2SP tlog-policy. The policy is the operator’s own: both verifiers say whether it is met, and hold the pack against another, of witnesses that you know, with <code>--witness-policy</code>.</p>
+${witnessPolicy
+  .trimEnd()
+  .split('\n')
+  .map((line) => `<p class="line"><code>${escaped(line)}</code></p>`)
+  .join('\n')}</section>`,
+  ];
 }
 
 /** Of the greenhouse gas that was estimated, the part whose energy a meter measured. */

@@ -5,13 +5,17 @@ import { shapeOf } from '#shared/kernel/shape.ts';
 import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
+import { isPrintable } from '#shared/kernel/plain-text.ts';
+import { MalformedLedgerText } from '#shared/ledger/notes.ts';
+import { parseWitnessPolicy, POLICY_BYTES_MAX } from '#shared/ledger/witness-policy.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { TotalsDocument } from '#shared/packs/seal-format.ts';
 import { QUANTITIES } from '#shared/packs/totals.ts';
 
 /**
  * What no receipt says and a report needs (`stated.json`): names, contracts for electricity, which evidence there is of what
- * the operator declares, packs of before, and for how long packs are kept.
+ * the operator declares, packs of before, for how long packs are kept, and where the operator says so, how it accounts for
+ * greenhouse gas and whose cosignatures its anchor is to have.
  */
 
 const text = Type.String({ minLength: 1, maxLength: 1_024 });
@@ -47,6 +51,29 @@ export const EVIDENCE = Type.Object(
   CLOSED,
 );
 export type Evidence = Static<typeof EVIDENCE>;
+
+/** What the operator says of its own inventory of greenhouse gas. No figure of a pack rests on it. */
+export const INVENTORY = Type.Object(
+  {
+    baseYear: Type.Optional(text),
+    consolidationApproach: Type.Optional(text),
+    gwpSet: Type.Optional(text),
+    restatementPolicy: Type.Optional(text),
+    /** Per cent of a total. */
+    restatementThreshold: Type.Optional(
+      Type.String({ pattern: '^(?:0|[1-9][0-9]?)(?:\\.[0-9]{1,4})?$' }),
+    ),
+  },
+  { ...CLOSED, minProperties: 1 },
+);
+export type Inventory = Static<typeof INVENTORY>;
+
+/** A policy as a pack has it: letters that show what they are, since it is shown. */
+export const STATED_POLICY = Type.String({
+  minLength: 1,
+  maxLength: POLICY_BYTES_MAX,
+  pattern: '^[\\t\\n -~]+$',
+});
 
 /** As many as there are contracts and models that an operator has papers for. */
 export const EVIDENCE_MAX = 256;
@@ -99,9 +126,12 @@ const Statement = Type.Object(
     ),
     earlier: Type.Array(EarlierPack, { maxItems: EARLIER_PACKS_MAX }),
     evidence: Type.Array(EVIDENCE, { maxItems: EVIDENCE_MAX }),
+    inventory: Type.Optional(INVENTORY),
     keptDays: Type.Integer({ minimum: 1, maximum: KEPT_DAYS_MAX }),
     operator: Party,
     organisation: Party,
+    /** C2SP tlog-policy. */
+    witnessPolicy: Type.Optional(STATED_POLICY),
   },
   CLOSED,
 );
@@ -117,7 +147,45 @@ export function parseStatement(source: string): ReportStatement {
   if (canonicalJson(statement) !== source) {
     throw new MalformedData('wrong_value', '', 'is not in its canonical form');
   }
+  check(statement);
   return statement;
+}
+
+/** @throws MalformedData */
+function check({ contracts, evidence, witnessPolicy, ...statement }: ReportStatement): void {
+  const { earlier, inventory = {}, operator, organisation } = statement;
+  const refuse = (message: string): never => {
+    throw new MalformedData('wrong_value', '', message);
+  };
+  const words = [
+    ...[operator, organisation, inventory, ...evidence].flatMap((each) => Object.values(each)),
+    ...contracts.flatMap(({ name, region }) => [name, region]),
+    ...earlier.map(({ name }) => name),
+  ];
+  // A name that shows as another, or as a line of its own, says something else to people than to programs.
+  if (!words.every((each) => isPrintable(each, each.length))) refuse('A name is not what it shows');
+  if (new Set(contracts.map(({ region }) => region)).size < contracts.length)
+    refuse('A region has two contracts');
+  if (!evidence.every(isOfItsInput)) refuse('Evidence of no contract says what was bought');
+  if (witnessPolicy !== undefined) checkPolicy(witnessPolicy);
+}
+
+/** What was bought stands with a contract alone. */
+export function isOfItsInput({ input, certificate, vintage, volumeKwh }: Evidence): boolean {
+  return input === 'contract' || (certificate ?? vintage ?? volumeKwh) === undefined;
+}
+
+function checkPolicy(policy: string): void {
+  try {
+    parseWitnessPolicy(policy);
+  } catch (error) {
+    if (!(error instanceof MalformedLedgerText)) throw error;
+    throw new MalformedData(
+      'wrong_value',
+      'witnessPolicy',
+      `is no witness policy: ${error.message}`,
+    );
+  }
 }
 
 /** A pack as later ones name it. @param totals as its seal states them */

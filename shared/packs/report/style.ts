@@ -10,6 +10,7 @@ h3{font-size:16px;margin:24px 0 8px;break-after:avoid}
 p{margin:0 0 12px;max-width:75ch;break-inside:avoid}
 p:has(+table),figure:has(+table){break-after:avoid}
 .lead{color:var(--soft);font-size:16px}
+p.line{margin:0;max-width:none}
 code{font:12px/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%;margin:12px 0;font-size:12px}
 th,td{padding:6px 8px;border-bottom:1px solid var(--line);vertical-align:top;text-align:right}

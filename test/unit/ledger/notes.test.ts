@@ -85,6 +85,7 @@ describe('signed notes', () => {
     ['NUL', `\u0000${note}`, 'not_utf8'],
     ['lone surrogate', `\ud800${note}`, 'not_utf8'],
     ['too long', 'x'.repeat(NOTE_BYTES_MAX + 1), 'too_long'],
+    ['too long in bytes alone', '€'.repeat(NOTE_BYTES_MAX / 2), 'too_long'],
     ['too many signatures', note + '— a AAAAAAA=\n'.repeat(64), 'note_signatures'],
     ['trailing garbage', `${note}x`, 'note_signatures'],
   ])('a note with %s is refused', (_what, hostile, code) => {

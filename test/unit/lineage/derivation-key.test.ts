@@ -39,6 +39,15 @@ function formOf({ methodology, inputs, constants, steps, bounds, warnings }: Der
 }
 
 describe('a derivation key', () => {
+  it('is one for hours of whichever import, which each receipt names, and another for another signal', () => {
+    const signal = { provider: 'P', signal: 'life cycle', version: 'an import' };
+    const hour = { ...signal, hour: '2026-11-20T09:00:00Z', gwpKgco2ePerKwh: 0.042 };
+    const of = (gridSignal: typeof hour): string => keyOf({ ...request(), gridSignal });
+    expect(of({ ...hour, version: 'another', gwpKgco2ePerKwh: 0.4 })).toBe(of(hour));
+    expect(of({ ...hour, signal: 'direct' })).not.toBe(of(hour));
+    expect(of({ ...hour, provider: 'Q' })).not.toBe(of(hour));
+  });
+
   it(
     'is one for requests that differ in tokens, attempts and time alone: they take the same records through the same formulas',
     { tags: ['evidence.sources'] },
