@@ -19,7 +19,7 @@ import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoin
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { type Finding, finding, type Severity } from '#cli/fsck/findings.ts';
 import {
@@ -212,7 +212,7 @@ function sayDeclared(
 }
 
 const witnessClients = () =>
-  loadToolConfig().witnesses.map((each) => createWitness(each, verifyEd25519));
+  loadToolConfig().witnesses.map((each) => createWitness(each, verifyCosignature));
 
 /** What a witness or the anchor log says of it; Redis is asked again. Its audit log may have lost entries of its own. */
 function lossOf(findings: readonly Finding[], orgId: string): string | null {
@@ -347,7 +347,7 @@ const LOSS_REMEDY =
 function attestationCheck(): AttestationCheck {
   return {
     witnesses: loadToolConfig().witnesses.map(witnessOf),
-    verify: verifyEd25519,
+    verify: verifyCosignature,
     readTimestamp: readKeptTimestamp,
   };
 }

@@ -1,4 +1,8 @@
-import { readCosignature, type Witness } from '#shared/ledger/cosignatures.ts';
+import {
+  type CosignatureCheck,
+  readCosignature,
+  type Witness,
+} from '#shared/ledger/cosignatures.ts';
 import { finding, type Finding } from './findings.ts';
 import { MalformedLedgerText, parseNote, parseSignature } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
@@ -9,7 +13,7 @@ import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 export interface AttestationCheck {
   /** Whose keys are known. */
   witnesses: readonly Witness[];
-  verify: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
+  verify: CosignatureCheck;
   /**
    * Reads a kept timestamp of a text. Returns epoch milliseconds of the authority's clock.
    * @throws Error saying what does not fit

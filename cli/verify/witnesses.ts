@@ -1,5 +1,5 @@
-import { ed25519Verifier } from '#primitives';
 import { quoted } from '#shared/kernel/plain-text.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { MalformedLedgerText } from '#shared/ledger/notes.ts';
 import {
   judgeByPolicy,
@@ -108,6 +108,7 @@ function shownName(name: string): string {
  * Holds the anchor log's checkpoint against a policy.
  * @throws PackProblem `cosignature_invalid` for a line that is not by the key that it names, `witness_missing` when fewer
  *   have signed than the policy or the caller asks for
+ * @throws CannotJudge when as many may have, by kinds of keys that are not verified here
  */
 export function judgeWitnesses(
   { policy, source, least }: ReadDemands,
@@ -116,8 +117,18 @@ export function judgeWitnesses(
 ): JudgedWitnesses {
   const said = anchored === null ? silence(policy) : wordsOf(policy, anchored);
   const unmet = whyUnmet({ policy, least }, said, anchored, lastIndex);
-  if (unmet !== undefined) throw new PackProblem('witness_missing', ANCHORED_HEAD, `${unmet}.`);
-  return { ...said, policy: source, own: null };
+  if (unmet === undefined) return { ...said, policy: source, own: null };
+  if (mayBeMet(said, least)) throw new CannotJudge(`${unmet}.`);
+  throw new PackProblem('witness_missing', ANCHORED_HEAD, `${unmet}.`);
+}
+
+/** Whether too few have signed, and one who can verify what is not verified here may find them enough. */
+function mayBeMet(
+  { cosigned, unverifiable, isQuorum, mayBeQuorum, ofKnownLog }: WitnessWords,
+  least: number,
+): boolean {
+  const isShort = !isQuorum || cosigned.length < least;
+  return ofKnownLog && isShort && mayBeQuorum && cosigned.length + unverifiable.length >= least;
 }
 
 /** Why less was said than is asked for, in words without a point; undefined when it was said. */
@@ -158,14 +169,13 @@ function silence({ logs, witnesses, quorum }: WitnessPolicy): WitnessWords {
     none,
     () => false,
   );
-  return { ...said, ofKnownLog: logs.length === 0, isQuorum: quorum === 'none' };
+  const isQuorum = quorum === 'none';
+  return { ...said, ofKnownLog: logs.length === 0, isQuorum, mayBeQuorum: isQuorum };
 }
 
 function wordsOf(policy: WitnessPolicy, { note }: Anchored): WitnessWords {
   try {
-    return judgeByPolicy(policy, note, (key, message, signature) =>
-      ed25519Verifier(key)(message, signature),
-    );
+    return judgeByPolicy(policy, note, verifyCosignature);
   } catch (error) {
     if (!(error instanceof MalformedLedgerText)) throw error;
     throw new PackProblem('cosignature_invalid', ANCHORED_HEAD, error.message);

@@ -211,7 +211,11 @@ export function counts<const R extends string>(
 
 /** A C2SP verifier key and the address to submit to, with a space between; the key itself is read where it is used. Its name is ASCII, as packs repeat it. */
 export const witness: Parser<string> = (text) => {
-  if (!/^[!-*,-~]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44} https?:\/\/\S{1,255}$/.test(text)) {
+  if (
+    !/^[!-*,-~]{1,255}\+[0-9a-f]{8}\+(?:[A-Za-z0-9+/]{44}|[A-Za-z0-9+/]{1751}=) https?:\/\/\S{1,255}$/.test(
+      text,
+    )
+  ) {
     throw new Error('must be made of "<verifier key> <submission prefix>"');
   }
   return text;

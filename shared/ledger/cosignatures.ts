@@ -1,22 +1,21 @@
+import { ed25519Verifier, mlDsa44Holds } from '#primitives';
+import { parseCheckpointText } from './checkpoints.ts';
 import { sameHash, type Hash } from './hashing.ts';
 import {
   COSIGNATURE_TYPE,
   decodeText,
   encodeBase64,
   MalformedLedgerText,
+  ML_DSA_44_TYPE,
   noteKeyHash,
   type NoteSignature,
   parseDecimal,
   parseSignature,
 } from './notes.ts';
-import { parseVerifierKey } from './verifier-keys.ts';
+import { parseVerifierKey, type VerifierKey } from './verifier-keys.ts';
 
 /** A witness, which signs the tree heads that it has seen, only if each continues the one before. */
-export interface Witness {
-  name: string;
-  /** 32 bytes, Ed25519. */
-  publicKey: Uint8Array;
-}
+export type Witness = Pick<VerifierKey, 'name' | 'type' | 'publicKey'>;
 
 /** A witness's word: which tree head it saw, and when. */
 export interface Cosignature {
@@ -25,24 +24,52 @@ export interface Cosignature {
   time: number;
 }
 
-/** Eight bytes of time and an Ed25519 signature. */
-const SIGNATURE_BYTES = 72;
+/** Eight bytes of time and a signature, by the type of the key. */
+const SIGNATURE_BYTES: Readonly<Record<number, number>> = {
+  [COSIGNATURE_TYPE]: 72,
+  [ML_DSA_44_TYPE]: 2_428,
+};
+/** C2SP tlog-cosignature: their length stands in one byte. */
+const NAME_BYTES_MAX = 255;
 /** A witness may answer with a line for each key it has. */
 const LINES_MAX = 16;
 
 /**
- * Reads a C2SP verifier key, `<name>+<key id>+<base64 of type and key>`, of type 0x04.
+ * Reads a C2SP verifier key, `<name>+<key id>+<base64 of type and key>`, of type 0x04 (Ed25519) or 0x06 (ML-DSA-44).
  * Throws `MalformedLedgerText`.
  */
 export function parseWitnessKey(vkey: string): Witness {
-  const { name, type, publicKey } = parseVerifierKey(vkey);
-  if (type === COSIGNATURE_TYPE) return { name, publicKey };
-  throw new MalformedLedgerText('verifier_key', 'Not the key of a witness (Ed25519, 0x04).');
+  const key = parseVerifierKey(vkey);
+  if (key.type in SIGNATURE_BYTES) return key;
+  throw new MalformedLedgerText(
+    'verifier_key',
+    'Not the key of a witness (Ed25519, 0x04, or ML-DSA-44, 0x06).',
+  );
 }
 
 /** The message that a witness signs (C2SP tlog-cosignature, Ed25519). `text` is the checkpoint without its signatures. */
 export function cosignedMessage(text: string, time: number): Uint8Array {
   return new TextEncoder().encode(`cosignature/v1\ntime ${time}\n${text}`);
+}
+
+/**
+ * The same for ML-DSA-44, over the tree and not the text: null where the text says more than a tree, or a name is too long.
+ * Throws `MalformedLedgerText` for a text that is no checkpoint.
+ */
+export function cosignedTree(witness: string, text: string, time: number): Uint8Array | null {
+  const { origin, size, root, extensions } = parseCheckpointText(text);
+  const names = [witness, origin].map((name) => new TextEncoder().encode(name));
+  if (extensions.length > 0 || names.some(({ length }) => length > NAME_BYTES_MAX)) return null;
+  const [name, log] = names.map((bytes) => Uint8Array.of(bytes.length, ...bytes));
+  const label = new TextEncoder().encode('subtree/v1\n\0');
+  const parts = [label, name!, bigEndian(time), log!, bigEndian(0), bigEndian(size), root];
+  return Uint8Array.from(parts.flatMap((bytes) => [...bytes]));
+}
+
+function bigEndian(value: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(value));
+  return bytes;
 }
 
 /** The body of `add-checkpoint` (C2SP tlog-witness). */
@@ -76,37 +103,52 @@ export function readCosignature(
       'No cosignature of the witness’s own key.',
     );
   }
-  return { line, time: checkCosignature(line, text, witness, verify) };
+  const time = checkCosignature(line, text, witness, verify);
+  if (time !== null) return { line, time };
+  throw new MalformedLedgerText(
+    'cosignature_unverified',
+    'The kind of the witness’s key cannot be verified here.',
+  );
 }
 
 /** Whether a signature line says that it is by this witness's key. */
-export function isOf({ name, publicKey }: Witness): (line: NoteSignature) => boolean {
-  const keyHash = noteKeyHash(name, publicKey, COSIGNATURE_TYPE);
+function isOf({ name, type, publicKey }: Witness): (line: NoteSignature) => boolean {
+  const keyHash = noteKeyHash(name, publicKey, type);
   return (line) => line.name === name && sameHash(line.keyHash, keyHash);
 }
 
-/** Checks an Ed25519 signature by a key of 32 bytes. */
+/** Checks a signature by a key of its type; null where keys of that type cannot be checked. */
 export type CosignatureCheck = (
-  publicKey: Uint8Array,
+  key: Pick<VerifierKey, 'type' | 'publicKey'>,
   message: Uint8Array,
   signature: Uint8Array,
-) => boolean;
+) => boolean | null;
+
+/** With what this machine has. */
+export const verifyCosignature: CosignatureCheck = ({ type, publicKey }, message, signature) => {
+  if (type === ML_DSA_44_TYPE) return mlDsa44Holds(publicKey, message, signature);
+  return ed25519Verifier(publicKey)(message, signature);
+};
 
 /**
- * Checks a line that says that it is by this witness's key. Returns its time, in seconds since 1970.
- * Throws `MalformedLedgerText` when it is not a cosignature of this text.
+ * Checks a line that says that it is by this witness's key. Returns its time, in seconds since 1970; null where keys of its
+ * type cannot be checked. Throws `MalformedLedgerText` when it is not a cosignature of this text.
  */
 export function checkCosignature(
   { signature }: NoteSignature,
   text: string,
-  { publicKey }: Witness,
+  { name, type, publicKey }: Witness,
   verify: CosignatureCheck,
-): number {
-  if (signature.length !== SIGNATURE_BYTES) {
+): number | null {
+  if (!(type in SIGNATURE_BYTES)) return null;
+  if (signature.length !== SIGNATURE_BYTES[type]) {
     throw new MalformedLedgerText('cosignature_wrong', 'It has not the length of a cosignature.');
   }
   const time = timeOf(signature);
-  if (verify(publicKey, cosignedMessage(text, time), signature.subarray(8))) return time;
+  const isTree = type === ML_DSA_44_TYPE;
+  const message = isTree ? cosignedTree(name, text, time) : cosignedMessage(text, time);
+  const holds = message !== null && verify({ type, publicKey }, message, signature.subarray(8));
+  if (holds !== false) return holds === null ? null : time;
   throw new MalformedLedgerText('cosignature_wrong', 'The cosignature does not verify.');
 }
 

@@ -9,7 +9,7 @@ const NOTE_SIGNATURES_MAX = 64;
 export const NOTE_TYPE = 0x01;
 /** Cosignature with a time by a witness (C2SP tlog-cosignature), by Ed25519. */
 export const COSIGNATURE_TYPE = 0x04;
-/** The same by ML-DSA-44: told from others, and not verified here. */
+/** The same by ML-DSA-44. */
 export const ML_DSA_44_TYPE = 0x06;
 
 /** A fault of a note, checkpoint or proof that was handed to us. `code` is stable, the message is for people. */

@@ -1,11 +1,12 @@
 import { decodeBytes } from '#primitives';
-import { checkCosignature, type CosignatureCheck, isOf } from './cosignatures.ts';
+import { checkCosignature, type CosignatureCheck } from './cosignatures.ts';
 import { sameHash } from './hashing.ts';
 import {
   COSIGNATURE_TYPE,
   MalformedLedgerText,
   NOTE_TYPE,
   type NoteSignature,
+  type SignatureCheck,
   type SignedNote,
   signerOf,
 } from './notes.ts';
@@ -205,10 +206,12 @@ export interface WitnessWords {
   /** Whether one of the policy's logs has signed it; true where it names none. */
   ofKnownLog: boolean;
   isQuorum: boolean;
+  /** Whether it would be if those that could not be verified here had cosigned. */
+  mayBeQuorum: boolean;
   /** `time` in seconds since 1970, by the witness's clock. */
   cosigned: readonly { witness: string; time: number }[];
   missing: readonly string[];
-  /** Those with keys of a kind that is not verified here: they count as having said nothing. */
+  /** Those with a line by a kind of key that is not verified here, which counts as none. */
   unverifiable: readonly string[];
   /** Signature lines of others, of whom the policy says nothing. */
   others: number;
@@ -228,21 +231,25 @@ export function judgeByPolicy(
     ({ name, id }: VerifierKey) =>
     (line: NoteSignature): boolean =>
       line.name === name && sameHash(line.keyHash, decodeBytes(id, 'hex'));
-  const present = new Set<string>();
-  const cosigned: { witness: string; time: number }[] = [];
+  const cosigned: { name: string; time: number }[] = [];
+  const unverified: string[] = [];
+  const missing: string[] = [];
   for (const { name, key } of witnesses) {
-    if (key.type !== COSIGNATURE_TYPE) continue;
     const times = note.signatures
-      .filter(isOf(key))
+      .filter(isBy(key))
       .map((line) => cosignatureTime(line, note.text, { name, key }, verify));
-    if (times.length === 0) continue;
-    present.add(name);
-    cosigned.push({ witness: shown(name), time: Math.max(...times) });
+    const known = times.filter((time) => time !== null);
+    if (known.length > 0) cosigned.push({ name, time: Math.max(...known) });
+    else (times.length > 0 ? unverified : missing).push(name);
   }
-  // A group comes after its members.
-  for (const { name, threshold, members } of groups) {
-    if (members.filter((member) => present.has(member)).length >= threshold) present.add(name);
-  }
+  const isMet = (present: Set<string>): boolean => {
+    // A group comes after its members.
+    for (const { name, threshold, members } of groups) {
+      if (members.filter((member) => present.has(member)).length >= threshold) present.add(name);
+    }
+    return quorum === NO_QUORUM || present.has(quorum);
+  };
+  const names = cosigned.map(({ name }) => name);
   const logKeys = logs
     .filter(({ key }) => key.type === NOTE_TYPE && key.name === origin)
     .map(({ key }) => key.publicKey);
@@ -250,14 +257,16 @@ export function judgeByPolicy(
   const others = note.signatures.filter((line) => {
     return line.name !== origin && !known.some((isKnown) => isKnown(line));
   });
-  const silent = witnesses.filter(({ name }) => !present.has(name));
-  const isVerifiable = ({ key }: PolicyWitness): boolean => key.type === COSIGNATURE_TYPE;
+  const isSigned: SignatureCheck['verify'] = (publicKey, text, signature) =>
+    verify({ type: NOTE_TYPE, publicKey }, text, signature) === true;
   return {
-    ofKnownLog: logs.length === 0 || signerOf(note, { publicKeys: logKeys, verify }) !== null,
-    isQuorum: quorum === NO_QUORUM || present.has(quorum),
-    cosigned,
-    missing: silent.filter(isVerifiable).map(({ name }) => shown(name)),
-    unverifiable: silent.filter((each) => !isVerifiable(each)).map(({ name }) => shown(name)),
+    ofKnownLog:
+      logs.length === 0 || signerOf(note, { publicKeys: logKeys, verify: isSigned }) !== null,
+    isQuorum: isMet(new Set(names)),
+    mayBeQuorum: isMet(new Set([...names, ...unverified])),
+    cosigned: cosigned.map(({ name, time }) => ({ witness: shown(name), time })),
+    missing: missing.map(shown),
+    unverifiable: unverified.map(shown),
     others: others.length,
   };
 }
@@ -267,7 +276,7 @@ function cosignatureTime(
   text: string,
   { name, key }: Pick<PolicyWitness, 'name' | 'key'>,
   verify: CosignatureCheck,
-): number {
+): number | null {
   try {
     return checkCosignature(line, text, key, verify);
   } catch (error) {

@@ -12,12 +12,7 @@ import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { append, EMPTY_FRONTIER, frontierRoot } from '#shared/ledger/frontier.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
-import {
-  COSIGNATURE_TYPE,
-  encodeBase64,
-  ML_DSA_44_TYPE,
-  noteKeyHash,
-} from '#shared/ledger/notes.ts';
+import { COSIGNATURE_TYPE, encodeBase64, noteKeyHash } from '#shared/ledger/notes.ts';
 import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
 import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { ANCHORED_HEAD, KEY_EVENTS, REPORT_STATEMENT, SEAL } from '#shared/packs/layout.ts';
@@ -51,7 +46,8 @@ export interface JsonCase extends Case {
 
 type ReceiptCase = Case & Found & { receipt: string };
 type HeadCase = Case & Found & { log: string; note: string };
-type CosignatureCase = Case & Found & { key: string; text: string; signature: string };
+type CosignatureCase = Case &
+  Found & { key: string; text: string; signature: string; time: number };
 
 /** What stands in the place of some of the bytes that were there; of a file that was not, in the place of none. */
 interface Splice {
@@ -935,6 +931,7 @@ function headVectors() {
     key,
     text: altered,
     signature: base64(signature),
+    time: 1_795_000_000,
   });
   const good = lineOf(1_795_000_000);
   const later = Buffer.from(good);
@@ -950,13 +947,13 @@ function headVectors() {
       anchor.replace(/\n\d+\n/, '\n9\n'),
     ),
     by('a byte less', 'bad', good.subarray(0, -1), 'It has 4, 8 and 64 bytes.'),
+    ...mlDsaCosignatures(),
   ];
   const leaves = corpus.expected.receipts.map((receipt) => leafHash(corpus.bytesOf(receipt.name)));
   return {
     did: corpus.didJson,
     heads,
     cosignatures,
-    unverified: formatVerifierKey('witness.example/ml-dsa', ML_DSA_44_TYPE, new Uint8Array(1_312)),
     tree: corpus.expected.receipts.map(({ name: receipt }, i) => ({
       receipt,
       leaf: encodeBase64(leaves[i]!),
@@ -964,6 +961,35 @@ function headVectors() {
     })),
   };
 }
+
+/** What torchwood signed, and altered: of a key made here each signature would be another. */
+function mlDsaCosignatures(): CosignatureCase[] {
+  const { key, text, signature } = JSON.parse(readFileSync(TORCHWOOD, 'utf8')) as CosignatureCase;
+  const of = (name: string, why: string, altered: Partial<CosignatureCase> = {}) => ({
+    name: `ML-DSA-44: ${name}`,
+    why,
+    verdict: Object.keys(altered).length === 0 ? ('good' as const) : ('bad' as const),
+    key,
+    text,
+    signature,
+    time: 0,
+    ...altered,
+  });
+  const bytes = Buffer.from(signature, 'base64');
+  const later = Buffer.from(bytes);
+  later[4 + 7]! ^= 1;
+  return [
+    of('by torchwood', 'Of no time: the witness says of none that it knew no larger tree then.'),
+    of('another time', 'The signature is over the time.', { signature: base64(later) }),
+    of('another size', 'The signature is over the size.', { text: text.replace('\n1\n', '\n2\n') }),
+    of('a further line', 'The signature is over three lines alone.', { text: `${text}more\n` }),
+    of('a byte less', 'It has 4, 8 and 2,420 bytes.', {
+      signature: base64(bytes.subarray(0, -1)),
+    }),
+  ];
+}
+
+const TORCHWOOD = join(import.meta.dirname, '../vectors/tlog-cosignature/ml-dsa-44.json');
 
 /** The text of the head of the anchor log that a pack leads to. */
 function anchorText(pack: ForgedPack): string {

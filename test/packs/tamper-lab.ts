@@ -9,7 +9,14 @@ import { append, EMPTY_FRONTIER, frontierRoot } from '#shared/ledger/frontier.ts
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { consistencyRanges } from '#shared/ledger/proofs.ts';
 import { createWitness } from '#shared/ledger/http/witness.ts';
-import { formatNote, ML_DSA_44_TYPE, NOTE_TYPE, noteKeyHash } from '#shared/ledger/notes.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
+import {
+  COSIGNATURE_TYPE,
+  formatNote,
+  ML_DSA_44_TYPE,
+  NOTE_TYPE,
+  noteKeyHash,
+} from '#shared/ledger/notes.ts';
 import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
@@ -19,7 +26,7 @@ import { docket1Document } from '#shared/methodology/docket-1-document.ts';
 import type { MethodologyDocument } from '#shared/methodology/document.ts';
 import type { FactorSet } from '#shared/methodology/factor-set.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
-import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import {
   ANCHORED_HEAD,
@@ -115,11 +122,15 @@ export async function startTamperLab(): Promise<TamperLab> {
   await lab.anchor();
   const [anchorKey] = loadSigningKeys(lab.keysDir).filter(({ purpose }) => purpose === 'anchor');
   const witnesses = await Promise.all(
-    ['one', 'two'].map((name) => startWitness(`witness.example/${name}`, anchorKey!.publicKey)),
+    [
+      ['one', COSIGNATURE_TYPE] as const,
+      ['two', COSIGNATURE_TYPE] as const,
+      ['two-pq', ML_DSA_44_TYPE] as const,
+    ].map(([name, type]) => startWitness(`witness.example/${name}`, anchorKey!.publicKey, type)),
   );
   const attestors: Omit<Attestors, 'store'> = {
     authorities: [createTimestampAuthority(stamps.url)],
-    witnesses: witnesses.map(({ setting }) => createWitness(setting, verifyEd25519)),
+    witnesses: witnesses.map(({ setting }) => createWitness(setting, verifyCosignature)),
     events: {
       attested: () => {},
       attestationFailed: () => {},
@@ -186,11 +197,11 @@ export async function startTamperLab(): Promise<TamperLab> {
   };
 }
 
-/** Policies over the two witnesses that have cosigned, one that never did, and one with a key that is not verified. */
-function witnessPolicies(keys: readonly string[], anchorKey: Uint8Array) {
+/** Policies over two witnesses that have cosigned, one that never did, and one that has by ML-DSA-44. */
+function witnessPolicies([one, two, postQuantum]: readonly string[], anchorKey: Uint8Array) {
   const named = [
-    ...[...keys, witnessKey(ABSENT)].map((key, i) => `witness ${'abc'[i]} ${key}`),
-    `witness pq ${formatVerifierKey('witness.example/pq', ML_DSA_44_TYPE, new Uint8Array(1_312))}`,
+    ...[one, two, witnessKey(ABSENT)].map((key, i) => `witness ${'abc'[i]} ${key}`),
+    `witness pq ${postQuantum}`,
   ];
   return {
     two: [...named, 'group most 2 a b c', 'quorum most'],
@@ -216,6 +227,7 @@ function witnessPolicies(keys: readonly string[], anchorKey: Uint8Array) {
 /** A witness that a policy names and that has never seen this log. */
 export const ABSENT = {
   name: 'witness.example/three',
+  type: COSIGNATURE_TYPE,
   publicKey: rawPublicKey(generateKeyPairSync('ed25519').publicKey),
 };
 

@@ -46,7 +46,7 @@ function cosigned(
 
 /** What is done to the word of witnesses, and to the history that they have seen. */
 export function ofWitnesses(whole: ForgedPack, policy: string): Tampering[] {
-  const lines = JSON.parse(whole.text(ANCHORED)).proof.proof.trimEnd().split('\n').slice(-2);
+  const lines = JSON.parse(whole.text(ANCHORED)).proof.proof.trimEnd().split('\n').slice(-3);
   const bytesOf = (each: string): Buffer => Buffer.from(each.split(' ')[2]!, 'base64');
   const lineOf = (name: string, bytes: Uint8Array): string =>
     `— ${name} ${Buffer.from(bytes).toString('base64')}`;
@@ -70,6 +70,10 @@ export function ofWitnesses(whole: ForgedPack, policy: string): Tampering[] {
     ['all removed', () => []],
     ['another signature', altered(40)],
     ['another time', altered(10)],
+    [
+      'another by ML-DSA-44',
+      (others) => [...others.slice(0, -1), ...altered(40)(others.slice(-1))],
+    ],
     [
       'one cut short',
       ([first, ...rest]) => [

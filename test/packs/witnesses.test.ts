@@ -33,40 +33,34 @@ async function judged(
 
 describe('witnesses that have cosigned', () => {
   const both =
-    /a at 20\S+Z, b at 20\S+Z; the quorum of \S+ is met; no cosignature of c; of pq the kind of key is not verified here and counts as none/;
+    /a at 20\S+Z, b at 20\S+Z, pq at 20\S+Z; the quorum of \S+ is met; no cosignature of c/;
   it.each<[string, PolicyName | undefined, number | undefined, number, RegExp]>([
     [
       'no policy: counted and not called anything',
       undefined,
       undefined,
       0,
-      /NOT CHECKED: 2 signatures of others/,
+      /NOT CHECKED: 3 signatures of others/,
     ],
     ['a quorum that is met', 'two', undefined, 0, both],
     ['a quorum that is met, with the log named', 'log', undefined, 0, both],
     ['as many as are required', 'none', 2, 0, both],
-    ['one missing', 'three', undefined, 1, /quorum of the policy is not met: no cosignature of c;/],
+    ['one missing', 'three', undefined, 1, /quorum of the policy is not met: no cosignature of c/],
     [
       'more required than have',
       'two',
-      3,
+      4,
       1,
-      /3 witnesses were required, and 2 have cosigned: no cosignature of c;/,
+      /4 witnesses were required, and 3 have cosigned: no cosignature of c/,
     ],
     [
       'more required than the policy names',
       'two',
       60,
       1,
-      /60 witnesses were required, and 2 have cosigned/,
+      /60 witnesses were required, and 3 have cosigned/,
     ],
-    [
-      'a kind of key that is not verified here',
-      'postQuantum',
-      undefined,
-      1,
-      /not met: no cosignature of c; of pq the kind of key is not verified here and counts as none/,
-    ],
+    ['one by ML-DSA-44 asked for', 'postQuantum', undefined, 0, both],
     [
       'another log',
       'otherLog',
@@ -95,6 +89,25 @@ describe('witnesses that have cosigned', () => {
     expect([ours.exitCode, python.code]).toEqual([exitCode, exitCode]);
     expect(ours.text).toMatch(said);
     expect(python.output).toMatch(said);
+  });
+
+  it('where Python has no ML-DSA-44, its cosignature counts as none, and CANNOT JUDGE is said where it is needed', async () => {
+    const said = async (policy: PolicyName) => {
+      const python = await verifyWithPython(
+        lab.whole,
+        lab.trust,
+        ['--witness-policy', lab.policies[policy]],
+        'alone',
+      );
+      return [python.code, python.output];
+    };
+    const none =
+      'no cosignature of c; of pq the kind of key is not verified here and counts as none';
+    expect(await said('two')).toEqual([0, expect.stringContaining(`is met; ${none}`)]);
+    expect(await said('postQuantum')).toEqual([
+      2,
+      `CANNOT JUDGE  the quorum of the policy is not met: ${none}\n`,
+    ]);
   });
 
   it('two histories of one name and size: a policy accepts the one that witnesses have seen, and refuses the other', async () => {

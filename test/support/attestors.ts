@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process';
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
-import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
-import { witnessKey } from './witness-key.ts';
+import type { Witness } from '#shared/ledger/cosignatures.ts';
+import { cosign, makeWitness, witnessKey } from './witness-key.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
-import { COSIGNATURE_TYPE, formatSignature, noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
+import { formatSignature, signerOf } from '#shared/ledger/notes.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import { atFileEnd } from './file-end.ts';
 
@@ -123,11 +123,9 @@ export async function startAuthority(): Promise<TestAuthority> {
   return authority;
 }
 
-export interface TestWitness {
+export interface TestWitness extends Witness {
   /** As WITNESSES names it. */
   setting: string;
-  name: string;
-  publicKey: Uint8Array;
   /** The size it has seen; tests may make it forget, or see more. */
   seen: { size: number; root: Uint8Array } | null;
   /** The statuses of its answers, in order. */
@@ -138,12 +136,15 @@ export interface TestWitness {
 }
 
 /** A witness as C2SP tlog-witness has it, for one log. */
-export async function startWitness(name: string, logKey: Uint8Array): Promise<TestWitness> {
-  const { privateKey } = generateKeyPairSync('ed25519');
+export async function startWitness(
+  name: string,
+  logKey: Uint8Array,
+  type?: number,
+): Promise<TestWitness> {
+  const { privateKey, ...key } = makeWitness(name, type);
   const witness: TestWitness = {
+    ...key,
     setting: '',
-    name,
-    publicKey: rawPublicKey(privateKey),
     seen: null,
     statuses: [],
     down: false,
@@ -154,10 +155,10 @@ export async function startWitness(name: string, logKey: Uint8Array): Promise<Te
       response.destroy();
       return;
     }
-    const key = witness.lies ? generateKeyPairSync('ed25519').privateKey : privateKey;
+    const signing = witness.lies ? makeWitness(name, type).privateKey : privateKey;
     const isPost = request.method === 'POST' && request.url === '/witness/add-checkpoint';
     const answer = isPost
-      ? addCheckpoint(witness, key, logKey, body.toString())
+      ? addCheckpoint(witness, signing, logKey, body.toString())
       : ([404, ''] as const);
     witness.statuses.push(answer[0]);
     if (answer[0] === 409) response.setHeader('content-type', 'text/x.tlog.size');
@@ -195,11 +196,7 @@ function addCheckpoint(
     return [422, ''];
   witness.seen = tree;
   const time = Math.floor(Date.now() / 1_000);
-  const signature = Buffer.alloc(72);
-  signature.writeBigUInt64BE(BigInt(time));
-  sign(null, cosignedMessage(note.text, time), privateKey).copy(signature, 8);
-  const keyHash = noteKeyHash(witness.name, witness.publicKey, COSIGNATURE_TYPE);
-  return [200, formatSignature({ name: witness.name, keyHash, signature })];
+  return [200, formatSignature(cosign(witness, privateKey, note.text, time))];
 }
 
 function continues(

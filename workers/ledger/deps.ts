@@ -22,7 +22,7 @@ import {
 } from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import { activeKey } from '#shared/receipts/signing/files/key-files.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { keyId } from '#shared/receipts/signing/publication.ts';
 import type { Config } from '#shared/config/config.ts';
 import { ANCHOR_LOG, logOrigins } from '#shared/ledger/origins.ts';
@@ -182,6 +182,6 @@ function attestorsOf({
 }: Pick<Config, 'tsaUrl' | 'witnesses'>): Pick<Attestors, 'authorities' | 'witnesses'> {
   return {
     authorities: tsaUrl === undefined ? [] : [createTimestampAuthority(tsaUrl)],
-    witnesses: witnesses.map((setting) => createWitness(setting, verifyEd25519)),
+    witnesses: witnesses.map((setting) => createWitness(setting, verifyCosignature)),
   };
 }

@@ -67,3 +67,25 @@ export function ed25519Verifier(
   const publicKey = publicKeyFromRaw(rawKey);
   return (data, signature) => verify(null, data, publicKey, signature);
 }
+
+/** The DER of an ML-DSA-44 SubjectPublicKeyInfo is this and the key of 1,312 bytes (RFC 9881, 4). */
+const ML_DSA_44_SPKI_PREFIX = Buffer.from('30820532300b06096086480165030403110382052100', 'hex');
+
+/**
+ * Whether a signature, without a context, is by the ML-DSA-44 key of these 1,312 bytes. Null where that cannot be checked, as
+ * by Node before 24.6.
+ */
+export function mlDsa44Holds(
+  rawKey: Uint8Array,
+  data: Uint8Array,
+  signature: Uint8Array,
+): boolean | null {
+  let key: KeyObject;
+  try {
+    const der = Buffer.concat([ML_DSA_44_SPKI_PREFIX, rawKey]);
+    key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  } catch {
+    return null;
+  }
+  return verify(null, data, key, signature);
+}

@@ -6,6 +6,8 @@ import type { TextForm } from './node.ts';
 import { digestSha256, RunningSha256 } from './sha256.ts';
 import { signatureHolds } from './signature-checks.ts';
 
+export { mlDsa44Holds } from './signature-checks.ts';
+
 const encoder = new TextEncoder();
 
 export function sha256(data: Uint8Array | string): Uint8Array {

@@ -8,6 +8,7 @@
 const refused = new Set<string>();
 const underWay = new Set<Promise<void>>();
 
+const ED25519_KEY_BYTES = 32;
 /** Keys of one verification are few. */
 const imported = new Map<string, Promise<CryptoKey>>();
 const KEYS_MAX = 1_024;
@@ -23,6 +24,18 @@ export function signatureHolds(
   underWay.add(checked);
   void checked.finally(() => underWay.delete(checked));
   return true;
+}
+
+/** Known once a key was asked for. */
+let lacksMlDsa44 = false;
+
+/** The same of an ML-DSA-44 key; null in a browser that has no such keys. */
+export function mlDsa44Holds(
+  rawKey: Uint8Array,
+  data: Uint8Array,
+  signature: Uint8Array,
+): boolean | null {
+  return lacksMlDsa44 ? null : signatureHolds(rawKey, data, signature);
 }
 
 /** Thrown when going on is of no use: a signature did not hold. */
@@ -71,9 +84,11 @@ async function check(
   signature: Uint8Array<ArrayBuffer>,
 ): Promise<void> {
   const key = await publicKey(rawKey);
+  // A check that was not possible is refused too, so that the judging begins again and counts it as none.
+  if (key === null && algorithmOf(rawKey) !== 'Ed25519') lacksMlDsa44 = true;
   const holds =
     key !== null &&
-    (await crypto.subtle.verify('Ed25519', key, signature, data).catch(() => false));
+    (await crypto.subtle.verify(algorithmOf(rawKey), key, signature, data).catch(() => false));
   if (!holds) refused.add(nameOf(rawKey, signature, data));
 }
 
@@ -83,10 +98,17 @@ async function publicKey(rawKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey | n
   let key = imported.get(name);
   if (key === undefined) {
     if (imported.size >= KEYS_MAX) imported.clear();
-    key = crypto.subtle.importKey('raw', rawKey, 'Ed25519', false, ['verify']);
+    const algorithm = algorithmOf(rawKey);
+    // WebCrypto's modern algorithms have a name of their own for the same, which types of TypeScript lack.
+    const form = (algorithm === 'Ed25519' ? 'raw' : 'raw-public') as 'raw';
+    key = crypto.subtle.importKey(form, rawKey, algorithm, false, ['verify']);
     imported.set(name, key);
   }
   return key.catch(() => null);
+}
+
+function algorithmOf(rawKey: Uint8Array): 'Ed25519' | 'ML-DSA-44' {
+  return rawKey.length === ED25519_KEY_BYTES ? 'Ed25519' : 'ML-DSA-44';
 }
 
 function nameOf(...parts: readonly Uint8Array[]): string {

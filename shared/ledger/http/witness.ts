@@ -20,7 +20,7 @@ export type WitnessClient = ReturnType<typeof createWitness>;
 
 /**
  * A C2SP tlog-witness as WITNESSES names it: `<verifier key> <submission prefix>`, the key being a C2SP vkey of
- * type 0x04.
+ * type 0x04 or 0x06.
  * @throws MalformedLedgerText, TypeError for what is neither
  */
 export function createWitness(setting: string, verify: CosignatureCheck) {

@@ -1,15 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
+import { type CosignatureCheck, verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import {
   COSIGNATURE_TYPE,
   MalformedLedgerText,
   ML_DSA_44_TYPE,
   NOTE_TYPE,
-  noteKeyHash,
+  parseNote,
+  type NoteSignature,
 } from '#shared/ledger/notes.ts';
 import { formatVerifierKey, parseVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import {
@@ -18,11 +19,12 @@ import {
   POLICY_BYTES_MAX,
   type WitnessPolicy,
 } from '#shared/ledger/witness-policy.ts';
-import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { runs } from '#test/support/depth.ts';
 import { formatWitnessPolicy } from '#test/support/policy-text.ts';
+import { cosign, makeWitness, witnessKey } from '#test/support/witness-key.ts';
 
 const SCRIPT = new URL('../../../shared/packs/files/verify.py', import.meta.url).pathname;
+const RECORDED = new URL('../../fixtures/witnesses/litewitness.json', import.meta.url).pathname;
 /** Reads each policy, and prints what is in it, or why it is none. */
 const DRIVER = `
 import json, sys
@@ -195,48 +197,72 @@ describe('a witness policy', () => {
 
 describe('a checkpoint under a policy', () => {
   const TEXT = 'gateway.example/anchor\n7\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n';
-  const pairs = [0, 1, 2].map(() => generateKeyPairSync('ed25519'));
-  const nameOf = (i: number): string => `witness.example/${i}`;
+  const witnesses = [0, 1, 2].map((i) => makeWitness(`witness.example/${i}`));
+  const postQuantum = makeWitness('witness.example/0', ML_DSA_44_TYPE);
+  const unknown = parseVerifierKey(key('witness.example/0', 0, 0xf0));
   const policy = (quorum: string): WitnessPolicy =>
     parseWitnessPolicy(
-      pairs
-        .map(({ publicKey }, i) => {
-          const vkey = formatVerifierKey(nameOf(i), COSIGNATURE_TYPE, rawPublicKey(publicKey));
-          return `witness w${i} ${vkey}\n`;
-        })
-        .join('') +
-        `witness pq ${key('witness.example/0', 0, ML_DSA_44_TYPE)}\n` +
-        `group two 2 w0 w1 w2\ngroup both all two pq\nquorum ${quorum}\n`,
+      witnesses.map((each, i) => `witness w${i} ${witnessKey(each)}\n`).join('') +
+        `witness pq ${witnessKey(postQuantum)}\nwitness x ${witnessKey(unknown)}\n` +
+        `group two 2 w0 w1 w2\ngroup both all two pq\ngroup every all both x\nquorum ${quorum}\n`,
     );
-  const line = (i: number, text = TEXT, time = 1_790_000_000) => {
-    const signature = Buffer.alloc(72);
-    signature.writeBigUInt64BE(BigInt(time));
-    sign(null, cosignedMessage(text, time), pairs[i]!.privateKey).copy(signature, 8);
-    const keyHash = noteKeyHash(nameOf(i), rawPublicKey(pairs[i]!.publicKey), COSIGNATURE_TYPE);
-    return { name: nameOf(i), keyHash, signature: new Uint8Array(signature) };
+  const by = (witness: ReturnType<typeof makeWitness>, text = TEXT, time = 1_790_000_000) =>
+    cosign(witness, witness.privateKey, text, time);
+  const line = (i: number, text = TEXT, time?: number) => by(witnesses[i]!, text, time);
+  const ofUnknown = {
+    name: unknown.name,
+    keyHash: Buffer.from(unknown.id, 'hex'),
+    signature: new Uint8Array(9),
   };
-  const postQuantum = {
-    name: 'witness.example/0',
-    keyHash: noteKeyHash('witness.example/0', new Uint8Array(1_312), ML_DSA_44_TYPE),
-    signature: new Uint8Array(2_428),
-  };
-  const judged = (quorum: string, signatures: readonly ReturnType<typeof line>[]) =>
-    judgeByPolicy(policy(quorum), { text: TEXT, signatures }, verifyEd25519);
+  const judged = (
+    quorum: string,
+    signatures: readonly NoteSignature[],
+    verify: CosignatureCheck = verifyCosignature,
+  ) => judgeByPolicy(policy(quorum), { text: TEXT, signatures }, verify);
 
-  it('counts each witness once, and none by a key of a kind that is not verified', () => {
-    expect(judged('two', [line(0), line(0, TEXT, 5), postQuantum])).toMatchObject({
+  it('counts each witness once, by Ed25519 and by ML-DSA-44', () => {
+    expect(judged('two', [line(0), line(0, TEXT, 5), by(postQuantum)])).toMatchObject({
       isQuorum: false,
-      cosigned: [{ witness: 'w0', time: 1_790_000_000 }],
-      missing: ['w1', 'w2'],
-      unverifiable: ['pq'],
+      cosigned: [{ witness: 'w0', time: 1_790_000_000 }, { witness: 'pq' }],
+      missing: ['w1', 'w2', 'x'],
+      unverifiable: [],
       others: 0,
     });
-    expect(judged('two', [line(0), line(2)])).toMatchObject({ isQuorum: true, missing: ['w1'] });
-    expect(judged('both', [line(0), line(2), postQuantum]).isQuorum).toBe(false);
+    expect(judged('two', [line(0), line(2)])).toMatchObject({
+      isQuorum: true,
+      missing: ['w1', 'pq', 'x'],
+    });
+    expect(judged('both', [line(0), line(2), by(postQuantum)]).isQuorum).toBe(true);
+  });
+
+  it('counts a line by a kind of key that cannot be verified as none, and says that the quorum hangs on it', () => {
+    const withoutMlDsa: CosignatureCheck = (of, ...rest) =>
+      of.type === ML_DSA_44_TYPE ? null : verifyCosignature(of, ...rest);
+    const lines = [line(0), line(2), by(postQuantum)];
+    expect(judged('both', lines, withoutMlDsa)).toMatchObject({
+      isQuorum: false,
+      mayBeQuorum: true,
+      missing: ['w1', 'x'],
+      unverifiable: ['pq'],
+    });
+    expect(judged('both', lines.slice(1), withoutMlDsa).mayBeQuorum).toBe(false);
+    const all = judged('every', [...lines, ofUnknown]);
+    expect(all).toMatchObject({ isQuorum: false, mayBeQuorum: true, unverifiable: ['x'] });
+  });
+
+  it('of a head that stock witnesses have cosigned is met (npm run witnesses -- --record)', () => {
+    const recorded = JSON.parse(readFileSync(RECORDED, 'utf8')) as { policy: string; note: string };
+    const words = judgeByPolicy(
+      parseWitnessPolicy(recorded.policy),
+      parseNote(recorded.note),
+      verifyCosignature,
+    );
+    expect(words).toMatchObject({ isQuorum: true, ofKnownLog: true, missing: [], others: 0 });
+    expect(words.cosigned.map(({ witness }) => witness)).toEqual(['direct', 'bastion']);
   });
 
   it('passes over lines of other keys, also under the name of a witness', () => {
-    const other = { ...line(1), name: nameOf(0) };
+    const other = { ...line(1), name: 'witness.example/0' };
     expect(judged('none', [other])).toMatchObject({ cosigned: [], others: 1, isQuorum: true });
   });
 
@@ -245,9 +271,12 @@ describe('a checkpoint under a policy', () => {
     const late = { ...good, signature: good.signature.with(7, good.signature[7]! ^ 1) };
     const short = { ...good, signature: good.signature.slice(1) };
     const farOff = { ...good, signature: good.signature.with(0, 0x80) };
-    for (const bad of [other, late, short, farOff]) {
+    const own = by(postQuantum);
+    const borrowed = { ...own, signature: by(postQuantum, TEXT.replace('7', '8')).signature };
+    const cut = { ...own, signature: own.signature.slice(1) };
+    for (const bad of [other, late, short, farOff, borrowed, cut]) {
       expect(() => judged('none', [good, bad])).toThrow(
-        /by the witness w0, whose key the policy has/,
+        /by the witness (?:w0|pq), whose key the policy has/,
       );
     }
   });

@@ -5,7 +5,7 @@ import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
 import { createWitness, witnessOf } from '#shared/ledger/http/witness.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { parseNote } from '#shared/ledger/notes.ts';
 import { attest } from '#workers/ledger/attest.ts';
 import type { LedgerEvents } from '#workers/ledger/events.ts';
@@ -39,7 +39,7 @@ const examine = (witnesses = [witnessOf(witness.setting)]) =>
   collectFindings(operator, {
     signatures: checkSignaturesOf([signer.publicKey]),
     anchorSignatures: checkSignaturesOf([writer.signer.publicKey]),
-    attestations: { witnesses, verify: verifyEd25519, readTimestamp: readKeptTimestamp },
+    attestations: { witnesses, verify: verifyCosignature, readTimestamp: readKeptTimestamp },
   });
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ beforeAll(async () => {
     await attest({
       store: createAttestationStore(worker),
       authorities: [createTimestampAuthority(authority.url)],
-      witnesses: [createWitness(witness.setting, verifyEd25519)],
+      witnesses: [createWitness(witness.setting, verifyCosignature)],
       events: events as unknown as LedgerEvents,
     });
   }

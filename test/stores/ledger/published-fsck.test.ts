@@ -6,7 +6,7 @@ import { createWitness } from '#shared/ledger/http/witness.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import { publishAuditHeads } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { examinePublished, examineWitnesses } from '#cli/fsck/published.ts';
 import { createAnchorWriter } from '#test/support/anchor.ts';
 import { startWitness } from '#test/support/attestors.ts';
@@ -168,7 +168,7 @@ describe('fsck by witnesses', { tags: ['survives.restore'] }, () => {
   it('learns from a witness that more was published, or something else, and says which could not be asked', async () => {
     const worker = database.poolAs('docket_ledger', 4);
     const witness = await startWitness('witness.example/w1', anchorSigner.publicKey);
-    const client = createWitness(witness.setting, verifyEd25519);
+    const client = createWitness(witness.setting, verifyCosignature);
     const db = database.poolAs('docket_operator', 1);
     const look = () => examineWitnesses(db, [client]);
     expect(await look()).toEqual([expect.objectContaining({ kind: 'witness_unasked' })]);

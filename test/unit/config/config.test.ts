@@ -153,7 +153,8 @@ describe('the configuration', () => {
 
   it('takes witnesses as a verifier key and an address each', () => {
     const key = `witness.example/w1+0123abcd+${'A'.repeat(44)}`;
-    const witnesses = [`${key} https://witness.example/submit`, `${key} http://127.0.0.1:1/w`];
+    const mlDsa = `witness.example/w2+0123abcd+${'A'.repeat(1_751)}=`;
+    const witnesses = [`${key} https://witness.example/submit`, `${mlDsa} http://127.0.0.1:1/w`];
     expect(loadConfig({ ...STORES, WITNESSES: witnesses.join(', ') }).witnesses).toEqual(witnesses);
     for (const bad of [key, 'https://witness.example', `${key} ftp://w.example`, `${key},`]) {
       expect(problemsOf({ ...STORES, WITNESSES: bad }), bad).toHaveLength(1);

@@ -1,11 +1,14 @@
 /** Where there is no Node, digests and text forms are computed by hand: they are those of Node. */
-import { hash } from 'node:crypto';
+import { hash, sign } from 'node:crypto';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import * as node from '#shared/kernel/primitives/node.ts';
 import * as portable from '#shared/kernel/primitives/portable.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
+import { ML_DSA_44_TYPE } from '#shared/ledger/notes.ts';
+import { makeWitness } from '#test/support/witness-key.ts';
 
 const bytes = fc.uint8Array({ maxLength: 300 });
 const forms = ['hex', 'base64', 'base64url'] as const;
@@ -51,6 +54,23 @@ describe('the primitives of browsers', () => {
         }
       }),
     );
+  });
+
+  it('signatures by ML-DSA-44 hold in browsers as in Node, and are not judged by a browser that has none', async () => {
+    const { privateKey, publicKey } = makeWitness('witness.example/w', ML_DSA_44_TYPE);
+    const data = Buffer.from('a message');
+    const good = sign(null, data, privateKey);
+    const bad = good.with(0, good[0]! ^ 1);
+    const judged = (signature: Uint8Array) =>
+      withSignatures(() => portable.mlDsa44Holds(publicKey, data, signature));
+    for (const [signature, holds] of [[good, true] as const, [bad, false] as const]) {
+      expect(node.mlDsa44Holds(publicKey, data, signature)).toBe(holds);
+      expect(await judged(signature)).toBe(holds);
+    }
+    const other = makeWitness('witness.example/w', ML_DSA_44_TYPE);
+    vi.spyOn(crypto.subtle, 'importKey').mockRejectedValueOnce(new Error('NotSupportedError'));
+    const of = () => portable.mlDsa44Holds(other.publicKey, data, good);
+    expect(await withSignatures(of)).toBe(null);
   });
 
   it('text that is not the base64 of its bytes is told apart in browsers as in Node', () => {

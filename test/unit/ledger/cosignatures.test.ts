@@ -1,34 +1,22 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { witnessKey } from '#test/support/witness-key.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { cosign, makeWitness, witnessKey } from '#test/support/witness-key.ts';
 import {
-  cosignedMessage,
+  checkCosignature,
   formatAddCheckpoint,
   parseTreeSize,
   parseWitnessKey,
   readCosignature,
+  verifyCosignature,
+  type Witness,
 } from '#shared/ledger/cosignatures.ts';
-import {
-  COSIGNATURE_TYPE,
-  formatSignature,
-  MalformedLedgerText,
-  noteKeyHash,
-} from '#shared/ledger/notes.ts';
+import { formatSignature, MalformedLedgerText, ML_DSA_44_TYPE } from '#shared/ledger/notes.ts';
 
 const TEXT = 'gateway.example/anchor\n7\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n';
-const pair = generateKeyPairSync('ed25519');
-const publicKey = pair.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
-const witness = { name: 'witness.example/w1', publicKey: new Uint8Array(publicKey) };
+const { privateKey, ...witness } = makeWitness('witness.example/w1');
 /** A line as a witness answers it. */
-function cosign(text: string, time: number, name = witness.name): string {
-  const signature = Buffer.alloc(72);
-  signature.writeBigUInt64BE(BigInt(time));
-  sign(null, cosignedMessage(text, time), pair.privateKey).copy(signature, 8);
-  const keyHash = noteKeyHash(name, publicKey, COSIGNATURE_TYPE);
-  return formatSignature({ name, keyHash, signature });
-}
+const line = (text: string, time: number, of: Witness = witness): string =>
+  formatSignature(cosign(of, privateKey, text, time));
 
 const codeOf = (read: () => unknown): string => {
   try {
@@ -42,7 +30,7 @@ const codeOf = (read: () => unknown): string => {
 
 describe('a witness’s verifier key', () => {
   it('a witness’s verifier key reads back as it was written', () => {
-    expect(parseWitnessKey(witnessKey(witness))).toEqual(witness);
+    expect(parseWitnessKey(witnessKey(witness))).toMatchObject(witness);
   });
 
   it('a verifier key is refused when its id, type or name do not fit', () => {
@@ -71,31 +59,53 @@ describe('a witness’s verifier key', () => {
 
 describe('a cosignature', () => {
   it('the witness’s own cosignature is found among others, with its time', () => {
-    const others = cosign(TEXT, 5, 'witness.example/other');
-    const read = readCosignature(
-      others + cosign(TEXT, 1_790_000_000),
-      TEXT,
-      witness,
-      verifyEd25519,
-    );
+    const own = line(TEXT, 1_790_000_000);
+    const others = line(TEXT, 5, { ...witness, name: 'witness.example/other' });
+    const read = readCosignature(others + own, TEXT, witness, verifyCosignature);
     expect(read.time).toBe(1_790_000_000);
-    expect(formatSignature(read.line)).toBe(cosign(TEXT, 1_790_000_000));
+    expect(formatSignature(read.line)).toBe(own);
   });
 
   it('a cosignature of another tree head, time, key or name is refused', () => {
-    const [line] = [cosign(TEXT, 7)];
-    expect(codeOf(() => readCosignature(line, `${TEXT}x\n`, witness, verifyEd25519))).toBe(
+    const answer = line(TEXT, 7);
+    expect(codeOf(() => readCosignature(answer, `${TEXT}x\n`, witness, verifyCosignature))).toBe(
       'cosignature_wrong',
     );
     const other = { ...witness, publicKey: new Uint8Array(32).fill(9) };
-    expect(codeOf(() => readCosignature(line, TEXT, other, verifyEd25519))).toBe(
+    expect(codeOf(() => readCosignature(answer, TEXT, other, verifyCosignature))).toBe(
       'cosignature_missing',
     );
-    expect(codeOf(() => readCosignature('', TEXT, witness, verifyEd25519))).toBe(
+    expect(codeOf(() => readCosignature('', TEXT, witness, verifyCosignature))).toBe(
       'cosignature_missing',
     );
-    expect(codeOf(() => readCosignature(line.trimEnd(), TEXT, witness, verifyEd25519))).toBe(
+    expect(codeOf(() => readCosignature(answer.trimEnd(), TEXT, witness, verifyCosignature))).toBe(
       'cosignature_lines',
+    );
+  });
+
+  it('one by ML-DSA-44 is over name, time, log, size and root', () => {
+    const { privateKey: own, ...postQuantum } = makeWitness('witness.example/w1', ML_DSA_44_TYPE);
+    expect(parseWitnessKey(witnessKey(postQuantum))).toMatchObject(postQuantum);
+    const cosigned = cosign(postQuantum, own, TEXT, 1_790_000_000);
+    const check = (text: string, of: Witness = postQuantum) =>
+      checkCosignature(cosigned, text, of, verifyCosignature);
+    expect(check(TEXT)).toBe(1_790_000_000);
+    const other = TEXT.replace('anchor', 'another');
+    const long = `${'x'.repeat(256)}\n${TEXT.split('\n').slice(1).join('\n')}`;
+    for (const text of [
+      other,
+      TEXT.replace('7', '8'),
+      TEXT.replace('Cs', 'Ds'),
+      `${TEXT}x\n`,
+      long,
+    ]) {
+      expect(
+        codeOf(() => check(text)),
+        text,
+      ).toBe('cosignature_wrong');
+    }
+    expect(codeOf(() => check(TEXT, { ...postQuantum, name: 'w.example' }))).toBe(
+      'cosignature_wrong',
     );
   });
 
@@ -107,7 +117,7 @@ describe('a cosignature', () => {
           fc.string().map((text) => `— ${text}\n`),
         ),
         (answer) => {
-          expect(codeOf(() => readCosignature(answer, TEXT, witness, verifyEd25519))).not.toBe(
+          expect(codeOf(() => readCosignature(answer, TEXT, witness, verifyCosignature))).not.toBe(
             'read',
           );
         },

@@ -13,7 +13,7 @@ import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { ANCHOR_WAIT_S, createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
+import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { startAuthority, startWitness } from '#test/support/attestors.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { createBuilder } from '#test/support/export-runs.ts';
@@ -86,7 +86,7 @@ it('an export waits for a timestamp and its witnesses without holding a builder,
   await attest({
     store: createAttestationStore(database.pool),
     authorities: [createTimestampAuthority(authority.url)],
-    witnesses: [createWitness(witness.setting, verifyEd25519)],
+    witnesses: [createWitness(witness.setting, verifyCosignature)],
     events: { attested() {}, attestationFailed() {} } as unknown as LedgerEvents,
   });
   // Not the one that lacks something, though it was finished within the hour.

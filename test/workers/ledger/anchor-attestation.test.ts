@@ -5,10 +5,9 @@ import { encodeTimestampRequest, readTimestamp } from '#shared/ledger/http/times
 import { createWitness } from '#shared/ledger/http/witness.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { type AnchoredHead, checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
-import { readCosignature } from '#shared/ledger/cosignatures.ts';
-import { formatSignature } from '#shared/ledger/notes.ts';
+import { readCosignature, verifyCosignature } from '#shared/ledger/cosignatures.ts';
+import { formatSignature, ML_DSA_44_TYPE } from '#shared/ledger/notes.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { createAnchorWriter } from '#test/support/anchor.ts';
 import { startAuthority, startWitness, type TestWitness } from '#test/support/attestors.ts';
@@ -71,7 +70,7 @@ async function askNow(witnesses: readonly TestWitness[], urls: readonly string[]
   await attest({
     store: createAttestationStore(worker),
     authorities: urls.map(createTimestampAuthority),
-    witnesses: witnesses.map(({ setting }) => createWitness(setting, verifyEd25519)),
+    witnesses: witnesses.map(({ setting }) => createWitness(setting, verifyCosignature)),
     events,
   });
 }
@@ -182,11 +181,14 @@ describe('timestamps of the anchor', () => {
 });
 
 describe('cosignatures of the anchor', () => {
-  const witnessFor = (name: string): Promise<TestWitness> =>
-    startWitness(name, writer.signer.publicKey);
+  const witnessFor = (name: string, type?: number): Promise<TestWitness> =>
+    startWitness(name, writer.signer.publicKey, type);
 
   it('cosignatures are added to the checkpoint that is handed out, and verify', async () => {
-    const witnesses = [await witnessFor('w.example/1'), await witnessFor('w.example/2')];
+    const witnesses = [
+      await witnessFor('w.example/1'),
+      await witnessFor('w.example/2', ML_DSA_44_TYPE),
+    ];
     await epoch();
     await ask(witnesses, []);
     await epoch();
@@ -201,7 +203,7 @@ describe('cosignatures of the anchor', () => {
     ]);
     for (const [i, witness] of witnesses.entries()) {
       const line = formatSignature(anchorNote.signatures[i + 1]!);
-      const { time } = readCosignature(line, anchorNote.text, witness, verifyEd25519);
+      const { time } = readCosignature(line, anchorNote.text, witness, verifyCosignature);
       expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(60);
       expect(witness.statuses).toEqual([200, 200]);
     }
@@ -262,7 +264,7 @@ describe('cosignatures of the anchor', () => {
 
   it('a witness that cannot be read stops the start', () => {
     for (const setting of ['', 'w.example+aaaaaaaa+AAAA https://w.example', 'https://w.example']) {
-      expect(() => createWitness(setting, verifyEd25519), setting).toThrow();
+      expect(() => createWitness(setting, verifyCosignature), setting).toThrow();
     }
   });
 });
