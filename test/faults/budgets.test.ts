@@ -35,6 +35,29 @@ const REQUEST_ALONE: Counts = {
   'receipts writes': 4.5,
 };
 
+/** One alone whose two calls to upstreams fail, with the receipt that says so. Single requests are counted, so it is loose. */
+const FAILED_ALONE: Counts = {
+  'redis commands': 90,
+  'redis scripts': 7,
+  'redis reads': 24,
+  'redis writes': 24,
+  'redis bytes in': 11_000,
+  'redis bytes out': 17_000,
+  'redis bytes logged': 10_000,
+  'postgres transactions': 4,
+  // What became of it is a row that may be of the requests before, too.
+  'postgres rows written': 18,
+  'postgres index entries': 18,
+  'postgres bytes written ahead': 8_000,
+  'postgres rows of rounds': 8,
+  'api reads': 8,
+  'api writes': 8,
+  'inference reads': 24,
+  'inference writes': 35,
+  'receipts reads': 5.5,
+  'receipts writes': 5.5,
+};
+
 /** One of 32 requests at once. How many share a write depends on the machine, so what is shared is bounded loosely. */
 const REQUEST_OF_32: Counts = {
   'redis commands': 16.5,
@@ -107,6 +130,16 @@ describe('what work costs', () => {
     const times = 20;
     const counts = await counted.costs.each(times, () => answer(times, 1));
     expect(await over(context, counts, REQUEST_ALONE)).toEqual([]);
+  });
+
+  it('a request that fails alone, and its receipt, stay within their budget', async (context) => {
+    // Fewer than what takes an endpoint out of use, in all rounds together.
+    const counts = await counted.costs.each(1, () =>
+      answer(1, 1, { sandbox_fault: 'status=500' }, 502),
+    );
+    expect(await over(context, counts, FAILED_ALONE)).toEqual([]);
+    // Endpoints are well again for the tests that follow.
+    await answer(16, 1);
   });
 
   it('a request among 32 stays within its budget at Redis and PostgreSQL', async (context) => {
