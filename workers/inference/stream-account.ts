@@ -3,6 +3,7 @@ import type { Usage } from '#shared/kernel/inference.ts';
 import { isFinished } from './finish-reason.ts';
 import { GrowingText } from './growing-text.ts';
 import { isObject, type JsonObject, listOf, placeOf } from '#shared/kernel/json-object.ts';
+import { UpstreamError } from './providers/upstream-failure.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { behind, readUsage, textOfChoice, usageIn } from './usage.ts';
 
@@ -19,6 +20,9 @@ export interface Noted {
 
 /** Where the choices of a stream have what is generated: of chats, and of completions. */
 export type ChoiceMember = 'delta' | 'text';
+
+/** As many as one request may ask for: of 128 prompts eight each. What is known of a choice is kept until the end. */
+const CHOICES_MAX = 1_024;
 
 /** What a stream of chunks has said so far: text, usage, and which of its choices have come to their end. */
 export class StreamAccount {
@@ -94,7 +98,7 @@ export class StreamAccount {
 
   /**
    * Takes a chunk; undefined when it has no choice.
-   * @throws UpstreamError where it cannot be said which call of a tool is meant
+   * @throws UpstreamError where it cannot be said which call of a tool is meant, and where there is no end of choices
    */
   note(chunk: JsonObject): Noted | undefined {
     const given = listOf(chunk['choices']);
@@ -110,6 +114,7 @@ export class StreamAccount {
       const index = placeOf(one['index'] ?? at) ?? 0;
       const choice = this.#member === 'delta' ? this.#withDelta(one, index) : one;
       this.#seen.add(index);
+      if (this.#seen.size > CHOICES_MAX) throw endless();
       const ended = isFinished(choice);
       // Servers send usage, or what their filters found, after the end, in a choice that says nothing.
       if (!ended && this.#finished.has(index) && saysNothing(choice[this.#member])) continue;
@@ -184,6 +189,11 @@ export class StreamAccount {
     if (calls === undefined) this.#calls.set(index, (calls = new ToolCalls()));
     return calls;
   }
+}
+
+function endless(): UpstreamError {
+  const detail = `the stream has more than ${CHOICES_MAX} choices`;
+  return new UpstreamError({ kind: 'malformed', detail });
 }
 
 function withoutUsage(choice: JsonObject): JsonObject {

@@ -14,6 +14,8 @@ interface Piece {
 }
 
 interface Call {
+  /** In the order in which calls appear. */
+  place: number;
   /** As its server counts. */
   given: number | undefined;
   id: string;
@@ -22,12 +24,17 @@ interface Call {
   arguments: Arguments;
 }
 
+/** No model calls so many tools in one answer; a server that does has no end, and each is kept until that. */
+const CALLS_MAX = 16_384;
+
 /**
  * The calls of one choice of a stream, in the order in which they appear. A server says by an index which call a piece
  * belongs to; some give none, or one to all of them, and are understood by ids, names and places.
  */
 export class ToolCalls {
   readonly #calls: Call[] = [];
+  /** The last call of an index, of an id, and of both: looking through all of them for each piece would take hours of a frame. */
+  readonly #lastOf = new Map<string, Call>();
   /** The only call that the last pieces belonged to. */
   #last: Call | undefined;
 
@@ -38,7 +45,8 @@ export class ToolCalls {
 
   /**
    * The delta with the index of its call on each piece; the same object where its server has them so.
-   * @throws UpstreamError where a piece may belong to one call or to another: a merged call would be run
+   * @throws UpstreamError where a piece may belong to one call or to another: a merged call would be run; and where there is
+   * no end of them
    */
   indexed(given: JsonObject): JsonObject {
     if (!Array.isArray(given['tool_calls'])) return given;
@@ -47,7 +55,7 @@ export class ToolCalls {
     if (pieces.length === 0) return delta;
     const calls = pieces.map((piece, at) => this.#take(pieceOf(piece), at, pieces.length));
     this.#last = new Set(calls).size === 1 ? calls[0] : undefined;
-    const indexes = calls.map((call) => this.#calls.indexOf(call));
+    const indexes = calls.map(({ place }) => place);
     if (pieces.every((piece, at) => piece['index'] === indexes[at])) return delta;
     const indexed = pieces.map((piece, at) => ({ ...piece, index: indexes[at] }));
     return { ...delta, tool_calls: indexed };
@@ -59,7 +67,10 @@ export class ToolCalls {
     // Some servers repeat the name of a tool, but without an id that may be another call of it.
     const isRepeated = piece.name !== '' && call.input.length > 0 && piece.input !== '';
     if (piece.isCustom && isRepeated && call.id === '') throw inseparable();
-    call.id ||= piece.id;
+    if (call.id === '' && piece.id !== '') {
+      call.id = piece.id;
+      this.#note(call);
+    }
     call.name ||= piece.name;
     call.input.add(piece.input);
     if (!piece.isCustom) call.arguments.take(piece.input);
@@ -67,10 +78,21 @@ export class ToolCalls {
   }
 
   #open({ index: given }: Piece): Call {
+    const place = this.#calls.length;
+    if (place === CALLS_MAX) throw endless();
     const [input, args] = [new GrowingText(), new Arguments()];
-    const call: Call = { given, id: '', name: '', input, arguments: args };
+    const call: Call = { place, given, id: '', name: '', input, arguments: args };
     this.#calls.push(call);
+    this.#note(call);
     return call;
+  }
+
+  /** Notes what a call is known by, unless a later one is. */
+  #note(call: Call): void {
+    for (const name of namesOf(call.given, call.id)) {
+      const known = this.#lastOf.get(name);
+      if (known === undefined || known.place < call.place) this.#lastOf.set(name, call);
+    }
   }
 
   /** The call that a piece continues; undefined where it begins one. */
@@ -93,16 +115,20 @@ export class ToolCalls {
 
   /** The call that an id, an index or both point to; undefined where that is none, or one that is not known yet. */
   #ofIdAndIndex({ index, id, name }: Piece): Call | undefined {
-    const ofIndex = this.#calls.filter(({ given }) => index !== undefined && given === index);
-    const ofId = this.#calls.filter((call) => id !== '' && call.id === id);
-    const ofBoth = ofId.findLast((call) => ofIndex.includes(call));
-    const named = ofId.at(-1);
-    if (ofBoth !== undefined || named === undefined) return ofBoth ?? ofIndex.at(-1);
-    if (ofIndex.length > 0) throw inseparable();
+    const { ofIndex, ofId: named, ofBoth } = this.#lastCalls(index, id);
+    if (ofBoth !== undefined || named === undefined) return ofBoth ?? ofIndex;
+    if (ofIndex !== undefined) throw inseparable();
     // Some servers count pieces, and some give one id to all calls.
     if (index === undefined || named.given === undefined || name === '') return named;
     if (name === named.name && !named.arguments.areWhole) throw inseparable();
     return undefined;
+  }
+
+  #lastCalls(index: number | undefined, id: string) {
+    const known = (name: string | undefined): Call | undefined =>
+      name === undefined ? undefined : this.#lastOf.get(name);
+    const [ofIndex, ofId] = [nameOfIndex(index), nameOfId(id)];
+    return { ofIndex: known(ofIndex), ofId: known(ofId), ofBoth: known(nameOfBoth(index, id)) };
   }
 
   /** Where only a name is told: another call, or the last one, of which some servers repeat the name. */
@@ -115,6 +141,18 @@ export class ToolCalls {
   #ofPlace(at: number, count: number): Call | undefined {
     return count === this.#calls.length ? this.#calls[at] : undefined;
   }
+}
+
+const nameOfIndex = (index: number | undefined): string | undefined =>
+  index === undefined ? undefined : `index ${index}`;
+const nameOfId = (id: string): string | undefined => (id === '' ? undefined : `id ${id}`);
+const nameOfBoth = (index: number | undefined, id: string): string | undefined =>
+  index === undefined || id === '' ? undefined : `${index} ${id}`;
+
+/** What a call with this index and this id is known by. */
+function namesOf(index: number | undefined, id: string): string[] {
+  const names = [nameOfIndex(index), nameOfId(id), nameOfBoth(index, id)];
+  return names.filter((name) => name !== undefined);
 }
 
 /**
@@ -161,6 +199,11 @@ function inseparable(): UpstreamError {
     kind: 'malformed',
     detail: 'the stream does not say which tool call a piece belongs to',
   });
+}
+
+function endless(): UpstreamError {
+  const detail = `the stream calls tools more than ${CALLS_MAX} times`;
+  return new UpstreamError({ kind: 'malformed', detail });
 }
 
 const MARKS = /["\\{}[\]]/g;

@@ -13,7 +13,8 @@ interface Growing {
 
 interface Making {
   item: JsonObject;
-  texts: Growing[];
+  /** By their member and their index: an item may have very many. */
+  texts: Map<string, Growing>;
 }
 
 /** Where the text of an event that brings a piece of one belongs. */
@@ -49,7 +50,7 @@ export class ItemsSoFar {
     const at = numberOf(event['output_index']);
     if (at === undefined) return;
     if (type === 'response.output_item.added' && isObject(item)) {
-      this.#making.set(at, { item, texts: [] });
+      this.#making.set(at, { item, texts: new Map() });
       this.#kept += given.length;
     } else if (type === 'response.output_item.done' && isObject(item)) {
       this.#making.delete(at);
@@ -70,10 +71,11 @@ export class ItemsSoFar {
     if (place === undefined || making === undefined) return;
     const [member, named] = place;
     const index = named === undefined ? undefined : (numberOf(event[named]) ?? 0);
-    let growing = making.texts.find((one) => one.member === member && one.index === index);
+    const name = `${member} ${index}`;
+    let growing = making.texts.get(name);
     if (growing === undefined) {
       growing = { member, type, index, text: new GrowingText() };
-      making.texts.push(growing);
+      making.texts.set(name, growing);
     }
     const delta = textOf(event['delta']) ?? '';
     growing.text.add(delta);
@@ -83,10 +85,15 @@ export class ItemsSoFar {
 
 function incomplete({ item, texts }: Making): JsonObject {
   const told: JsonObject = { ...item, status: 'incomplete' };
-  for (const { member, type, index, text } of texts) {
+  const lists = new Map<string, unknown[]>();
+  for (const { member, type, index, text } of texts.values()) {
     const part = PARTS[type]?.(String(text));
-    told[member] =
-      part === undefined || index === undefined ? String(text) : [...listOf(told[member]), part];
+    if (part === undefined || index === undefined) told[member] = String(text);
+    else {
+      const list = lists.get(member) ?? [...listOf(told[member])];
+      list.push(part);
+      lists.set(member, list);
+    }
   }
-  return told;
+  return { ...told, ...Object.fromEntries(lists) };
 }

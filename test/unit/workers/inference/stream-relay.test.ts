@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { frameOf } from '#shared/kernel/event-stream.ts';
+import { UpstreamError } from '#workers/inference/providers/upstream-failure.ts';
 import { StreamRelay } from '#workers/inference/stream-relay.ts';
 import { textOfChoice } from '#workers/inference/usage.ts';
 
@@ -52,6 +53,12 @@ describe('a stream relay', () => {
     expect(one.texts).toEqual(['run{"a":1}']);
     expect(one.kept).toBe(10 + 7);
     expect(one.sentTokens).toBe(1);
+  });
+
+  it('a stream of more choices than a request can ask for ends, so that none gathers without a bound', () => {
+    const chunks = Array.from({ length: 1_025 }, (_, at) => chunk(choice('a', 'stop', at)));
+    expect(() => relay(false, chunks.slice(1))).not.toThrow();
+    expect(() => relay(false, chunks)).toThrow(UpstreamError);
   });
 
   it('a stream relay holds back only the chunk with the last finish reason', () => {

@@ -40,6 +40,25 @@ describe('tool calls', () => {
     expect(() => calls(...pieces.map((piece) => ({ index: 0, ...piece })))).toThrow(UpstreamError);
   });
 
+  it('of one frame are told apart in a moment, however many its server has put there, and have a bound', () => {
+    const many = Array.from({ length: 16_384 }, (_, index) => ({
+      index,
+      id: `call_${index}`,
+      ...called('{"a":', 'f'),
+    }));
+    const taken = new ToolCalls();
+    taken.indexed({ tool_calls: many });
+    const rest = Array.from({ length: 300_000 }, (_, at) => ({
+      index: at % many.length,
+      ...called('1'),
+    }));
+    // One piece after the other would keep all streams of its worker waiting for minutes.
+    const { tool_calls: told } = taken.indexed({ tool_calls: rest });
+    expect((told as Piece[]).at(-1)?.index).toBe(299_999 % many.length);
+    const next = { index: many.length, id: 'more', ...called('{}', 'f') };
+    expect(() => taken.indexed({ tool_calls: [next] })).toThrow(UpstreamError);
+  });
+
   it('another name behind white space and whole arguments begins another call', () => {
     const pieces = [called(' ', 'f'), called('{"a":1}'), called('{"a":2}', 'g')];
     const put = calls(...pieces.map((piece) => ({ index: 0, ...piece })));

@@ -27,6 +27,20 @@ it('a stream that announces a response again and again fails, so that nothing ga
   }).toThrow(UpstreamError);
 });
 
+it('an item of very many parts is told as far as it came in a moment, its parts in their order', () => {
+  const stream = new NativeStream({ emit: () => {}, model: 'm', requestId: 'req_01' }, undefined);
+  const take = (event: Record<string, unknown>): boolean => stream.accept('', event);
+  const item = { type: 'message', content: [{ type: 'output_text', text: 'first' }] };
+  take({ type: 'response.output_item.added', output_index: 0, item });
+  const type = 'response.output_text.delta';
+  for (let at = 0; at < 200_000; at += 1)
+    take({ type, output_index: 0, content_index: at, delta: String(at) });
+  const [made] = stream.output() as [{ status: string; content: { text: string }[] }];
+  expect(made.status).toBe('incomplete');
+  expect(made.content.slice(0, 3).map(({ text }) => text)).toEqual(['first', '0', '1']);
+  expect(made.content).toHaveLength(200_001);
+});
+
 describe('usage in the response of a server that speaks responses', () => {
   it('says what the receipt says, sums and cached parts too, and else what its server says', () => {
     const theirs = {
