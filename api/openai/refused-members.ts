@@ -12,6 +12,10 @@ const SERVERS =
 const CODE = 'an upstream would run it as code. Leave it out.';
 const ANOTHER = 'another model would answer than the one that is asked for. Name that in `model`.';
 const ELSEWHERE = 'another server than the one of the model would answer. Leave it out.';
+const APART =
+  'by it a server tells the requests of all its callers apart, and fails where two have the same. Leave it out.';
+const SEARCHED =
+  'a server would answer no request while it searches for it, which may be without an end. Use `stop`.';
 const ORDER = 'an upstream would take the request before those of others. Leave it out.';
 
 /** Clients send these for "not set" and for "as without it". */
@@ -33,17 +37,24 @@ interface Refused {
 const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['best_of', 'use_beam_search', 'beam_width', 'num_beams', 'num_beam_groups'].map(reason(WORK)),
   ...['num_return_sequences', 'n_cmpl', 'generation_config'].map(reason(WORK)),
+  ...['num_retries'].map(reason(WORK, new Set([null, 0]))),
   ...['chat_template', 'prompt_embeds', 'prompt_token_ids'].map(reason(UNREAD)),
   ...['input_ids', 'input_embeds', 'token_data'].map(reason(UNREAD)),
+  ...['chat_template_str', 'instruction_template_str'].map(reason(UNREAD)),
+  ...['data_sources', 'prompt_id'].map(reason(UNREAD, NULL)),
   ...['kv_transfer_params', 'disaggregated_params', 'session_params'].map(reason(SERVERS)),
   ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'].map(reason(SERVERS)),
   ...['ec_transfer_params', 'disagg_prefill_dp_rank'].map(reason(SERVERS)),
   ...['data_parallel_rank', 'routed_dp_rank'].map(reason(SERVERS, NULL)),
   ...['custom_logit_processor', 'logits_processors'].map(reason(CODE)),
   ...['lora_path', 'lora_request', 'lora', 'adapters', 'models'].map(reason(ANOTHER, NULL)),
-  ...['draft_model', 'fallbacks'].map(reason(ANOTHER, NULL)),
+  ...['adapter_id', 'draft_model', 'fallbacks'].map(reason(ANOTHER, NULL)),
+  ...['context_window_fallbacks', 'content_policy_fallbacks'].map(reason(ANOTHER, NULL)),
   ...['api_base', 'base_url', 'custom_llm_provider', 'user_config'].map(reason(ELSEWHERE, NULL)),
   ...['mock_response', 'mock_tool_calls'].map(reason(ELSEWHERE, NULL)),
+  ...['request_id', 'rid'].map(reason(APART, NULL)),
+  ...['id_slot'].map(reason(APART, new Set([null, -1]))),
+  ...['stop_regex'].map(reason(SEARCHED, NULL)),
   ...['priority'].map(reason(ORDER, new Set([null, 0]))),
 ]);
 

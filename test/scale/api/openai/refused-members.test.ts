@@ -59,6 +59,18 @@ const MEMBERS = {
   mock_tool_calls: [],
   models: ['another'],
   priority: -1,
+  num_retries: 50,
+  chat_template_str: '{{ "ba" ~ "ke" }}',
+  instruction_template_str: '{{ "ba" ~ "ke" }}',
+  data_sources: [{ type: 'azure_search', parameters: { endpoint: 'https://another.example' } }],
+  prompt_id: 'kept-elsewhere',
+  adapter_id: 'another/adapter',
+  context_window_fallbacks: [{ m: ['another'] }],
+  content_policy_fallbacks: [{ m: ['another'] }],
+  request_id: 'the same twice',
+  rid: 'the same twice',
+  id_slot: 0,
+  stop_regex: '(a+)+$',
 };
 
 /** The ways in which a server may meet a letter, and a gap between words. */
@@ -152,6 +164,9 @@ describe('members that multiply the work of a request, or that screening cannot 
         chat_template_kwargs: { enable_thinking: false, reasoning: { effort: 'low' }, tools: null },
         nvext: { ignore_eos: true, token_data: null },
         extra_body: { google: { thinking_config: {} }, num_beams: 1 },
+        request_id: null,
+        id_slot: -1,
+        num_retries: 0,
       });
       expect(validate(structuredClone(body))).toEqual(body);
     });
