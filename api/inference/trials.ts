@@ -1,6 +1,6 @@
 /** As long as a worker needs to say that its trial is taken, and that word to be read: one second each. */
 const TRIAL_MS = 2_000;
-/** So often an organisation may find out by itself whether an endpoint that answered others badly answers it well. */
+/** So often an organisation may find out by itself whether an endpoint that failed others answers it well. */
 const OWN_MS = 60_000;
 /** Of more the one that tried longest ago is forgotten, and may try again. */
 const OWN_MAX = 10_000;
@@ -9,13 +9,13 @@ const OWN_MAX = 10_000;
 interface Asking {
   orgId: string;
   isDue: boolean;
-  /** What opened it was answered. */
+  /** What opened it may be the fault of the few who met it. */
   answers: boolean;
 }
 
 /**
  * Lets requests through to circuits that are open: one at a time of this process to one that is due for a trial, and one of
- * each organisation in a while to one that bad answers to others have opened. A few could otherwise keep it open for others by
+ * each organisation in a while to one that failures of a few others have opened. A few could otherwise keep it open for others by
  * their own requests; the worker refuses those that have met its failures.
  */
 export class Trials {

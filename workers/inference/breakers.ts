@@ -9,7 +9,7 @@ import {
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
 import { FAILURES_MAX } from '#shared/catalogue/circuit-breaker.ts';
-import type { UpstreamFailure } from './providers/upstream-failure.ts';
+import { failedUnsent, type UpstreamFailure } from './providers/upstream-failure.ts';
 import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
 
 /** An organisation that called an endpoint within this time would notice if it failed for all. */
@@ -21,10 +21,20 @@ const ACTIVE_MS = 60_000;
 const REMEMBERED_MAX = 32;
 /** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
 const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
-/** What no request provokes: it counts as often as it happens, for any caller. Silence is not: long answers take long to begin. */
-const OF_THE_ENDPOINT: UpstreamFailure['kind'] = 'connection';
-/** Nothing came: an organisation that is let in might wait as long for nothing. */
-const SILENT = new Set<UpstreamFailure['kind']>([OF_THE_ENDPOINT, 'timeout']);
+/**
+ * How an endpoint failed: it cannot be reached, which no request provokes and which counts as often as it happens, for any
+ * caller; nothing came, which a long answer may be the reason of; or it answered, if only by breaking off.
+ */
+type Manner = 'unreached' | 'silent' | 'answered';
+/**
+ * Organisations that have met it, from which on no other is let in to find out for itself: of silence two, since a third
+ * would wait as long for nothing.
+ */
+const MET_MAX: Readonly<Record<Manner, number>> = {
+  unreached: 0,
+  silent: 2,
+  answered: REMEMBERED_MAX,
+};
 /** A request is wrong, or one of too many, or asks for too much; its client leaves, or reads too slowly; or we fail. */
 const OF_OTHERS = new Set<UpstreamFailure['kind']>([
   'rejected',
@@ -52,13 +62,15 @@ interface Circuit {
   reached: boolean;
   /** Epoch milliseconds of the last success, while nothing has failed since. */
   wellAt: number | undefined;
-  /** What failed last was answered. */
-  isAnswering: boolean;
+  /** How it failed last. */
+  manner: Manner;
   /** Which requests, and whose, have failed since the last success. */
   failedRequests: Set<string>;
   failedOrgs: Set<string>;
   /** Who has called lately: organisation → epoch milliseconds. */
   active: Map<string, number>;
+  /** Which of those that have met no silence were let in to it, and when. */
+  letIn: Map<string, number>;
 }
 
 /** The circuit breakers of this process, one per endpoint and region. */
@@ -71,20 +83,21 @@ export class Breakers {
   }
 
   /**
-   * Whether a call may be made; takes the trial of a breaker that is due for one. What was answered badly may be the work of
-   * those who met it: an organisation that has not is let through, once, and heals the circuit for all where it is answered well.
+   * Whether a call may be made; takes the trial of a breaker that is due for one. What was answered badly, or not at all to one
+   * organisation alone, may be the work of those who met it: one that has not is let through, once, and heals the circuit for
+   * all where it is answered well.
    */
   ask(endpoint: string, region: string, now: number, orgId?: string): boolean {
     const circuit = this.#circuit(endpoint, region);
     const { allowed, next } = askBreaker(circuit.breaker, now);
     circuit.breaker = next;
-    return allowed || mayNotMeetIt(circuit, orgId);
+    return allowed || (orgId !== undefined && isLetIn(circuit, orgId, now));
   }
 
   /** A stream has begun, which heals a circuit, and may still break off, which is why nothing else is forgotten. */
   began(endpoint: string, region: string, { orgId }: Caller, now: number): void {
     const circuit = this.#circuit(endpoint, region);
-    noteActive(circuit, orgId, now);
+    noteAt(circuit.active, orgId, now);
     circuit.wellAt = now;
     if (circuit.breaker.state !== 'closed') this.#set(circuit, afterBeginning(circuit.breaker));
   }
@@ -92,7 +105,7 @@ export class Breakers {
   /** An answer came to its end. */
   succeeded(endpoint: string, region: string, { orgId }: Caller, now: number): void {
     const circuit = this.#circuit(endpoint, region);
-    noteActive(circuit, orgId, now);
+    noteAt(circuit.active, orgId, now);
     circuit.wellAt = now;
     circuit.failedRequests.clear();
     circuit.failedOrgs.clear();
@@ -100,8 +113,8 @@ export class Breakers {
   }
 
   /**
-   * A connection that fails is the endpoint's fault alone. What was answered, and silence beyond our patience, may
-   * be the request's: each request counts once, and opens the circuit only when more organisations have met it than there
+   * That there is no connection is the endpoint's fault alone. What was answered, a connection that breaks off, and silence
+   * beyond our patience may be the request's: each request counts once, and opens the circuit only when more organisations have met it than there
    * are others that called lately: a few that provoke it do not cut the many off.
    */
   failed(
@@ -112,11 +125,12 @@ export class Breakers {
     now: number,
   ): void {
     const circuit = this.#circuit(endpoint, region);
-    noteActive(circuit, caller.orgId, now);
+    noteAt(circuit.active, caller.orgId, now);
     if (!mayBeTheEndpoint(failure)) return;
-    if (failure.kind !== OF_THE_ENDPOINT && !isEvidence(circuit, caller, now)) return;
+    const manner = mannerOf(failure);
+    if (manner !== 'unreached' && !isEvidence(circuit, caller, now)) return;
     circuit.wellAt = undefined;
-    circuit.isAnswering = !SILENT.has(failure.kind);
+    circuit.manner = manner;
     this.#set(circuit, afterFailure(circuit.breaker, now));
   }
 
@@ -138,7 +152,7 @@ export class Breakers {
       const { endpoint, region, breaker, reached, wellAt } = circuit;
       if (breaker.state !== 'closed') {
         const trial = isDue(breaker, now);
-        const answers = answersFewBadly(circuit);
+        const answers = hasMetFew(circuit);
         return [{ region, endpoint, open: true, trial, reached: trial && reached, answers }];
       }
       const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
@@ -156,10 +170,11 @@ export class Breakers {
         breaker: CLOSED,
         reached: false,
         wellAt: undefined,
-        isAnswering: false,
+        manner: 'unreached',
         failedRequests: new Set(),
         failedOrgs: new Set(),
         active: new Map(),
+        letIn: new Map(),
       };
       this.#circuits.set(name, circuit);
     }
@@ -180,14 +195,24 @@ function mayBeTheEndpoint({ kind, status }: UpstreamFailure): boolean {
   return !OF_OTHERS.has(kind) && (status === undefined || !ABOUT_THE_REQUEST.has(status));
 }
 
-/** Whether what failed last was answered, to organisations that are few enough to be known. */
-function answersFewBadly({ isAnswering, failedOrgs }: Circuit): boolean {
-  return isAnswering && failedOrgs.size < REMEMBERED_MAX;
+function mannerOf(failure: UpstreamFailure): Manner {
+  if (failure.kind === 'connection' && failedUnsent(failure)) return 'unreached';
+  return failure.kind === 'timeout' ? 'silent' : 'answered';
 }
 
-/** Whether an organisation is none of those. */
-function mayNotMeetIt(circuit: Circuit, orgId: string | undefined): boolean {
-  return orgId !== undefined && answersFewBadly(circuit) && !circuit.failedOrgs.has(orgId);
+/** Whether what failed last was met by organisations that are few enough. */
+function hasMetFew({ manner, failedOrgs }: Circuit): boolean {
+  return failedOrgs.size < MET_MAX[manner];
+}
+
+/** Whether an organisation is none of those; where it may meet silence, one request of it in a while. */
+function isLetIn(circuit: Circuit, orgId: string, now: number): boolean {
+  const { manner, failedOrgs, letIn } = circuit;
+  if (!hasMetFew(circuit) || failedOrgs.has(orgId)) return false;
+  if (manner !== 'silent') return true;
+  if (now - (letIn.get(orgId) ?? Number.NEGATIVE_INFINITY) < ACTIVE_MS) return false;
+  noteAt(letIn, orgId, now);
+  return true;
 }
 
 /** Whether a failure tells more than those before it. */
@@ -203,9 +228,9 @@ function isEvidence(circuit: Circuit, { requestId, orgId }: Caller, now: number)
   return failing.length > lately.length / 2;
 }
 
-/** Keeps the organisations that called last, in that order. */
-function noteActive({ active }: Circuit, orgId: string, now: number): void {
-  active.delete(orgId);
-  active.set(orgId, now);
-  if (active.size > REMEMBERED_MAX) active.delete(active.keys().next().value!);
+/** Keeps the organisations of which this was noted last, in that order. */
+function noteAt(at: Map<string, number>, orgId: string, now: number): void {
+  at.delete(orgId);
+  at.set(orgId, now);
+  if (at.size > REMEMBERED_MAX) at.delete(at.keys().next().value!);
 }

@@ -36,7 +36,7 @@ export interface CircuitReport {
   trial?: boolean;
   /** And something answers at its address: requests that could go elsewhere may try it as well. */
   reached?: boolean;
-  /** What opened it was answered, to few: an organisation that has not met it may try it as well. */
+  /** What opened it is no lack of a connection, and few have met it: an organisation that has not may try it as well. */
   answers?: boolean;
 }
 
@@ -68,7 +68,7 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
 
 /**
  * The `circuitName`s of the circuits that are open, of those whose trial is due, of those where something answers again, and of
- * those that few have opened by what was answered to them.
+ * those that few have opened by failures that may be their own.
  */
 export interface OpenCircuits {
   open: ReadonlySet<string>;

@@ -56,6 +56,14 @@ export function ownFault(cause: unknown): UpstreamFailure {
 const UNSENT =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_\w+|ERR_TLS_\w+|ERR_MODULE_\w+|CERT_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+)$/;
 
+/** Whether a call has failed before anything of its request was sent. */
+export function failedUnsent({
+  errno = '',
+  isUnsent = UNSENT.test(errno),
+}: UpstreamFailure): boolean {
+  return isUnsent;
+}
+
 /** What calls that fail so are on a receipt; those with a status, where it is one of a server. */
 const IN_VAIN: Readonly<Partial<Record<UpstreamFailure['kind'], Failure>>> = {
   unavailable: 'upstream_error',
@@ -75,8 +83,8 @@ const IN_VAIN: Readonly<Partial<Record<UpstreamFailure['kind'], Failure>>> = {
  * bad request, a rate or a credential that is refused would otherwise write receipts without a bound.
  */
 export function calledInVain(call: UpstreamFailure): Failure | undefined {
-  const { kind, status, errno = '', isUnsent = UNSENT.test(errno) } = call;
-  if (isUnsent) return undefined;
+  const { kind, status } = call;
+  if (failedUnsent(call)) return undefined;
   // Without a status it was an answer of 200 that turned out to be an error.
   const { [kind]: failure } = IN_VAIN;
   if (kind !== 'unavailable' && kind !== 'misconfigured') return failure;

@@ -58,7 +58,7 @@ describe('a circuit breaker', () => {
 
 /** The n-th request of an organisation. */
 const by = (orgId: string, n: number) => ({ requestId: `req_${orgId}_${n}`, orgId });
-const DEAD = { kind: 'connection', detail: '' } as const;
+const DEAD = { kind: 'connection', detail: '', errno: 'ECONNREFUSED' } as const;
 const isOpen = (breakers: Breakers) => !breakers.ask('e', 'eu', 0);
 
 function openedByOne(): Breakers {
@@ -177,8 +177,10 @@ describe('the breakers of a worker', () => {
     { kind: 'unavailable', status: 500 },
     { kind: 'unfinished' },
     { kind: 'malformed' },
+    { kind: 'connection' },
+    { kind: 'connection', errno: 'UND_ERR_SOCKET' },
   ] as const)(
-    'a failure that may be the request’s own counts once for each request: $kind',
+    'a failure that may be the request’s own counts once for each request: $kind $errno',
     (failure) => {
       const breakers = new Breakers(() => {});
       const fail = (n: number) =>
@@ -239,8 +241,17 @@ describe('the breakers of a worker', () => {
   it('what no request provokes counts each time, for any caller', () => {
     const breakers = new Breakers(() => {});
     breakers.succeeded('e', 'eu', by('b', 0), 0);
-    for (let n = 0; n < 5; n += 1)
-      breakers.failed('e', 'eu', { kind: 'connection', detail: '' }, by('a', 1), 0);
+    for (let n = 0; n < 5; n += 1) breakers.failed('e', 'eu', DEAD, by('a', 1), 0);
+    expect(isOpen(breakers)).toBe(true);
+  });
+
+  it('connections that break off under what one organisation sends open no circuit for others that call', () => {
+    const breakers = new Breakers(() => {});
+    const broken = { kind: 'connection', detail: '', errno: 'ECONNRESET' } as const;
+    breakers.succeeded('e', 'eu', by('b', 0), 0);
+    for (let n = 0; n < 50; n += 1) breakers.failed('e', 'eu', broken, by('a', n), 0);
+    expect(isOpen(breakers)).toBe(false);
+    breakers.failed('e', 'eu', broken, by('b', 1), 0);
     expect(isOpen(breakers)).toBe(true);
   });
 
@@ -255,5 +266,19 @@ describe('the breakers of a worker', () => {
     expect(isOpen(breakers)).toBe(true);
     // Where nothing comes there is nothing to be found out by waiting as long once more.
     expect(breakers.ask('e', 'eu', 1, 'c')).toBe(false);
+  });
+
+  it('silence that one organisation alone has met lets each other try once in a minute, and heals by it', () => {
+    const breakers = new Breakers(() => {});
+    const silence = { kind: 'timeout', detail: '' } as const;
+    for (let n = 0; n < 5; n += 1) breakers.failed('e', 'eu', silence, by('a', n), 0);
+    expect(breakers.reports(1)).toMatchObject([{ open: true, answers: true }]);
+    expect(breakers.ask('e', 'eu', 1, 'a')).toBe(false);
+    expect(breakers.ask('e', 'eu', 1, 'b')).toBe(true);
+    // One may wait for nothing, and not all that it sends.
+    expect(breakers.ask('e', 'eu', 2, 'b')).toBe(false);
+    expect(breakers.ask('e', 'eu', 2, 'c')).toBe(true);
+    breakers.succeeded('e', 'eu', by('b', 1), 3);
+    expect(breakers.ask('e', 'eu', 4, 'a')).toBe(true);
   });
 });
