@@ -46,7 +46,7 @@ export function alphabetOf(foldedTerms: Iterable<string>): Alphabet {
     const folded = foldCodePoint(code);
     ofUnit[code] = folded === '' ? DROP : symbolOfFolded(folded);
   }
-  // Bounded by the first plane and two small blocks; equal expansions (most ideographs) are one array.
+  // Bounded by the first plane and some small blocks; equal expansions (most ideographs) are one array.
   const expansions = new Map<number, Uint8Array>();
   const shared = new Map<string, Uint8Array>();
 

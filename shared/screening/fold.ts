@@ -124,9 +124,14 @@ function foldAstral(codePoint: number): string {
   return isInvisibleAstral(codePoint) ? '' : '.';
 }
 
-/** Mathematical and enclosed alphanumerics, and compatibility ideographs: the astral blocks that decompose to letters. */
+/**
+ * Modifier letters, outlined, mathematical and enclosed alphanumerics, and compatibility ideographs: the astral blocks that
+ * decompose to letters.
+ */
 export function isLetterLike(codePoint: number): boolean {
   return (
+    (codePoint >= 0x10780 && codePoint <= 0x107bf) ||
+    (codePoint >= 0x1ccd6 && codePoint <= 0x1ccf9) ||
     (codePoint >= 0x1d400 && codePoint <= 0x1d7ff) ||
     (codePoint >= 0x1f100 && codePoint <= 0x1f1ff) ||
     (codePoint >= 0x2f800 && codePoint <= 0x2fa1f)

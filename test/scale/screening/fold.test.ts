@@ -53,6 +53,17 @@ describe('folding a text', () => {
     expect(normalise(text)).toBe(expected);
   });
 
+  it('reads each character that stands for Latin letters or digits as these, in every block', () => {
+    const wrong: string[] = [];
+    for (let code = 128; code < 0x110000; code += 1) {
+      const standsFor = String.fromCodePoint(code).normalize('NFKD');
+      if (!/^[a-z0-9]+$/i.test(standsFor)) continue;
+      const letters = standsFor.toLowerCase().replaceAll('l', 'i');
+      if (foldCodePoint(code) !== letters) wrong.push(code.toString(16));
+    }
+    expect(wrong).toEqual([]);
+  });
+
   it('never reads a character as more than a short word', () => {
     let longest = 0;
     for (let code = 0; code < 0x20000; code += 1)
