@@ -19,6 +19,9 @@ export const BESIDE_TEXTS_MAX = 65_536;
  */
 export const SCREENED_CHARS_MAX = 64 * 1024 * 1024;
 
+/** A sentence that begins in a name goes on behind it in so many characters at most. */
+const BEHIND_NAME_CHARS = 512;
+
 /** The texts of a request, as references into its body where they stand there as they are. */
 export interface Texts {
   /**
@@ -31,7 +34,7 @@ export interface Texts {
    * The same in every other way in which an upstream may put it together, one behind the other, where that reads
    * otherwise: the parts of a message without anything between them, or nothing but media; messages of one role in a row, likewise;
    * without files that are texts, which are media to some; arguments without their escapes; and without refusals or reasoning, which
-   * some servers leave out.
+   * some servers leave out. And names with what servers write behind them: of tools, calls, messages and results of a search.
    */
   joined: string[];
   /**
@@ -320,6 +323,7 @@ function each(value: unknown, read: ReadObject, into: Reading): void {
 function readMessage(message: JsonObject, into: Reading): void {
   const { content, refusal, tool_calls: calls, function_call: call } = message;
   for (const name of THOUGHTS) into.thought(message[name]);
+  into.named(message['name'], firstTextIn(content));
   readContent(content, into);
   if (refusal !== undefined) into.refusal(refusal);
   if (calls !== undefined) each(calls, readCall, into);
@@ -390,6 +394,11 @@ function addPieces(content: unknown, pieces: Piece[], into: Reading): void {
 }
 
 function readBlock(block: JsonObject, pieces: Piece[], into: Reading): void {
+  if (block['type'] === 'search_result')
+    into.named(
+      `${String(block['source'])} ${String(block['title'])}`,
+      firstTextIn(block['content']),
+    );
   for (const name in block) {
     const value = block[name];
     const kind = BLOCK_TEXTS.get(name);
@@ -437,7 +446,10 @@ function readItem(item: JsonObject, into: Reading): void {
   into.turn(item['type'] === 'reasoning' ? 'assistant' : item['role']);
   const kind = item['type'] === 'reasoning' ? 'thought' : 'text';
   for (const name of ['content', 'output', 'summary']) readContent(item[name], into, kind);
-  for (const name of ['arguments', 'input']) into.written(item[name]);
+  for (const name of ['arguments', 'input']) {
+    into.named(item['name'], item[name]);
+    into.written(item[name]);
+  }
   for (const name in item) if (!ITEM_MEMBERS.has(name)) into.deep(item[name]);
 }
 
@@ -458,8 +470,10 @@ function readCall(call: JsonObject, into: Reading): void {
 
 function readCalled(called: JsonObject, into: Reading): void {
   for (const name in called) {
-    if (name === 'arguments' || name === 'input') into.written(called[name]);
-    else into.deep(called[name]);
+    if (name === 'arguments' || name === 'input') {
+      into.named(called['name'], called[name]);
+      into.written(called[name]);
+    } else into.deep(called[name]);
   }
 }
 
@@ -473,11 +487,19 @@ function readTool(tool: JsonObject, into: Reading): void {
 }
 
 function readDefinition(definition: JsonObject, into: Reading): void {
+  into.named(definition['name'], definition['description']);
   for (const name in definition) {
     if (name === 'description') into.whole(definition[name]);
     else if (name === 'tools') each(definition[name], readDefinition, into);
     else into.deep(definition[name]);
   }
+}
+
+/** The first of the texts that a content is. */
+function firstTextIn(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  const part: unknown = content.find((one) => isObject(one) && typeof one['text'] === 'string');
+  return isObject(part) ? part['text'] : undefined;
 }
 
 /** A text, or parts of which some are texts. */
@@ -577,6 +599,8 @@ class Reading {
   #goesOn = false;
   #isOfTexts = true;
   readonly #beside: string[] = [];
+  /** Names with what stands behind them. */
+  readonly #named: string[] = [];
   #tooMany: string | undefined;
   #hasUnlike = false;
   #unlike: string | undefined;
@@ -615,6 +639,14 @@ class Reading {
   thought(value: unknown): void {
     if (typeof value === 'string' && value !== '') this.message([{ kind: 'thought', text: value }]);
     else this.deep(value);
+  }
+
+  /** A name and what servers write behind it, however a request has them: a sentence may begin in the one and end in the other. */
+  named(name: unknown, behind: unknown): void {
+    if (typeof name !== 'string' || typeof behind !== 'string' || name === '' || behind === '')
+      return;
+    const end = behind.slice(0, BEHIND_NAME_CHARS).replace(ESCAPE, unescaped);
+    this.#named.push(`${name.slice(-BEHIND_NAME_CHARS)} ${end}`);
   }
 
   /** Arguments of a call, which are JSON mostly: servers take them apart, and what was escaped is a text there. */
@@ -670,7 +702,7 @@ class Reading {
   }
 
   #inEachWay(): Texts {
-    const joined: string[] = [];
+    const joined = this.#named;
     const [beside, tooMany, unlike] = [this.#beside, this.#tooMany, this.#unlike];
     const more = {
       ...(tooMany !== undefined && { tooMany }),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
-import type { Dialect } from '#shared/kernel/inference.ts';
+import type { Dialect, Route } from '#shared/kernel/inference.ts';
 import {
   BESIDE_TEXTS_MAX,
   countedTextsOf,
@@ -199,7 +199,7 @@ describe('the texts of a request as servers may put them together', () => {
     const beside = textsOf('chat.completions', {
       messages: [{ role: 'user', content: 'Hi', name: inTags('bake') }],
     });
-    expect(beside.joined).toEqual(['bake']);
+    expect(beside.joined).toContain('bake');
     // Cut by a part, or by an escape in arguments, as well.
     expect(joinedOf(text(inTags('ba')), text(inTags('ke')))).toContain('bake');
     const escaped = Array.from(inTags('bake'), (tag) => {
@@ -298,10 +298,44 @@ describe('the texts of a request as servers may put them together', () => {
     expect(chars(joined)).toBeLessThan(SCREENED_CHARS_MAX + 10_000_000);
   });
 
+  it.each<[string, Route, Record<string, unknown>]>([
+    ['a message', 'chat.completions', { messages: [{ role: 'user', name: 'a', content: 'b' }] }],
+    [
+      'a message in parts',
+      'chat.completions',
+      { messages: [{ role: 'user', name: 'a', content: [{ type: 'text', text: 'b' }] }] },
+    ],
+    ['a tool', 'chat.completions', { tools: [{ function: { description: 'b', name: 'a' } }] }],
+    [
+      'a call',
+      'chat.completions',
+      { messages: [{ tool_calls: [{ function: { arguments: '\\u0062', name: 'a' } }] }] },
+    ],
+    ['a tool of a response', 'responses', { input: [], tools: [{ name: 'a', description: 'b' }] }],
+    [
+      'a call of a response',
+      'responses',
+      { input: [{ type: 'function_call', name: 'a', arguments: 'b' }] },
+    ],
+    [
+      'a custom call of a response',
+      'responses',
+      { input: [{ type: 'custom_tool_call', name: 'a', input: 'b' }] },
+    ],
+  ])('have the name of %s with what servers write behind it', (_, route, body) => {
+    expect(textsOf(route, body).joined).toContain('a b');
+  });
+
+  it('have the title of what was found with its text', () => {
+    const block = { type: 'search_result', source: 's', title: 'a', content: [{ text: 'b' }] };
+    const messages = [{ role: 'user', content: [block] }];
+    expect(textsOf('messages', { messages }).joined).toContain('s a b');
+  });
+
   it('have arguments of calls without their escapes', () => {
     const call = { type: 'function', function: { name: 'f', arguments: '{"a":"\\u0062ake\\n"}' } };
     const messages = [{ role: 'assistant', tool_calls: [call] }];
-    expect(textsOf('chat.completions', { messages }).joined).toEqual(['{"a":"bake\n"}']);
+    expect(textsOf('chat.completions', { messages }).joined).toContain('{"a":"bake\n"}');
   });
 });
 
