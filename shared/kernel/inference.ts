@@ -95,6 +95,17 @@ export function ran(outcome: Outcome): boolean {
   return outcome !== 'failed' && outcome !== 'refused';
 }
 
+/**
+ * Whether it is known what an answer used. Of one that did not come to its end a count of ours has what was handed on, and
+ * nothing of what a model thought unseen before it.
+ */
+export function isUseKnown({
+  outcome,
+  usage,
+}: Pick<InferenceRecord, 'outcome' | 'usage'>): boolean {
+  return usage.source === 'upstream' || (usage.source === 'counted' && outcome === 'complete');
+}
+
 /** Why a request failed after an upstream had been called, by codes of errors: those that its caller may be told. */
 export const FAILURES = [
   'upstream_error',

@@ -1,7 +1,7 @@
 import { inSteps, isEstimated } from '#shared/kernel/budget-measures.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { Failure } from '#shared/kernel/inference.ts';
+import { type Failure, isUseKnown } from '#shared/kernel/inference.ts';
 import {
   answerKey,
   begunKey,
@@ -226,7 +226,7 @@ export class Settlement {
       handed.storedBytes = storedBytes;
     }
     write.record(handed);
-    this.#settleBudgets(write, (reserve) => usedOf(reserve, spent));
+    this.#settleBudgets(write, (reserve) => usedOf(reserve, { ...spent, outcome }));
     this.#leaveLane(write);
     if (!(await this.#isStale(write))) this.#deps.events.runFinished(this.#entry, handed.record);
   }
@@ -282,13 +282,25 @@ export class Settlement {
 }
 
 /**
- * What a request that has run used of a budget. Where its tokens are not known, it may have used all that it held; a model without
+ * What a request that has run used of a budget. Where that is not known, it may have used all that it held; a model without
  * a price costs nothing.
  */
-function usedOf({ measure, amount }: Reserve, { usage, cost }: Spent): number | undefined {
+function usedOf(
+  reserve: Reserve,
+  ended: Pick<Ending, 'outcome' | 'usage' | 'cost'>,
+): number | undefined {
+  const { measure, amount } = reserve;
   if (measure === 'requests') return 1;
   if (isEstimated(measure)) return undefined;
-  if (usage.source === 'unknown') return amount;
+  const known = knownUseOf(measure, ended);
+  return isUseKnown(ended) ? known : Math.max(amount, known);
+}
+
+function knownUseOf(
+  measure: Reserve['measure'],
+  { usage, cost }: Pick<Ending, 'usage' | 'cost'>,
+): number {
+  if (usage.source === 'unknown') return 0;
   if (measure === 'tokens') return usage.inputTokens + usage.outputTokens;
   return cost === undefined ? 0 : inSteps('money', Number(cost.slice(cost.indexOf(' '))));
 }

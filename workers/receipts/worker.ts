@@ -1,5 +1,6 @@
 import { inSteps, isEstimated } from '#shared/kernel/budget-measures.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { isUseKnown } from '#shared/kernel/inference.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import {
   type ReceiptEntry,
@@ -266,18 +267,19 @@ function replyReceipt(write: HolderWrite, owed: Owed): void {
 }
 
 /**
- * Counts what the receipt says of budgets that a part was held of, in place of that part; where it says nothing, all of it may
- * have been used. A part that was settled before, by an earlier delivery, is not there any more.
+ * Counts what the receipt says of budgets that a part was held of, in place of that part; where it says nothing, or does not
+ * know all, all of it may have been used. A part that was settled before, by an earlier delivery, is not there any more.
  */
 function settleBudgets(write: HolderWrite, { delivery, handed, issued }: Pending): void {
   for (const reserve of handed?.reserves ?? []) {
     const { measure, amount } = reserve;
     const { requestId, orgId } = handed!.record;
     const taken = isEstimated(measure) ? (issued?.row[measure] ?? null) : null;
+    const least = isUseKnown(handed!.record) ? 0 : amount;
     write.settleBudget({
       counter: budgetKey(delivery.shard, orgId, reserve),
       holder: holderName(requestId, reserve),
-      used: taken === null ? amount : inSteps(measure, taken),
+      used: taken === null ? amount : Math.max(least, inSteps(measure, taken)),
     });
   }
 }

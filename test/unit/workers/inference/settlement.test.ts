@@ -197,4 +197,18 @@ describe('budgets', { tags: ['budgets.hard'] }, () => {
     await settlement.left({ ...SPENT, usage: { source: 'unknown', reason: 'caller_left' } });
     expect(settled(outbox)).toEqual([[counter, 'req_1 900', 900]]);
   });
+
+  it('so it is where an answer ended early of which we have counted what was handed on: a model may have thought unseen before it', async () => {
+    const money = { ...part, measure: 'money', amount: 7_000 } as const;
+    const spent = { ...SPENT, cost: 'EUR 0.000000100' };
+    const left = settle({ reserves: [tokens, money] });
+    await left.settlement.left(spent);
+    const broke = settle({ reserves: [tokens, money] });
+    await broke.settlement.broke(FAULT, spent);
+    for (const { outbox } of [left, broke])
+      expect(settled(outbox).map(([, , used]) => used)).toEqual([900, 7_000]);
+    const told = settle({ reserves: [tokens] });
+    await told.settlement.left({ ...SPENT, usage: { ...COUNTED, source: 'upstream' } });
+    expect(settled(told.outbox).map(([, , used]) => used)).toEqual([10]);
+  });
 });

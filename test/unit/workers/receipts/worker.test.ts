@@ -22,6 +22,13 @@ import { until } from '#test/support/until.ts';
 const LANE = '{s0}:lane:receipts';
 const CLAIM = '{s0}:idem:org_a:digest';
 const { signer } = makeReceiptSigner();
+const COUNTED = {
+  inputTokens: 91,
+  cachedInputTokens: 0,
+  outputTokens: 13,
+  source: 'counted',
+  tokenizer: 'o200k_base',
+} as const;
 
 afterEach(() => void vi.useRealTimers());
 
@@ -109,14 +116,16 @@ const delivered = (entryId: string, ...entries: (ReceiptEntry | string)[]): Deli
 
 describe('a batch of outcomes', () => {
   it(
-    'a part of a budget of energy is settled by what the committed receipt states, and wholly by one without an estimate',
+    'a part of a budget of energy is settled by what the committed receipt states, and wholly by one without an estimate, or of an answer that ended early',
     { tags: ['budgets.hard'] },
     async () => {
       const reserves = [{ budget: 'bgt_a', since: 0, measure: 'energy', amount: 1e12 } as const];
       const known = handed({ reserves });
       const degraded = handed({ reserves, record: inferenceRecord({ model: UNSIZED }) });
+      const record = inferenceRecord({ outcome: 'partial', usage: COUNTED });
+      const left = handed({ reserves, record });
       const { take, outbox, stored } = workerWith();
-      await take(delivered('1-0', known), delivered('2-0', degraded));
+      await take(delivered('1-0', known), delivered('2-0', degraded), delivered('3-0', left));
       const { energy } = stored.get(receiptIdOf(known.record.requestId))!;
       const settled = outbox.queued.flatMap(({ command }) =>
         command?.[0] === 'settle' ? [command.slice(1)] : [],
@@ -128,6 +137,7 @@ describe('a batch of outcomes', () => {
           Math.ceil(energy! * 1e10),
         ],
         [budgetKey(0, 'org_a', reserves[0]!), `${degraded.record.requestId} 1000000000000`, 1e12],
+        [budgetKey(0, 'org_a', reserves[0]!), `${record.requestId} 1000000000000`, 1e12],
       ]);
     },
   );
