@@ -1,14 +1,21 @@
 import { LONG, nextTurn } from './turns.ts';
 
+/** A text in pieces, none of which takes long to read, or ends within a character. */
+export function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(at + LONG, text.length);
+    if (end < text.length && isFirstOfPair(text.charCodeAt(end - 1))) end -= 1;
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
 /** The UTF-8 of a text, of a long one in turns: of what stands in two bytes for each character a megabyte takes some milliseconds. */
 export async function bytesOfText(text: string): Promise<Buffer> {
   const parts: Buffer[] = [];
-  for (let at = 0; at < text.length;) {
-    if (at > 0) await nextTurn();
-    let end = Math.min(at + LONG, text.length);
-    if (end < text.length && isFirstOfPair(text.charCodeAt(end - 1))) end -= 1;
-    parts.push(Buffer.from(text.slice(at, end)));
-    at = end;
+  for (const piece of piecesOf(text)) {
+    if (parts.length > 0) await nextTurn();
+    parts.push(Buffer.from(piece));
   }
   if (parts.length === 1) return parts[0]!;
   await nextTurn();

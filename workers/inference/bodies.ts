@@ -10,6 +10,7 @@ import {
   skipSpace,
 } from '#shared/kernel/json-text.ts';
 import { isObject, type JsonObject } from '#shared/kernel/json-object.ts';
+import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
 /** A body in the interface in which an endpoint gets it. */
@@ -128,23 +129,39 @@ function streamOptions(text: string | undefined): string {
  * base64 and gets numbers would read a vector of a quarter of the length, silently. An answer that is right already
  * keeps its bytes.
  */
-export function withEncodingAsked(text: string, parsed: JsonObject, body: string): string {
-  const base64 = memberText(body, 'encoding_format') === '"base64"';
-  const data = parsed['data'];
-  if (!Array.isArray(data)) return text;
-  let changed = false;
+export async function withEncodingAsked(
+  text: string,
+  parsed: JsonObject,
+  body: string,
+): Promise<string> {
+  const isOfNumbers = memberText(body, 'encoding_format') !== '"base64"';
+  const isOther = (item: unknown): item is JsonObject =>
+    isObject(item) && hasOtherEncoding(item, isOfNumbers);
+  const { data } = parsed;
+  if (!Array.isArray(data) || !data.some(isOther)) return text;
+  const items: string[] = [];
+  let chars = 0;
   for (const item of data) {
-    if (!isObject(item)) continue;
-    const { embedding } = item;
-    if (base64 && Array.isArray(embedding)) {
-      item['embedding'] = toBase64(embedding as number[]);
-      changed = true;
-    } else if (!base64 && typeof embedding === 'string') {
-      item['embedding'] = fromBase64(embedding);
-      changed = true;
-    }
+    items.push(JSON.stringify(isOther(item) ? inOtherEncoding(item) : item));
+    chars += items.at(-1)!.length;
+    if (chars < LONG) continue;
+    await nextTurn();
+    chars = 0;
   }
-  return changed ? JSON.stringify(parsed) : text;
+  return setMember(JSON.stringify({ ...parsed, data: [] }), 'data', `[${items.join(',')}]`);
+}
+
+function hasOtherEncoding({ embedding }: JsonObject, isOfNumbers: boolean): boolean {
+  return isOfNumbers ? typeof embedding === 'string' : Array.isArray(embedding);
+}
+
+function inOtherEncoding(item: JsonObject): JsonObject {
+  const { embedding } = item;
+  return {
+    ...item,
+    embedding:
+      typeof embedding === 'string' ? fromBase64(embedding) : toBase64(embedding as number[]),
+  };
 }
 
 /** Little-endian float32, as the SDKs decode it. */

@@ -1,6 +1,7 @@
 import type { Catalogue, Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
 import { costOf } from '#shared/catalogue/prices.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
+import { piecesOf } from '#shared/kernel/long-text.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf, hasNamedEvents } from '#shared/kernel/event-stream.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
@@ -193,20 +194,27 @@ export class Run {
     if (isFinished) this.#succeeded(target);
     else this.#brokeOff(target, UNFINISHED);
     const usage = await this.#usageOf(answer, target);
-    const text = this.#textOf(answer, target, usage);
-    await turnFor(text.length);
-    this.#digest.update(text);
-    await turnFor(text.length);
+    const text = await this.#textOf(answer, target, usage);
+    await this.#digestInTurns(text);
     const spent = this.#named(this.#spent(usage), answerIdIn(parsed), modelNamedIn(parsed));
     return { text, isFinished, spent };
   }
 
+  /** A hundred megabytes in one go would keep streams waiting for half a second. */
+  async #digestInTurns(text: string): Promise<void> {
+    for (const piece of piecesOf(text)) {
+      await turnFor(text.length);
+      this.#digest.update(piece);
+    }
+    await turnFor(text.length);
+  }
+
   /** The text of a whole answer, with as much of the upstream's own as there may be. */
-  #textOf(
+  async #textOf(
     { text, parsed, isFinished }: WholeAnswer,
     { endpoint }: Target,
     usage: Usage | UnknownUsage,
-  ): string {
+  ): Promise<string> {
     const { route, model } = this.#entry;
     const id = answerIdOf(route, this.#entry.id);
     if (route === 'responses' && endpoint.responses === true)
@@ -214,7 +222,8 @@ export class Run {
     if (getsMessage(this.#entry, endpoint)) return asOurMessage(text, parsed, { id, model }, usage);
     if (hasNamedEvents(route))
       return JSON.stringify(answerOfChat(this.#writer(), parsed, usage, isFinished));
-    const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
+    const encoded =
+      route === 'embeddings' ? await withEncodingAsked(text, parsed, this.#body) : text;
     const named = namerOf({ id, model })(encoded, parsed);
     const told = toldUsage(usage, parsed['usage'], route);
     const isAsCame = told === (parsed['usage'] ?? null);

@@ -17,6 +17,8 @@ import { isFinished } from './finish-reason.ts';
 import { beginsMessage, isWholeMessage } from './messages/native.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
 import { isObject, type JsonObject, listOf } from '#shared/kernel/json-object.ts';
+import { LONG } from '#shared/kernel/turns.ts';
+import { parseEmbeddings } from './long-answers.ts';
 import type { Relay } from './stream-relay.ts';
 import { withArgumentsAsText } from './tool-calls.ts';
 
@@ -53,23 +55,29 @@ export function callForAnswer(
 ): StartedCall<WholeAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<WholeAnswer>();
   const fail = (failure: UpstreamFailure): void => reject(new UpstreamError(failure));
+  const take = (read: ReadObject | undefined, raw: string, joules: number | undefined): void => {
+    if (read === undefined) {
+      const what = SSE.test(raw) ? 'a stream, which was not asked for' : 'not a JSON object';
+      return fail({ kind: 'malformed', detail: `the answer is ${what}` });
+    }
+    const { text, parsed } = withUsualCalls(withoutDecoys(read));
+    const error = errorIn(parsed);
+    if (error !== undefined) return fail(failureOfErrorBody(error));
+    const member = MEMBERS[request.route];
+    const items = parsed[member];
+    // A response or a message that was to be short may end before its first item.
+    const mayBeEmpty = member === 'output' || member === 'content';
+    const isEmpty = !Array.isArray(items) || (items.length === 0 && !mayBeEmpty);
+    if (isEmpty) return fail({ kind: 'malformed', detail: `the answer has no ${member}` });
+    resolve({ text, parsed, joules, isFinished: IS_WHOLE[member](parsed) });
+  };
   const sink: UpstreamSink = {
     onAnswer(raw, joules) {
-      const read = parseObject(raw.trim());
-      if (read === undefined) {
-        const what = SSE.test(raw) ? 'a stream, which was not asked for' : 'not a JSON object';
-        return fail({ kind: 'malformed', detail: `the answer is ${what}` });
-      }
-      const { text, parsed } = withUsualCalls(withoutDecoys(read));
-      const error = errorIn(parsed);
-      if (error !== undefined) return fail(failureOfErrorBody(error));
-      const member = MEMBERS[request.route];
-      const items = parsed[member];
-      // A response or a message that was to be short may end before its first item.
-      const mayBeEmpty = member === 'output' || member === 'content';
-      const isEmpty = !Array.isArray(items) || (items.length === 0 && !mayBeEmpty);
-      if (isEmpty) return fail({ kind: 'malformed', detail: `the answer has no ${member}` });
-      resolve({ text, parsed, joules, isFinished: IS_WHOLE[member](parsed) });
+      const isLong = request.route === 'embeddings' && raw.length > LONG;
+      if (!isLong) return take(parseObject(raw.trim()), raw, joules);
+      void parseLongObject(raw.trim())
+        .then((read) => take(read, raw, joules))
+        .catch((error: unknown) => fail(ownFault(error)));
     },
     onPayload: () => fail({ kind: 'malformed', detail: 'a stream was not asked for' }),
     onEnd: () => fail({ kind: 'malformed', detail: 'the answer is empty' }),
@@ -209,13 +217,23 @@ function withoutDecoys(read: ReadObject): ReadObject {
 
 function parseObject(text: string): ReadObject | undefined {
   try {
-    const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) ? { text, parsed } : undefined;
+    return objectOf(text, JSON.parse(text));
   } catch {
     // Said by the caller in its own words: the text is not for the log.
     return undefined;
   }
 }
+
+async function parseLongObject(text: string): Promise<ReadObject | undefined> {
+  try {
+    return objectOf(text, await parseEmbeddings(text));
+  } catch {
+    return undefined;
+  }
+}
+
+const objectOf = (text: string, parsed: unknown): ReadObject | undefined =>
+  isObject(parsed) ? { text, parsed } : undefined;
 
 /** The member of a whole answer that holds what was asked for. */
 const MEMBERS = {

@@ -37,6 +37,7 @@ const valueText: fc.Arbitrary<string> = fc.oneof(
     '[ ]',
     '{ }',
     '[{"a":"]"}]',
+    `[${'0.25,'.repeat(40)}"]${'0'.repeat(90)}",{"a":[${'1,'.repeat(70)}2]}]`,
   ),
 );
 

@@ -57,11 +57,8 @@ const UNSENT =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_\w+|ERR_TLS_\w+|ERR_MODULE_\w+|CERT_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+)$/;
 
 /** Whether a call has failed before anything of its request was sent. */
-export function failedUnsent({
-  errno = '',
-  isUnsent = UNSENT.test(errno),
-}: UpstreamFailure): boolean {
-  return isUnsent;
+export function failedUnsent({ errno = '', isUnsent }: UpstreamFailure): boolean {
+  return isUnsent ?? UNSENT.test(errno);
 }
 
 /** What calls that fail so are on a receipt; those with a status, where it is one of a server. */
