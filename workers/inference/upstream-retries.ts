@@ -139,18 +139,23 @@ class Round {
     return this.#again === undefined && this.#out.size === this.#plan.targets.length;
   }
 
-  /** The next endpoint around whose breaker lets a call through; the failed one once more when there is none. */
+  /**
+   * The next endpoint around whose breaker lets a call through, and only then one that lets this organisation find out for
+   * itself; the failed one once more when there is none.
+   */
   next(): Target | undefined {
-    const { targets } = this.#plan;
+    const { targets, caller } = this.#plan;
     const start = this.#next;
     this.#next += 1;
-    for (let i = 0; i < targets.length; i += 1) {
-      const target = targets[(start + i) % targets.length]!;
-      if (!this.#out.has(target) && this.#asks(target)) return target;
-    }
+    const around = targets.map((_, i) => targets[(start + i) % targets.length]!);
+    const left = around.filter((target) => !this.#out.has(target));
     const again = this.#again;
+    const next =
+      left.find((target) => this.#asks(target)) ??
+      left.find((target) => this.#asks(target, caller.orgId));
+    if (next !== undefined) return next;
     this.#again = undefined;
-    return again !== undefined && this.#asks(again) ? again : undefined;
+    return again !== undefined && this.#asks(again, caller.orgId) ? again : undefined;
   }
 
   failed(target: Target, { kind }: UpstreamFailure): void {
@@ -161,9 +166,9 @@ class Round {
     this.#again = this.#answered === 1 ? target : undefined;
   }
 
-  #asks({ endpoint }: Target): boolean {
-    const { breakers, region, caller, now } = this.#plan;
-    return breakers.ask(endpoint.name, region, now(), caller.orgId);
+  #asks({ endpoint }: Target, orgId?: string): boolean {
+    const { breakers, region, now } = this.#plan;
+    return breakers.ask(endpoint.name, region, now(), orgId);
   }
 }
 

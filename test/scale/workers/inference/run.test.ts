@@ -228,6 +228,25 @@ describe('a request for a whole answer', () => {
     expect(outbox.replies.map(({ kind }) => kind)).toEqual(['answer']);
   });
 
+  it.each([
+    [['first'], 'second'],
+    [['first', 'second'], 'first'],
+  ])(
+    'endpoints that others have opened by silence (%j) are asked where none other is left',
+    async (silent, asked) => {
+      const breakers = new Breakers(() => {});
+      const provider = new ScriptedProvider(answers(ANSWER));
+      const { run, clock } = workerWith(provider, { breakers });
+      for (const endpoint of silent)
+        for (let n = 0; n < 5; n += 1) {
+          const caller = { requestId: `req_${n}`, orgId: 'org_b' };
+          breakers.failed(endpoint, 'eu-west', TIMED_OUT, caller, clock.now);
+        }
+      await run(delivery());
+      expect(provider.requests.map(({ endpoint }) => endpoint.name)).toEqual([asked]);
+    },
+  );
+
   it('after four refused connections a request gets an error and no receipt, and leaves the lane', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     const refused: UpstreamFailure = { kind: 'connection', detail: 'x', errno: 'ECONNREFUSED' };
