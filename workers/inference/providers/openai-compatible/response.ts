@@ -4,6 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Transform } from 'node:stream';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { AnswerHold } from '../../answer-room.ts';
 import type { Pace } from '../../stream-pace.ts';
 import { MESSAGE_END } from '../../messages/native.ts';
@@ -283,15 +284,18 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     // A frame that the connection's end cut off is not a frame: the parser is not told to flush it.
     if (this.#mode === 'stream' || this.#mode === 'unknown') return this.#endStream(false);
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
-    const text = (
-      this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
-    ).toString();
     // The call outlives its answer, and the text is all that is needed.
+    const chunks = this.#chunks;
     this.#chunks = [];
     const mode = this.#mode;
     this.#end();
-    if (mode === 'error') this.#sink.onFailure(failureOfStatus(this.#status, this.#headers, text));
-    else this.#sink.onAnswer(text, this.#joules());
+    if (mode === 'error')
+      this.#sink.onFailure(failureOfStatus(this.#status, this.#headers, textOf(chunks)));
+    else if (this.#size <= LONG) this.#sink.onAnswer(textOf(chunks), this.#joules());
+    else
+      void textInTurns(chunks)
+        .then((text) => this.#sink.onAnswer(text, this.#joules()))
+        .catch((error: unknown) => this.#sink.onFailure(ownFault(error)));
   }
 
   #endStream(clean: boolean): void {
@@ -354,4 +358,23 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     const value = Number(this.#headers[energyHeader.toLowerCase()]);
     return Number.isFinite(value) && value >= 0 ? value : undefined;
   }
+}
+
+function textOf(chunks: readonly Buffer[]): string {
+  return (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString();
+}
+
+/** The same of many megabytes, without another copy of them. */
+async function textInTurns(chunks: readonly Buffer[]): Promise<string> {
+  const decoder = new StringDecoder('utf8');
+  let text = '';
+  let left = LONG;
+  for (const chunk of chunks) {
+    text += decoder.write(chunk);
+    left -= chunk.length;
+    if (left > 0) continue;
+    await nextTurn();
+    left = LONG;
+  }
+  return text + decoder.end();
 }

@@ -443,3 +443,17 @@ describe('a stream that is ahead of its client', () => {
     expect(calls).toEqual(['abort']);
   });
 });
+
+it('a long answer comes as it was, wherever its bytes are cut', async () => {
+  const text = JSON.stringify({ text: 'aé€😀'.repeat(200_000) });
+  const bytes = Buffer.from(text);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / 10_007) }, (_, at) =>
+    bytes.subarray(at * 10_007, (at + 1) * 10_007),
+  );
+  const heard = receive(pieces, { stream: false, headers: {} });
+  // It is made a text in turns.
+  expect(heard.answers).toEqual([]);
+  await until(() => heard.answers.length > 0);
+  expect(heard.answers).toEqual([text]);
+  expect(heard.failures).toEqual([]);
+});
