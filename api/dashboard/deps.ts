@@ -19,7 +19,7 @@ import type { Rate } from '#shared/kernel/plan.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { openResources } from '#api/routes/deps.ts';
-import { confirmationLetter, passwordLetter, resetLetter } from '#shared/persons/letters.ts';
+import { confirmationLetter, resetLetter } from '#shared/persons/letters.ts';
 import {
   type Attempts,
   createPersonRegistry,
@@ -118,7 +118,6 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     now: () => surroundings.now(),
     takeAttempts,
     confirmEmail: (personId) => persons.confirmEmail(personId),
-    passwordWasReset: (person) => persons.sendLetter(passwordLetter(person)),
     sendResetLink: (person, token) =>
       persons.sendLetter(resetLetter(person, link('password/reset', token))),
     sendConfirmationLink: (person, token) =>

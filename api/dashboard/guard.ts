@@ -9,7 +9,7 @@ import { failureOfStore, isStoreAway } from '#shared/kernel/store-away.ts';
 import { type Actor, AllowanceLost, OWN_ORGANISATION } from '#shared/accounts/audit/entry.ts';
 import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
-import { lackOf } from '#shared/persons/sessions.ts';
+import { lackOf, SessionEnded } from '#shared/persons/sessions.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { Session, SignedIn, Visitor } from './session/sign-in.ts';
 import { ASSETS } from '../front/assets.ts';
@@ -135,6 +135,13 @@ export function guardPages(
 
 /** What is said of an act whose person may not do it any more. */
 function lostBy(thrown: Error): PageError | undefined {
+  if (thrown instanceof SessionEnded) {
+    return new PageError(
+      401,
+      'Your session has ended',
+      'Nothing was done, because your session has ended meanwhile. Sign in again.',
+    );
+  }
   if (!(thrown instanceof AllowanceLost)) return undefined;
   if (thrown.isGone) return notFound();
   return new PageError(

@@ -29,6 +29,11 @@ export interface Session {
   confirmedAt: number | null;
 }
 
+/** Thrown in the place of an act whose session has ended meanwhile; nothing of it is done. */
+export class SessionEnded extends Error {
+  override readonly name = 'SessionEnded';
+}
+
 export interface SignedIn {
   person: Person;
   session: Session;

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
-import { passwordLetter, secondFactorLetter } from '#shared/persons/letters.ts';
 import {
   askedOf,
   confirmedForm,
@@ -108,7 +107,6 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
       const why = isPasswordLength(password) ? 'The current password is wrong.' : PASSWORD_RULE;
       return show(request, reply, { problem: `${why} Nothing was changed.` }, 400);
     }
-    await deps.persons.sendLetter(passwordLetter(person));
     void reply.header('set-cookie', changed.cookies);
     return seeOther(reply, '/dashboard/account?done=password');
   });
@@ -220,7 +218,6 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
         <a href="/dashboard/account">begin again</a> with another key.`;
       return draw(request, reply, { ...shown, problem }, 400);
     }
-    await deps.persons.sendLetter(secondFactorLetter(person, true));
     void reply.header('set-cookie', on.cookies);
     return seeOther(reply, to ?? '/dashboard/account?done=on');
   });
@@ -241,7 +238,6 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
       const problem = 'The password or the code is wrong. Nothing was changed.';
       return show(request, reply, { problem }, 400);
     }
-    await deps.persons.sendLetter(secondFactorLetter(person, false));
     void reply.header('set-cookie', off.cookies);
     return seeOther(reply, '/dashboard/account?done=off');
   });

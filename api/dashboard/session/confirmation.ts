@@ -25,6 +25,10 @@ const WRONG_CODES: Attempts = { burst: 20, intervalMs: HOUR_MS };
 /** What a person reads whose tries are counted by the minute. */
 export const TOO_MANY_ATTEMPTS = 'Too many attempts. Wait a minute.';
 
+/** Of a proof that another act of the same person has overtaken. */
+const COUNTS_NO_MORE =
+  'Nothing was done: meanwhile this session has ended, or an app or a passkey was added to your account. Try again.';
+
 /** Counts that a person who is signed in tries a password; false when they have tried too many. */
 export async function mayTryPassword(deps: DashboardDeps, personId: string): Promise<boolean> {
   return (await deps.takeAttempt(`password of ${personId}`, PASSWORDS)) === 0;
@@ -72,7 +76,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
         'This passkey does not belong to your account, or it came too late. Nothing was done.',
       );
     }
-    await signIn.confirm(request.visit, 'passkey');
+    if (!(await signIn.confirm(request.visit, 'passkey'))) throw ask(COUNTS_NO_MORE);
     return form;
   }
   if (asks === 'passkey') throw ask('A password is not enough for this. Nothing was done.');
@@ -86,7 +90,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
       asks === 'code' ? 'The code is wrong, or was already used' : 'The password is wrong';
     throw ask(`${problem}. Nothing was done.`);
   }
-  await signIn.confirm(request.visit, asks);
+  if (!(await signIn.confirm(request.visit, asks))) throw ask(COUNTS_NO_MORE);
   return form;
 }
 

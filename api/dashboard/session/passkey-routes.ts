@@ -112,7 +112,7 @@ export function passkeyRoutes(
   });
   act('/account/passkeys/remove', 'no-passkey', async (request) => {
     const form = await confirmedForm(deps, request);
-    await deps.passkeys.remove(request.visit.person, form.exact('passkey'), actorOf(request));
+    await deps.passkeys.remove(request.visit, form.exact('passkey'), actorOf(request));
   });
 }
 

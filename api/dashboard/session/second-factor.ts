@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Person } from '#shared/persons/roles.ts';
 import type { SecondFactors } from '#shared/persons/postgres/second-factors.ts';
-import type { Confirmed } from '#shared/persons/postgres/sessions.ts';
+import type { SignedIn } from '#shared/persons/sessions.ts';
 import { appUri, base32, isAppCode, stepOfCode } from './app-code.ts';
 import type { Flash } from './flash.ts';
 import { PageError } from '../page-error.ts';
@@ -62,7 +62,7 @@ export function createSecondFactor(parts: SecondFactorParts) {
     },
 
     /** Takes the first code of an app that has begun, with which it counts. A recovery code shows nothing of the app. */
-    async takeFirst(begunBy: Confirmed, typed: string): Promise<boolean> {
+    async takeFirst(begunBy: SignedIn, typed: string): Promise<boolean> {
       const { id } = begunBy.person;
       const sealed = await secondFactors.secretOf(id, 'begun');
       // With another SESSION_SECRET it is begun again.

@@ -40,8 +40,6 @@ export interface SignInOptions extends SecondFactorParts {
   takeAttempts: (each: readonly (readonly [string, Attempts])[]) => Promise<boolean>;
   /** A person has shown that their address is theirs. */
   confirmEmail: (personId: string) => Promise<void>;
-  /** A person has chosen a password by a link, which was not their first. */
-  passwordWasReset: (person: Person) => Promise<void>;
   sendResetLink: (person: Person & { hasLogin: boolean }, token: string) => Promise<void>;
   sendConfirmationLink: (person: Person, token: string) => Promise<void>;
 }
@@ -182,8 +180,11 @@ export function openSignIn(options: SignInOptions) {
       return { cookies: [sessionCookie.set(token)] };
     },
 
-    /** Notes that the person of this open session has just shown that it is they. */
-    confirm: (signedIn: SignedIn, proof: Proof): Promise<void> =>
+    /**
+     * Notes that the person of this open session has just shown that it is they. False when that does not count any more: the
+     * session has ended, or they have something stronger than a password now.
+     */
+    confirm: (signedIn: SignedIn, proof: Proof): Promise<boolean> =>
       sessions.confirm(signedIn, proof === 'password' ? proof : 'more than a password'),
 
     /** Opens the session of a person whose password was right, by a code of their app or one of their recovery codes. */
@@ -230,7 +231,7 @@ export function openSignIn(options: SignInOptions) {
     async endSecondFactor(password: string, visitor: Visitor): Promise<Kept | null> {
       const signedIn = await signedInWith(password, visitor);
       if (signedIn === null) return null;
-      await options.secondFactors.end(signedIn.person.id);
+      await options.secondFactors.end(signedIn);
       return renewed(signedIn);
     },
 
@@ -265,7 +266,7 @@ export function openSignIn(options: SignInOptions) {
       if (signedIn === null) return null;
       const { id: personId } = signedIn.person;
       const to = await hashOf(newPassword, visitor);
-      if (!(await logins.change(personId, { from: signedIn.passwordHash, to }))) return null;
+      if (!(await logins.change(signedIn, { from: signedIn.passwordHash, to }))) return null;
       const opened = await openedBy(to, { personId, confirmedAt: null }, visitor);
       return opened ?? { cookies: [sessionCookie.forget()] };
     },
@@ -289,10 +290,7 @@ export function openSignIn(options: SignInOptions) {
       if (!isPasswordLength(newPassword)) return false;
       // For a link that is made up nothing is hashed.
       const personId = await errands.look(link);
-      const before = personId && (await logins.of(personId));
-      if (!before || !(await logins.reset(link, await hashOf(newPassword, visitor)))) return false;
-      if (before.isConfirmed) await options.passwordWasReset(before);
-      return true;
+      return personId !== undefined && logins.reset(link, await hashOf(newPassword, visitor));
     },
 
     /** Takes the address of the one who has the link as theirs; false when it was used or is over. */

@@ -121,7 +121,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       const person = await deps.singleSignOn.enter(entering, (one) => Promise.resolve(one));
       const visit = await signIn.session(visitorOf(request));
       if (visit?.session.organisation !== org || visit.person.id !== person.id) throw notTheSame();
-      await signIn.confirm(visit, 'single sign-on');
+      if (!(await signIn.confirm(visit, 'single sign-on'))) throw notTheSame();
       return draw(reply, 'Confirmed', confirmedPage());
     }
     const confirmedAt =

@@ -1,9 +1,13 @@
 import type { Pool, PoolClient } from 'pg';
+import { queueLetter } from '#shared/accounts/postgres/mail.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { emailTyped } from '../checks.ts';
+import { passwordLetter } from '../letters.ts';
+import type { SignedIn } from '../sessions.ts';
 import { lookErrand, takeErrand } from './errands.ts';
+import { holdSession } from './sessions.ts';
 
 export type Logins = ReturnType<typeof createLogins>;
 
@@ -24,10 +28,15 @@ export function createLogins(pool: Pool, surroundings: Surroundings) {
     /** The same by the id. */
     of: (personId: string) => personWith('p.id', personId),
 
-    /** Changes a password, while it is the one that was compared; false when another was set meanwhile. */
-    change: (personId: string, { from, to }: { from: string; to: string }): Promise<boolean> =>
+    /**
+     * Changes a password by a session of its person, who gets an e-mail, while it is the one that was compared; false when another
+     * was set meanwhile.
+     * @throws SessionEnded
+     */
+    change: (signedIn: SignedIn, { from, to }: { from: string; to: string }): Promise<boolean> =>
       inTransaction(pool, async (client) => {
-        await lockPerson(client, personId);
+        const { id: personId } = signedIn.person;
+        await holdSession(client, signedIn);
         const kept = await queriesOn(client)
           .selectFrom('persons.login')
           .select('password')
@@ -35,31 +44,37 @@ export function createLogins(pool: Pool, surroundings: Surroundings) {
           .executeTakeFirst();
         if (kept?.password !== from) return false;
         await writePassword(client, surroundings, personId, to);
+        await queueLetter(client, surroundings, passwordLetter(signedIn.person));
         return true;
       }),
 
-    /** Sets the password of the one who was sent for it, once; false when they have come before, or too late. */
+    /**
+     * Sets the password of the one who was sent for it, once; false when they have come before, or too late. They get an e-mail,
+     * unless it confirms their address.
+     */
     reset: (errand: string, passwordHash: string): Promise<boolean> =>
       inTransaction(pool, async (client) => {
         const personId = await lookErrand(client, surroundings, errand);
         if (personId === undefined) return false;
         // Of two links of one person that come at once each would wait for the other's row.
-        await lockPerson(client, personId);
+        const person = await lockPerson(client, personId);
+        if (person === undefined) return false;
         if ((await takeErrand(client, surroundings, errand)) === undefined) return false;
         await writePassword(client, surroundings, personId, passwordHash);
+        if (person.email_verified) await queueLetter(client, surroundings, passwordLetter(person));
         return true;
       }),
   };
 }
 
 /** Has passwords of one person set one after the other. Sessions and links of theirs begin meanwhile. */
-async function lockPerson(client: PoolClient, personId: string): Promise<void> {
-  await queriesOn(client)
+function lockPerson(client: PoolClient, personId: string) {
+  return queriesOn(client)
     .selectFrom('persons.person')
-    .select('id')
+    .select(['email', 'email_verified'])
     .where('id', '=', personId)
     .forNoKeyUpdate()
-    .execute();
+    .executeTakeFirst();
 }
 
 /**

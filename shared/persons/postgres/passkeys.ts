@@ -8,9 +8,8 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { passkeyLetter } from '../letters.ts';
-import type { Person } from '../roles.ts';
 import type { SignedIn } from '../sessions.ts';
-import { addProof } from './sessions.ts';
+import { addProof, holdSession } from './sessions.ts';
 
 /** Devices that one person has. */
 const PASSKEYS_MAX = 20;
@@ -136,9 +135,14 @@ export function createPasskeys(pool: Pool, surroundings: Surroundings) {
         return true;
       }),
 
-    /** Removes one of this person's. Another's is as none. */
-    remove: (person: Person, id: string, actor: Actor): Promise<void> =>
+    /**
+     * Removes one of this person's, by a session of theirs. Another's is as none.
+     * @throws SessionEnded
+     */
+    remove: (signedIn: SignedIn, id: string, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
+        const { person } = signedIn;
+        await holdSession(client, signedIn);
         const removed = await queriesOn(client)
           .deleteFrom('persons.passkey')
           .where('id', '=', id)

@@ -1,9 +1,12 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
+import { queueLetter } from '#shared/accounts/postgres/mail.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
-import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { addProof, type Confirmed } from './sessions.ts';
+import { secondFactorLetter } from '../letters.ts';
+import type { SignedIn } from '../sessions.ts';
+import { addProof, holdSession } from './sessions.ts';
 
 /** A step of time at which the app with this sealed secret has a code. */
 interface Step {
@@ -74,9 +77,14 @@ export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
      */
     takeStep: (personId: string, step: Step): Promise<boolean> => takeStep(pool, personId, step),
 
-    /** The same of the first one, from which on the app counts, and of a session by which it was begun. */
-    takeFirstStep: (begunBy: Confirmed, step: Step): Promise<boolean> =>
-      addProof(pool, begunBy, (client) => takeStep(client, begunBy.person.id, step)),
+    /** The same of the first one, from which on the app counts, and of a session by which it was begun. Its person gets an e-mail. */
+    takeFirstStep: (begunBy: SignedIn, step: Step): Promise<boolean> =>
+      addProof(pool, begunBy, async (client) => {
+        const { person } = begunBy;
+        if (!(await takeStep(client, person.id, step))) return false;
+        await queueLetter(client, surroundings, secondFactorLetter(person, true));
+        return true;
+      }),
 
     /** Takes a recovery code by one of the marks that count of it, once. One statement, for the same reason. */
     async takeRecoveryCode(personId: string, marks: readonly string[]): Promise<boolean> {
@@ -95,16 +103,23 @@ export function createSecondFactors(pool: Pool, surroundings: Surroundings) {
       return taken !== undefined;
     },
 
-    /** Forgets app and codes. */
-    async end(personId: string): Promise<void> {
-      await db
-        .with('ended', (codes) =>
-          codes.deleteFrom('persons.two_factor').where('person_id', '=', personId),
-        )
-        .updateTable('persons.person')
-        .set({ two_factor_enabled: false, updated_at: now() })
-        .where('id', '=', personId)
-        .execute();
-    },
+    /**
+     * Forgets app and codes, by a session of the person, who gets an e-mail.
+     * @throws SessionEnded
+     */
+    end: (signedIn: SignedIn): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const { person } = signedIn;
+        await holdSession(client, signedIn);
+        await queriesOn(client)
+          .with('ended', (codes) =>
+            codes.deleteFrom('persons.two_factor').where('person_id', '=', person.id),
+          )
+          .updateTable('persons.person')
+          .set({ two_factor_enabled: false, updated_at: now() })
+          .where('id', '=', person.id)
+          .execute();
+        await queueLetter(client, surroundings, secondFactorLetter(person, false));
+      }),
   };
 }

@@ -4,7 +4,13 @@ import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { type Session, SESSION_MS, type SignedIn, USE_NOTED_MS } from '../sessions.ts';
+import {
+  type Session,
+  SESSION_MS,
+  SessionEnded,
+  type SignedIn,
+  USE_NOTED_MS,
+} from '../sessions.ts';
 import { whileCompared } from './compared-login.ts';
 
 /** An open session, and whose it is. */
@@ -137,24 +143,27 @@ export function createSessions(
 
     /**
      * Notes that the person of a session has just shown that it is they. A password counts for those who have nothing
-     * stronger: neither an app nor a passkey. One that is being added is waited for.
+     * stronger: neither an app nor a passkey. One that is being added is waited for. False when it does not count, or the
+     * session has ended.
      */
     async confirm(
       { person, session }: Confirmed,
       by: 'password' | 'more than a password',
-    ): Promise<void> {
+    ): Promise<boolean> {
       const hasMore = sql<boolean>`
         exists (select from persons.person p where p.id = s.person_id and p.two_factor_enabled)
           or exists (select from persons.passkey k where k.person_id = s.person_id)`;
-      await inTransaction(pool, async (client) => {
+      return inTransaction(pool, async (client) => {
         const on = queriesOn(client);
         if (by === 'password') await holdPerson(client, person.id);
-        await on
+        const confirmed = await on
           .updateTable('persons.session as s')
           .set({ confirmed_at: now() })
           .where('s.id', '=', session.id)
           .$if(by === 'password', (shown) => shown.where((eb) => eb.not(eb.parens(hasMore))))
-          .execute();
+          .returning('s.id')
+          .executeTakeFirst();
+        return confirmed !== undefined;
       });
     },
 
@@ -180,6 +189,7 @@ export function createSessions(
  * is, so they are asked anew. Both happen or neither does: one that stayed confirmed by a password would count as
  * confirmed by more.
  * @param add returns whether it was added
+ * @throws SessionEnded
  */
 export const addProof = (
   pool: Pool,
@@ -187,7 +197,7 @@ export const addProof = (
   add: (client: Queryable) => Promise<boolean>,
 ): Promise<boolean> =>
   inTransaction(pool, async (client) => {
-    await holdPerson(client, person.id);
+    await holdSession(client, { person, session });
     if (!(await add(client))) return false;
     await queriesOn(client)
       .updateTable('persons.session')
@@ -197,6 +207,26 @@ export const addProof = (
       .execute();
     return true;
   });
+
+/**
+ * For acts that change what a person signs in with, one after the other: what ends their session waits for such an act, or has
+ * come before it. One that waited for its turn would otherwise outlive the session, and leave a way in behind it.
+ * @throws SessionEnded
+ */
+export async function holdSession(
+  client: Queryable,
+  { person, session }: Confirmed,
+): Promise<void> {
+  await holdPerson(client, person.id);
+  const open = await queriesOn(client)
+    .selectFrom('persons.session')
+    .select('id')
+    .where('id', '=', session.id)
+    .where('person_id', '=', person.id)
+    .forKeyShare()
+    .executeTakeFirst();
+  if (open === undefined) throw new SessionEnded();
+}
 
 /** Until the transaction has ended, no other one adds a proof of this person or counts a password as their strongest. */
 async function holdPerson(client: Queryable, personId: string): Promise<void> {
