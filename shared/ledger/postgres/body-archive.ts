@@ -57,7 +57,11 @@ export function createBodyArchive(store: Pick<ObjectStore, 'read'> | undefined) 
             throw error;
           });
           const bodies = bytes === null ? undefined : await unpackBlock(bytes);
-          for (const { entry_id: id } of own) found.set(id, bodies?.get(leaves.get(id)!) ?? null);
+          for (const { entry_id: id } of own) {
+            const body = bodies?.get(leaves.get(id)!);
+            // Of its own: a part would keep the whole block, and a page of receipts far apart hundreds of these.
+            found.set(id, body === undefined ? null : Buffer.from(body));
+          }
         }
       }),
     );
