@@ -300,6 +300,26 @@ describe('bodies that move to the archive', () => {
     // Node's own pool, which small copies share, has 64 KiB.
     expect(body.buffer.byteLength).toBeLessThan(100_000);
   });
+
+  it('a legal hold that is set has no month dropped behind it', async () => {
+    await insertAccount(orgA, false);
+    await issue([old(orgA)]);
+    const dropping = await database.pool.connect();
+    await dropping.query(`begin; select drop_ledger_bodies('2024-${month}-15Z')`);
+    let isSet = false;
+    const hold = database.pool
+      .query('update account set legal_hold = true where id = $1', [orgA])
+      .then(() => (isSet = true));
+    try {
+      const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
+      while ((await database.pool.query(waiting)).rowCount === 0) expect(isSet).toBe(false);
+    } finally {
+      await dropping.query('commit');
+      dropping.release();
+    }
+    expect(await hold).toBe(true);
+    expect(await online()).toEqual({});
+  });
 });
 
 describe('bodies that the archive has, before they are removed', () => {
