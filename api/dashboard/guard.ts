@@ -552,13 +552,18 @@ export async function sendFramed(
 }
 
 /**
- * The address to go on to after signing in: a page of the dashboard, never another site, and without a key that was typed into
- * it: addresses stay in histories and logs.
+ * The address to go on to after signing in: a page of the dashboard, never another site nor what leads there, and without a key
+ * that was typed into it: addresses stay in histories and logs.
  */
 export function placeToGo(to: string): string {
   const place = withoutKeys(to);
-  return /^\/dashboard(\/[\w.~-]+)*(\?[\w.~=&%-]*)?$/.test(place) ? place : '/dashboard';
+  if (!/^\/dashboard(\/[\w.~-]+)*(\?[\w.~=&%-]*)?$/.test(place)) return '/dashboard';
+  const { pathname } = new URL(place, 'http://localhost');
+  return pathname.startsWith('/dashboard') && !LEADS_ON.test(pathname) ? place : '/dashboard';
 }
+
+/** Pages of the dashboard that lead on to another site: the issuer of an organisation, which any may name. */
+const LEADS_ON = /^\/dashboard\/sso\/[^/]+\/./;
 
 /** The address of a page that leads on to one with a key in it, without that key; undefined where it has none. */
 function withoutKeyToGo(request: FastifyRequest): string | undefined {

@@ -98,7 +98,7 @@ async function wrongSecret(bench: Bench): Promise<void> {
 /** Goes by the page of the organisation to Keycloak's, and signs in there. */
 async function signInThere({ info }: Bench, page: Page, who: KeycloakUser): Promise<void> {
   await page.goto(`/dashboard/sso/${info.org_id}`);
-  await page.getByRole('link', { name: 'Go on to' }).click();
+  await page.getByRole('link', { name: 'Continue to' }).click();
   await fillIn(page, who);
 }
 
@@ -124,7 +124,8 @@ async function comeIn(bench: Bench): Promise<void> {
 
 async function comeAgain(bench: Bench): Promise<void> {
   await adas.context().clearCookies({ path: '/dashboard' });
-  await adas.goto(`/dashboard/sso/${bench.info.org_id}/start`);
+  await adas.goto(`/dashboard/sso/${bench.info.org_id}`);
+  await adas.getByRole('link', { name: 'Continue to' }).click();
   await adas.waitForURL(`**/dashboard/${bench.info.org_id}/overview`);
 }
 
@@ -162,7 +163,7 @@ async function leave(bench: Bench): Promise<void> {
   // Keycloak asks whether that is meant.
   await adas.locator('#kc-logout').click();
   await adas.waitForURL(`**/dashboard/sso/${bench.info.org_id}`);
-  await adas.getByRole('link', { name: 'Go on to' }).click();
+  await adas.getByRole('link', { name: 'Continue to' }).click();
   await adas.locator('#username').waitFor();
 }
 
@@ -181,7 +182,8 @@ async function refuseForeign(bench: Bench): Promise<void> {
 async function away(bench: Bench): Promise<void> {
   await bench.keycloak.stop();
   const page = await open(bench);
-  await page.goto(`/dashboard/sso/${bench.info.org_id}/start`);
+  await page.goto(`/dashboard/sso/${bench.info.org_id}`);
+  await page.getByRole('link', { name: 'Continue to' }).click();
   await page.getByText('cannot be reached').waitFor();
   await openAs(bench, 'owner');
 }

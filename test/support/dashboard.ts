@@ -183,8 +183,8 @@ export class TestBrowser {
     this.#address = address;
   }
 
-  async get(url: string) {
-    return this.#inject({ method: 'GET', url });
+  async get(url: string, headers: Record<string, string> = {}) {
+    return this.#inject({ method: 'GET', url, headers });
   }
 
   /** Sends a form as it is. */

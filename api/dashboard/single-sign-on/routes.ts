@@ -69,7 +69,8 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { org } = request.params;
     const { issuer } = await demandSingleSignOn(deps, org);
     const orgName = (await deps.singleSignOn.nameOf(org)) ?? '';
-    const hasLeft = askedFor(request, 'done') === 'out';
+    const saysLeft = askedFor(request, 'done') === 'out';
+    const hasLeft = saysLeft && (await (await deps.signIn()).session(visitorOf(request))) === null;
     const to = placeToGo(askedFor(request, 'to'));
     const parts = { orgId: org, orgName, issuer, to, hasLeft, email: '' };
     return draw(reply, 'Single sign-on', issuerPage(parts));
@@ -78,6 +79,10 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { org } = request.params;
     await countBegun(deps, request);
     const kept = await demandSingleSignOn(deps, org);
+    if (isLedFromOutside(request)) {
+      const to = placeToGo(askedFor(request, 'to'));
+      return seeOther(reply, `/dashboard/sso/${org}?to=${encodeURIComponent(to)}`);
+    }
     const errand: KeptErrand = {
       orgId: org,
       issuer: kept.issuer,
@@ -136,6 +141,7 @@ export function issuerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { org } = request.params;
     await countBegun(deps, request);
     const kept = await demandSingleSignOn(deps, org);
+    if (isLedFromOutside(request)) return seeOther(reply, `/dashboard/sso/${org}`);
     const issuers = await deps.issuers();
     const back = addressOf(deps, org, '').replace(/\/$/, '');
     const place = await issuers.end(await clientOf(deps, org, kept), back);
@@ -192,6 +198,13 @@ async function countBegun(deps: DashboardDeps, { ip }: FastifyRequest): Promise<
   if ((await deps.takeAttempt(name, BEGUN_BY)) === 0) return;
   throw new PageError(429, 'Too many attempts', 'Wait a minute, and start again.');
 }
+
+/**
+ * Whether a browser says that none of our pages leads here. What an issuer publishes decides where it goes on, and any
+ * organisation names one: an address of ours must lead no person there who has not read whose it is.
+ */
+const isLedFromOutside = ({ headers }: FastifyRequest): boolean =>
+  (headers['sec-fetch-site'] ?? 'same-origin') !== 'same-origin';
 
 async function demandSingleSignOn(deps: DashboardDeps, orgId: string): Promise<SingleSignOn> {
   const found = await deps.singleSignOn.of(orgId);

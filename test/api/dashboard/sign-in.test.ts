@@ -272,6 +272,10 @@ describe('signing in', () => {
         'https://evil.example',
         '//evil.example',
         '/dashboard/../..//evil',
+        // What an organisation names as its issuer is another site too.
+        `/dashboard/sso/${orgId}/start`,
+        `/dashboard/account/../sso/${orgId}/sign-out`,
+        '/dashboard/../docs',
       ]) {
         const other = browser({ address: '192.0.2.9' });
         const reply = await other.send('/dashboard/sign-in', '/dashboard/sign-in', {

@@ -235,6 +235,26 @@ describe('coming in by the issuer', () => {
       expect(page.payload).toContain(`/dashboard/sso/${ours.id}/sign-out`);
       const there = await visitor.get(`/dashboard/sso/${ours.id}/sign-out`);
       expect(there.headers.location).toMatch(`${provider.issuer}/session/end?client_id=docket&`);
+      // To one who is signed in the page does not say that they are out.
+      await comeIn(visitor, ada());
+      expect((await visitor.get(out.headers.location!)).payload).not.toContain(
+        'You are signed out',
+      );
+    },
+  );
+
+  it.each(['none', 'cross-site', 'same-site'])(
+    'an address of ours that is opened from outside (%s) leads to no issuer: our page says first whose it is',
+    { tags: ['dashboard.single-sign-on'] },
+    async (site) => {
+      const page = `/dashboard/sso/${ours.id}`;
+      const led = async (path: string, from: string) =>
+        (await newBrowser().get(page + path, { 'sec-fetch-site': from })).headers.location!;
+      const to = encodeURIComponent(`/dashboard/${ours.id}/keys`);
+      expect(await led(`/start?to=${to}`, site)).toBe(`${page}?to=${to}`);
+      expect(await led('/sign-out', site)).toBe(page);
+      for (const path of ['/start', '/sign-out'])
+        expect(await led(path, 'same-origin')).toMatch(provider.issuer);
     },
   );
 });
