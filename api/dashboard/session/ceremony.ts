@@ -60,14 +60,17 @@ export function createCeremony({ passkeys, errands, now }: CeremonyParts, site: 
       return answer === undefined ? undefined : ((await readCreated(site, answer)) ?? undefined);
     },
 
-    /** The id of the person whose passkey was shown; undefined for what does not hold. */
-    async shown(subject: string, text: string): Promise<string | undefined> {
+    /** The passkey that was shown, and whose it is; undefined for what does not hold. */
+    async shown(
+      subject: string,
+      text: string,
+    ): Promise<{ id: string; personId: string } | undefined> {
       const answer = await answerTo('show', subject, text);
       const key = answer && (await passkeys.find(answer.id));
       if (answer === undefined || key === undefined) return undefined;
       const counter = await readShown(site, answer, key);
       if (counter === null || !(await passkeys.use(key.id, counter))) return undefined;
-      return key.personId;
+      return { id: key.id, personId: key.personId };
     },
   };
 }

@@ -71,7 +71,7 @@ export async function confirmedForm(deps: DashboardDeps, request: FastifyRequest
   const signIn = await deps.signIn();
   if (passkey !== '') {
     const ceremony = await deps.ceremony(request.host);
-    if ((await ceremony?.shown(`session ${session.id}`, passkey)) !== person.id) {
+    if ((await ceremony?.shown(`session ${session.id}`, passkey))?.personId !== person.id) {
       throw ask(
         'This passkey does not belong to your account, or it came too late. Nothing was done.',
       );

@@ -38,17 +38,17 @@ export function passkeySignIn(app: FastifyInstance, deps: DashboardDeps): void {
     const form = await visitorForm(deps, request);
     await countAsked(deps, request);
     const ceremony = await deps.ceremony(request.host);
-    const personId = await ceremony?.shown(visitorSubject(request)!, form.exact('passkey'));
-    if (personId === undefined) {
+    const shown = await ceremony?.shown(visitorSubject(request)!, form.exact('passkey'));
+    const signIn = await deps.signIn();
+    const opened = shown && (await signIn.openByPasskey(shown, visitorOf(request)));
+    if (!opened) {
       throw new PageError(
         401,
         'The passkey was not accepted',
         'It is not known here, or it answered too late. Sign in with your password, or try again.',
       );
     }
-    const opened = { personId, organisation: null, confirmedAt: deps.now() };
-    const { cookies } = await (await deps.signIn()).open(opened, visitorOf(request));
-    void reply.header('set-cookie', cookies);
+    void reply.header('set-cookie', opened.cookies);
     return seeOther(reply, placeToGo(form.text('to')));
   });
 }

@@ -171,9 +171,19 @@ export function openSignIn(options: SignInOptions) {
       return { cookies: opened.cookies, needsCode: false };
     },
 
+    /** Opens a new session by a passkey that was shown; null when it was removed meanwhile. */
+    async openByPasskey(
+      { id, personId }: { id: string; personId: string },
+      visitor: Visitor,
+    ): Promise<Kept | null> {
+      const own = placed({ personId, organisation: null, confirmedAt: now() }, visitor);
+      const opened = await sessions.openByPasskey(id, own);
+      return opened && { cookies: [sessionCookie.set(opened.token)] };
+    },
+
     /**
-     * Opens a new session of a person who has shown otherwise that it is they, at `confirmedAt` or long ago; with an
-     * organisation, by its issuer. `client`: in whose transaction.
+     * Opens a new session of a person whom the issuer of an organisation has let in, and who has shown there that it is they at
+     * `confirmedAt` or long ago. `client`: in whose transaction.
      */
     async open(of: Opened, visitor: Visitor, client?: Queryable): Promise<Kept> {
       const { token } = await sessions.open(placed(of, visitor), client);

@@ -69,16 +69,33 @@ export function createSessions(
       onError(error);
     }
   };
+  const open = async (session: NewSession, client: Queryable = pool) => {
+    const [token, begun] = begin();
+    await queriesOn(client)
+      .insertInto('persons.session')
+      .values({ ...begun, ...rowOf(session) })
+      .execute();
+    return { id: begun.id, token };
+  };
   return {
     /** Returns the id and the token. `client`: in whose transaction it is opened, for what is to end with it. */
-    async open(session: NewSession, client: Queryable = pool) {
-      const [token, begun] = begin();
-      await queriesOn(client)
-        .insertInto('persons.session')
-        .values({ ...begun, ...rowOf(session) })
-        .execute();
-      return { id: begun.id, token };
-    },
+    open,
+
+    /**
+     * The same by a passkey that its person has just shown; null when it was removed meanwhile: who removes it waits for this, and
+     * ends the session too where they end all.
+     */
+    openByPasskey: (passkey: string, session: NewSession) =>
+      inTransaction(pool, async (client) => {
+        const held = await queriesOn(client)
+          .selectFrom('persons.passkey')
+          .select('id')
+          .where('id', '=', passkey)
+          .where('person_id', '=', session.personId)
+          .forKeyShare()
+          .executeTakeFirst();
+        return held === undefined ? null : open(session, client);
+      }),
 
     /** The same by a password, of which this is the hash, while it is the person's; null when it is no more. */
     async openBy(password: string, session: NewSession) {

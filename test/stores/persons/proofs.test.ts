@@ -116,6 +116,28 @@ it(
 );
 
 it(
+  'a passkey that is removed once it was shown opens no session',
+  { tags: ['dashboard.passkeys'] },
+  async () => {
+    const [by] = await twice();
+    const id = `shown ${by.person.id}`;
+    const own = { ...by.session, personId: by.person.id };
+    const count = async () => (await sessions.of(by.person.id)).length;
+    await passkeys.add(by, 'Phone', key(id), OPERATOR);
+    await sessions.openByPasskey(id, own);
+    expect([await sessions.openByPasskey('another', own), await count()]).toEqual([null, 3]);
+    const removing = await pool.connect();
+    await removing.query('begin');
+    await removing.query('delete from persons.passkey where id = $1', [id]);
+    const opened = sessions.openByPasskey(id, own);
+    await untilOneWaits();
+    await removing.query('commit');
+    removing.release();
+    expect([await opened, await count()]).toEqual([null, 3]);
+  },
+);
+
+it(
   'nothing that a person signs in with changes without its e-mail',
   { tags: ['dashboard.password', 'dashboard.second-factor'] },
   async () => {
