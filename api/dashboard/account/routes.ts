@@ -33,10 +33,22 @@ const DONE: Readonly<Record<string, string>> = {
   password: 'Your password was changed, and all other sessions have ended.',
 };
 
+/** Whether it still is so: a page is opened again after the act was undone, and an address is written by anyone. */
+const stands = ({ visit: { hasSecondFactor, hasPasskey } }: FastifyRequest, done: string) =>
+  done === 'on'
+    ? hasSecondFactor
+    : done === 'off'
+      ? !hasSecondFactor
+      : done !== 'passkey' || hasPasskey;
+
 /** A person's own page, and what a session by an issuer may do there too. */
 export function accountPageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/account', SESSION, (request, reply) =>
-    showAccount(deps, [request, reply], doneOf(request, DONE)),
+    showAccount(
+      deps,
+      [request, reply],
+      doneOf(request, DONE, (done) => stands(request, done)),
+    ),
   );
   app.post('/account/sessions/end', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);

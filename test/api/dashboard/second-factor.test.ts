@@ -463,7 +463,15 @@ describe('a second factor', () => {
         expect((await visitor.post(`${FACTOR}/${act}`, fields)).statusCode).toBe(403);
       }
       expect((await stranger().signIn(person)).headers.location).toMatch(CODE);
+      const says = async (done: string) =>
+        (await visitor.get(`${ACCOUNT}?done=${done}`)).payload.includes('class="note good"');
+      expect([await says('on'), await says('off'), await says('passkey')]).toEqual([
+        true,
+        false,
+        false,
+      ]);
       expect((await end(PASSWORD, codeOf(key))).headers.location).toBe(`${ACCOUNT}?done=off`);
+      expect([await says('on'), await says('off')]).toEqual([false, true]);
       expect((await stranger().signIn(person)).headers.location).toBe('/dashboard');
       await setUp();
       const persons = createPersonRegistry(database.poolAs('docket_operator', 1), movableClock());
