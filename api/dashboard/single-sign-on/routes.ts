@@ -45,6 +45,8 @@ const SESSION = { config: { scope: 'session' } } as const;
 
 /** Sign-ins that one address begins: each has us ask an issuer. */
 const BEGUN_BY: Attempts = { burst: 20, intervalMs: 10_000 };
+/** Issuers that one organisation tries by saving them: each has us ask a server that may be another's. */
+const TRIED_BY: Attempts = { burst: 10, intervalMs: MINUTE_MS / 2 };
 /** How long a person may take at the issuer. */
 const ERRAND_MS = 15 * MINUTE_MS;
 const ERRAND_COOKIE = 'docket_sso';
@@ -318,6 +320,10 @@ export function singleSignOnRoutes(app: FastifyInstance, deps: DashboardDeps): v
     const typed = form.exact('client-secret').trim();
     const clientSecret = typed === '' ? undefined : checkClientText('client_secret', typed);
     const role = PROVISIONED_ROLES.find((known) => known === form.text('role')) ?? 'member';
+    if ((await deps.takeAttempt(nameOf(`issuers tried by ${orgId}`), TRIED_BY)) > 0) {
+      const message = 'Several issuers were tried just now. Wait a minute, and save it then.';
+      throw new Fault('requests_per_second_exceeded', { message });
+    }
     // Asked before it is kept: a slip of the keyboard is seen by who made it.
     const issuers = await deps.issuers();
     await issuers.check({ issuer, clientId, clientSecret: clientSecret ?? '' });

@@ -6,6 +6,7 @@ import { activeAccount, createRegistries, OPERATOR } from '#test/support/account
 import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 import {
+  formTokenOf,
   newPerson,
   openDashboardEdge,
   PASSWORD,
@@ -627,6 +628,29 @@ describe('what is not let in', () => {
       const removed = await visitor.send(page, `${page}/remove`);
       expect(removed.headers.location).toBe(`${page}?done=removed`);
       expect((await newBrowser().get(`/dashboard/sso/${third.id}/start`)).statusCode).toBe(404);
+    },
+  );
+
+  it(
+    'an organisation tries a few issuers, and then one in half a minute: each is a server that we ask for it',
+    { tags: ['dashboard.single-sign-on-outside'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const by = await newPerson(database.pool, partIn(id, 'owner'));
+      const visitor = await setUp(id, by, forged, 'tried.example');
+      const page = `/dashboard/${id}/single-sign-on`;
+      const form = formTokenOf((await visitor.get(page)).payload);
+      const save = () =>
+        visitor.post(page, {
+          form,
+          issuer: forged.issuer,
+          'client-id': 'docket',
+          'client-secret': 's',
+        });
+      const codes: number[] = [];
+      for (let i = 0; i < 11; i += 1) codes.push((await save()).statusCode);
+      expect([codes.indexOf(400), codes.lastIndexOf(303)]).toEqual([9, 8]);
+      expect((await save()).payload).toContain('Wait a minute');
     },
   );
 
