@@ -1072,6 +1072,8 @@ CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE (
 CREATE INDEX api_key_purgeable ON public.api_key USING btree (revoked_at) WHERE (state = 'revoked'::text);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, sequence);
 CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, sequence);
+CREATE INDEX audit_log_by_subject ON public.audit_log USING btree (org_id, subject, sequence) WHERE (subject IS NOT NULL);
+CREATE INDEX audit_log_by_time ON public.audit_log USING btree (org_id, at);
 CREATE INDEX budget_by_organisation ON public.budget USING btree (org_id, id);
 CREATE INDEX declaration_by_organisation ON public.declaration USING btree (org_id, id DESC);
 CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (deleted_at IS NULL);
