@@ -1066,6 +1066,7 @@ create table webhook_endpoint (
 
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
 CREATE INDEX anchor_head_by_index ON public.anchor_head USING btree (index);
+CREATE INDEX api_key_active ON public.api_key USING btree (org_id, id) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
 CREATE INDEX api_key_by_organisation ON public.api_key USING btree (org_id, id);
 CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE ((state = 'active'::text) AND (expires_at IS NOT NULL));

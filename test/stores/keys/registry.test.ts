@@ -4,6 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { hashKey } from '#shared/keys/format.ts';
+import { SEARCHED_MAX } from '#shared/keys/postgres/keys.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import {
   activeAccount,
@@ -414,4 +415,39 @@ describe('a credential', () => {
     await uses.recordUses(new Map(ids.map((key) => [key, base])));
     for (const key of ids) expect((await api.keys.get(id, key)).lastUsedAt).toBe(base + 100);
   });
+});
+
+describe('an organisation that has had very many keys', () => {
+  it(
+    'is given another, is shown the successor of one and searches, with a look at ten thousand at most',
+    { tags: ['keys.successor'] },
+    async () => {
+      const { id } = await activeAccount(operator);
+      const first = await api.keys.issue(id, { name: 'first of all' }, OPERATOR);
+      const client = await database.pool.connect();
+      try {
+        // A key that is made revoked was none.
+        await client.query(`set session_replication_role = replica`);
+        await client.query(
+          `insert into api_key (id, org_id, name, hash, head, tail, scopes, state, lineage_id, created_at, revoked_at)
+           select 'key_z' || lpad(i::text, 25, '0'), $1, 'old', sha256(convert_to($1 || i, 'UTF8')), 'dkt_abcd', 'wxyz', '{inference:read}',
+             'revoked', 'key_z' || lpad(i::text, 25, '0'), now(), now() from generate_series(1, $2::int) i`,
+          [id, SEARCHED_MAX],
+        );
+        await client.query(`set session_replication_role = origin; analyze api_key`);
+      } finally {
+        client.release();
+      }
+      const search = (name: string) => api.keys.search(id, { name, limit: 3 });
+      expect(await search('old')).toHaveLength(3);
+      expect(await search('first of')).toEqual([]);
+      const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(
+        `explain select id from api_key where org_id = $1 and predecessor_id = $2 and state = 'active' order by id desc limit 1`,
+        [id, first.key.id],
+      );
+      expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_key_active');
+      const next = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
+      expect((await api.keys.successor(id, first.key.id))?.id).toBe(next.key.id);
+    },
+  );
 });
