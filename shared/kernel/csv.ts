@@ -10,8 +10,8 @@ export function csvLine(fields: readonly (string | number)[]): string {
     .join(',')}\r\n`;
 }
 
-/** What a spreadsheet would take for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** What a spreadsheet would take for a formula, by some locales also in full width. */
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/;
 
 /** A text of others as a field that no spreadsheet computes. */
 export function fieldOfOthers(text: string): string {

@@ -19,7 +19,18 @@ it(
       previousHash: '0',
       hash: '1',
     };
-    for (const reason of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=1,"2"']) {
+    for (const reason of [
+      '=1+1',
+      '+1',
+      '-1',
+      '@SUM(A1)',
+      '\t=1',
+      '\r=1',
+      '\n=1',
+      '＝1+1',
+      '＠SUM(A1)',
+      '=1,"2"',
+    ]) {
       const file = auditCsvLines([{ ...entry, reason }], new Map([['usr_1', reason]]));
       expect(file.split(`'${reason.replaceAll('"', '""')}`)).toHaveLength(3);
     }
