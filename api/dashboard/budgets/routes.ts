@@ -67,12 +67,12 @@ export function budgetRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const before = await find(deps, request);
     const terms = termsFrom(form);
     if (before.mode === 'hard' && loosens(before, terms)) await confirmedForm(deps, request);
-    return budgets.change(before.orgId, before.id, terms, actorOf(request));
+    return budgets.change(before.orgId, before.id, { ...terms, seen: before }, actorOf(request));
   });
   save(':id/end', 'ended', async (request) => {
-    const { orgId, id, mode } = await find(deps, request);
-    if (mode === 'hard') await confirmedForm(deps, request);
-    return budgets.end(orgId, id, actorOf(request));
+    const before = await find(deps, request);
+    if (before.mode === 'hard') await confirmedForm(deps, request);
+    return budgets.end(before.orgId, before.id, actorOf(request), before);
   });
 }
 

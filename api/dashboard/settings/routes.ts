@@ -71,8 +71,9 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   save('use', async (request, form) => {
     const { orgId } = request.membership;
     const allowed = allowedFrom(form);
-    if (widens(await deps.accounts.get(orgId), allowed)) await confirmedForm(deps, request);
-    return deps.accounts.setAllowed(orgId, allowed, actorOf(request));
+    const before = await deps.accounts.get(orgId);
+    if (widens(before, allowed)) await confirmedForm(deps, request);
+    return deps.accounts.setAllowed(orgId, allowed, actorOf(request), before);
   });
   save('names', async (request, form) => {
     const { orgId } = request.membership;

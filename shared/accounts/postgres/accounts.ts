@@ -192,10 +192,25 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return changeSettings(held, actor, { set, action: 'account.contacts_set', details: set });
       }),
 
-    /** Sets which regions and models the organisation uses of those that are offered. Throws `invalid_regions` or `invalid_models`. */
-    setAllowed: (orgId: string, allowed: Allowed, actor: Actor): Promise<Account> =>
+    /**
+     * Sets which regions and models the organisation uses of those that are offered. Throws `invalid_regions`, `invalid_models` and,
+     * where they are not any more those that were `seen`, `invalid_account_state`: what was narrowed since it was decided that no
+     * proof is needed would be widened without one.
+     */
+    setAllowed: (orgId: string, allowed: Allowed, actor: Actor, seen?: Allowed): Promise<Account> =>
       hold(orgId, async (held) => {
         const { allowedRegions, allowedModels } = held.account;
+        const isSeen =
+          seen === undefined ||
+          isDeepStrictEqual(
+            [allowedRegions, allowedModels],
+            [seen.allowedRegions, seen.allowedModels],
+          );
+        if (!isSeen) {
+          throw new Fault('invalid_account_state', {
+            message: 'Regions or models were changed meanwhile. Look at them again.',
+          });
+        }
         const set = {
           allowed_regions: checkAllowed(allowed.allowedRegions, 'regions'),
           allowed_models: checkAllowed(allowed.allowedModels, 'models'),

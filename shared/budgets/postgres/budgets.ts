@@ -196,10 +196,16 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
       });
     },
 
-    /** Throws `budget_not_found` and `invalid_<param>`. */
-    change: (orgId: string, id: string, asked: BudgetTerms, actor: Actor): Promise<Budget> =>
+    /** Throws `budget_not_found`, `invalid_<param>` and, where it is not any more what was `seen`, `invalid_budget`. */
+    change: (
+      orgId: string,
+      id: string,
+      { seen, ...asked }: BudgetTerms & { seen?: Seen },
+      actor: Actor,
+    ): Promise<Budget> =>
       inAct(orgId, actor, async (client) => {
         const before = await find(client, orgId, id);
+        demandSeen(before, seen);
         const terms = checkTerms(asked, before.measure);
         const row = await queriesOn(client)
           .updateTable('budget')
@@ -219,10 +225,12 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
         return changed;
       }),
 
-    /** Throws `budget_not_found`. What it was stands in the audit log. */
-    end: (orgId: string, id: string, actor: Actor): Promise<void> =>
+    /** Throws `budget_not_found`, and `invalid_budget` as a change does. What it was stands in the audit log. */
+    end: (orgId: string, id: string, actor: Actor, seen?: Seen): Promise<void> =>
       inAct(orgId, actor, async (client) => {
-        const details = detailsOf(await find(client, orgId, id));
+        const before = await find(client, orgId, id);
+        demandSeen(before, seen);
+        const details = detailsOf(before);
         await queriesOn(client).deleteFrom('budget').where('id', '=', id).execute();
         await appendAudit(client, surroundings, {
           orgId,
@@ -233,6 +241,17 @@ export function createBudgetRegistry(pool: Pool, surroundings: Surroundings) {
         });
       }),
   };
+}
+
+/** What of a budget decides whether to loosen or end it asks for a proof. */
+type Seen = Pick<Budget, 'mode' | 'limit'>;
+
+/** A budget that was tightened since it was decided that no proof is needed would be loosened without one. */
+function demandSeen(budget: Seen, seen: Seen = budget): void {
+  if (budget.mode === seen.mode && budget.limit === seen.limit) return;
+  throw new Fault('invalid_budget', {
+    message: 'The budget was changed meanwhile. Look at it again.',
+  });
 }
 
 /** On the first of a month a day and a month begin at once. */

@@ -128,6 +128,12 @@ describe('regions and models', () => {
       const confirmed = await use(['eu', 'us'], { 'confirming-password': PASSWORD });
       expect(confirmed.statusCode).toBe(303);
       expect((await accounts.get(org)).allowedRegions).toEqual(['eu', 'us']);
+      // What was narrowed once the page had decided that nothing is asked is not widened by it.
+      const seen = await accounts.get(org);
+      expect((await use(['eu'])).statusCode).toBe(303);
+      const stale = accounts.setAllowed(org, seen, OPERATOR, seen);
+      await expect(stale).rejects.toMatchObject({ code: 'invalid_account_state' });
+      expect((await accounts.get(org)).allowedRegions).toEqual(['eu']);
     },
   );
 });

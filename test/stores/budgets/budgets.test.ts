@@ -150,6 +150,11 @@ describe('budgets', { tags: ['budgets.objects'] }, () => {
     expect(changed).toEqual({ ...made, limit: 2_000 });
     const other = (await activeAccount(registries)).id;
     const missing = { code: 'budget_not_found' };
+    // Tightened since it was seen: an act for which no proof was asked does not loosen it.
+    const stale = { code: 'invalid_budget' };
+    const asSeen = { ...BUDGET, limit: 3_000, seen: made };
+    await expect(budgets.change(orgId, made.id, asSeen, OPERATOR)).rejects.toMatchObject(stale);
+    await expect(budgets.end(orgId, made.id, OPERATOR, made)).rejects.toMatchObject(stale);
     await expect(budgets.change(other, made.id, BUDGET, OPERATOR)).rejects.toMatchObject(missing);
     await expect(budgets.end(other, made.id, OPERATOR)).rejects.toMatchObject(missing);
     const { key } = await registries.keys.issue(other, { name: 'Theirs' }, OPERATOR);
