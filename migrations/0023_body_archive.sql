@@ -172,8 +172,6 @@ begin
   if to_regclass('public.' || name) is null then
     raise exception 'there is no partition %', name using errcode = 'undefined_table';
   end if;
-  -- A legal hold that begins waits until the month is gone: who sets one is told so when it keeps all that is left.
-  perform pg_advisory_xact_lock(hashtext('rewrite_ledger_month'));
   -- From here on nothing is added to the month, so what was looked at stays true until the drop.
   execute format('lock table %I in access exclusive mode', name);
   if exists (select from receipt_pending p where p.entry_id >= from_id and p.entry_id < to_id)
