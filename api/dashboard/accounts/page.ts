@@ -20,11 +20,15 @@ import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
 import { limitWords } from '../parts/figures.ts';
 import { leakedBadge } from '../keys/page.ts';
-import { type Frame, token } from '../parts/layout.ts';
+import { act, buttonForm, type Frame, token } from '../parts/layout.ts';
 import { reasonWords } from '../audit/page.ts';
 import {
   ACT,
   badge,
+  choice,
+  choices,
+  empty,
+  facts,
   field,
   moment,
   note,
@@ -53,30 +57,20 @@ export function accountsPage(frame: Frame, { page, state, search, after }: Accou
     <form class="row end" method="post" action="${ADDRESS}">
       ${token(frame)}
       ${field({ name: 'search', label: 'Name, contact, id, or first characters of a key', value: search, max: '200' })}
-      <div class="field">
-        <label for="state">State</label>
-        <select id="state" name="state">
-          <option value="">any</option>
-          ${ACCOUNT_STATES.map(
-            (each) =>
-              html`<option value="${each}" ${each === state ? html`selected` : undefined}>
-                ${each.replace('_', ' ')}
-              </option>`,
-          )}
-        </select>
-      </div>
+      ${choice({ name: 'state', label: 'State' }, state, [
+        ['', 'any'],
+        ...ACCOUNT_STATES.map((each) => [each, each.replace('_', ' ')] as const),
+      ])}
       <button type="submit">Show</button>
       ${isAll ? undefined : html`<a href="${ADDRESS}">Show all</a>`}
     </form>
     ${
       page.items.length === 0
-        ? html`<div class="empty">
-            <h2>${isAll ? 'No account yet' : 'No account matches'}</h2>
-            <p class="prose">
-              Organisations apply at <code>/dashboard/sign-up</code>, or are opened with
-              <code>docket accounts create</code>.
-            </p>
-          </div>`
+        ? empty(
+            isAll ? 'No account yet' : 'No account matches',
+            html`Organisations apply at <code>/dashboard/sign-up</code>, or are opened with
+              <code>docket accounts create</code>.`,
+          )
         : table(
             'Accounts',
             ['Organisation', 'State', 'Plan', 'Since', 'Technical contact', 'Id'],
@@ -175,7 +169,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
     <div class="sides">
       <section class="stack tight">
         <h2>Account</h2>
-        ${facts(frame, account)}
+        ${accountFacts(frame, account)}
       </section>
       <section class="stack tight">
         <h2>Acts</h2>
@@ -190,42 +184,37 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
     ${members(frame, parts)} ${domainsSection(frame, parts)} ${history(frame, parts)}`;
 }
 
-function facts(frame: Frame, account: Account): Html {
-  return html`<dl class="facts">
-    <dt>Id</dt>
-    <dd><code>${account.id}</code></dd>
-    <dt>State</dt>
-    <dd>${account.state.replace('_', ' ')}, since ${moment(account.stateChangedAt, frame.now)}</dd>
-    <dt>Plan</dt>
-    <dd>${account.plan.replace('_', ' ')}</dd>
-    <dt>Limits</dt>
-    <dd>
-      ${limitWords(limitsOf(account))}
-      ${account.negotiatedLimits === null ? undefined : html`<br /><span class="soft small">negotiated</span>`}
-    </dd>
-    <dt>Identifier</dt>
-    <dd>${account.identifier ?? html`<span class="soft">none</span>`}</dd>
-    <dt>Regions</dt>
-    <dd>
-      ${account.allowedRegions?.join(', ') ?? html`<span class="soft">all that are offered</span>`}
-    </dd>
-    <dt>Models</dt>
-    <dd>
-      ${account.allowedModels?.join(', ') ?? html`<span class="soft">all that are offered</span>`}
-    </dd>
-    <dt>Responses</dt>
-    <dd>${account.keepResponses ? 'kept for 24 hours' : 'not kept'}</dd>
-    <dt>Legal hold</dt>
-    <dd>
-      ${account.legalHold ? 'receipts stay where they are' : html`<span class="soft">none</span>`}
-    </dd>
-    <dt>Billing</dt>
-    <dd>${account.billing.name}<br />${account.billing.email}</dd>
-    <dt>Technical</dt>
-    <dd>${account.technical.name}<br />${account.technical.email}</dd>
-    <dt>Opened</dt>
-    <dd>${moment(account.createdAt, frame.now)}</dd>
-  </dl>`;
+function accountFacts(frame: Frame, account: Account): Html {
+  return facts([
+    ['Id', html`<code>${account.id}</code>`],
+    [
+      'State',
+      html`${account.state.replace('_', ' ')}, since ${moment(account.stateChangedAt, frame.now)}`,
+    ],
+    ['Plan', account.plan.replace('_', ' ')],
+    [
+      'Limits',
+      html`${limitWords(limitsOf(account))}
+      ${account.negotiatedLimits === null ? undefined : html`<br /><span class="soft small">negotiated</span>`}`,
+    ],
+    ['Identifier', account.identifier ?? html`<span class="soft">none</span>`],
+    [
+      'Regions',
+      account.allowedRegions?.join(', ') ?? html`<span class="soft">all that are offered</span>`,
+    ],
+    [
+      'Models',
+      account.allowedModels?.join(', ') ?? html`<span class="soft">all that are offered</span>`,
+    ],
+    ['Responses', account.keepResponses ? 'kept for 24 hours' : 'not kept'],
+    [
+      'Legal hold',
+      account.legalHold ? 'receipts stay where they are' : html`<span class="soft">none</span>`,
+    ],
+    ['Billing', html`${account.billing.name}<br />${account.billing.email}`],
+    ['Technical', html`${account.technical.name}<br />${account.technical.email}`],
+    ['Opened', moment(account.createdAt, frame.now)],
+  ]);
 }
 
 /** What an operator can do to an account in its state. */
@@ -263,14 +252,10 @@ function acts(frame: Frame, parts: AccountParts): Html {
       'Only the SHA-256 of the signed document is kept. The signatory is then screened in the background.',
       html`<fieldset>
           <legend>Kind</legend>
-          <div class="choices">
-            <label
-              ><input type="radio" name="kind" value="service" checked /><span
-                >Service contract</span
-              ></label
-            >
-            <label><input type="radio" name="kind" value="pilot" /><span>Pilot</span></label>
-          </div>
+          ${choices('radio', 'kind', [
+            { value: 'service', words: 'Service contract', isChosen: true },
+            { value: 'pilot', words: 'Pilot', isChosen: false },
+          ])}
         </fieldset>
         <div class="field" hidden>
           <label for="document">Signed document</label>
@@ -296,12 +281,11 @@ function acts(frame: Frame, parts: AccountParts): Html {
       'plan',
       'Change the plan',
       'Takes effect at once. On the Audit plan, keys no longer expire.',
-      html`<div class="field">
-        <label for="plan">Plan</label>
-        <select id="plan" name="plan">
-          ${PLANS.map((plan) => html`<option value="${plan}" ${plan === account.plan ? html`selected` : undefined}>${plan.replace('_', ' ')}</option>`)}
-        </select>
-      </div>`,
+      choice(
+        { name: 'plan', label: 'Plan' },
+        account.plan,
+        PLANS.map((plan) => [plan, plan.replace('_', ' ')]),
+      ),
     ],
     [
       !hasEnded && account.plan === 'enterprise',
@@ -324,26 +308,21 @@ function acts(frame: Frame, parts: AccountParts): Html {
   const possible = offered.filter(([isOffered]) => isOffered);
   if (possible.length === 0)
     return html`<p class="soft">The account is closed; there is nothing left to do.</p>`;
-  return html`${possible.map(
-    ([, name, label, effect, fields]) =>
-      html`<details class="act" ${parts.open === name ? html`open` : undefined}>
-        <summary>${label}…</summary>
-        <form class="form" method="post" action="${ADDRESS}/${account.id}/${name}">
-          ${token(frame)}
-          <p class="prose">${effect}</p>
-          ${fields}
-          <div>
-            <button
-              class="${name === 'suspend' || name === 'close' ? 'danger' : 'primary'}"
-              type="submit"
-            >
-              ${label}
-              ${name === 'suspend' || name === 'close' || name === 'reinstate' ? 'the account' : ''}
-            </button>
-          </div>
-        </form>
-      </details>`,
-  )}`;
+  return html`${possible.map(([, name, label, effect, fields]) => {
+    const takesAway = name === 'suspend' || name === 'close';
+    return act(
+      frame,
+      {
+        summary: `${label}…`,
+        isOpen: parts.open === name,
+        action: `${ADDRESS}/${account.id}/${name}`,
+        button: takesAway || name === 'reinstate' ? `${label} the account` : label,
+        tone: takesAway ? 'danger' : 'primary',
+      },
+      html`<p class="prose">${effect}</p>
+        ${fields}`,
+    );
+  })}`;
 }
 
 /** Keys as support sees them. */
@@ -442,10 +421,12 @@ function domainsSection(frame: Frame, { account, domains, mayNot }: AccountParts
               ${
                 confirmedAt !== null || mayNot !== undefined
                   ? undefined
-                  : html`<form method="post" action="${ADDRESS}/${account.id}/domain">
-                      ${token(frame)}<input type="hidden" name="domain" value="${domain}" />
-                      <button type="submit" aria-label="Confirm ${domain}">Confirm</button>
-                    </form>`
+                  : buttonForm(frame, {
+                      action: `${ADDRESS}/${account.id}/domain`,
+                      button: 'Confirm',
+                      label: `Confirm ${domain}`,
+                      hidden: { domain },
+                    })
               }
             </td>
           </tr>`,

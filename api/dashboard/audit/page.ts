@@ -9,7 +9,17 @@ import type { Page } from '#shared/kernel/page.ts';
 import type { Frame } from '../parts/layout.ts';
 import { count, counted } from '#shared/methodology/readable.ts';
 import type { SignedHead } from '../parts/signed-head.ts';
-import { dayFields, field, moment, pager, shortId, table } from '../parts/elements.ts';
+import {
+  choice,
+  dayFields,
+  empty,
+  facts,
+  field,
+  moment,
+  pager,
+  shortId,
+  table,
+} from '../parts/elements.ts';
 
 /** What the log was asked for; an empty text asks for nothing. */
 export interface AuditFilters {
@@ -54,16 +64,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
     </div>
     ${signedHead(frame, address, parts)}
     <form class="row end" method="get" action="${address}">
-      <div class="field">
-        <label for="action">Action</label>
-        <select id="action" name="action">
-          <option value="">All</option>
-          ${AUDIT_ACTIONS.map(
-            (one) =>
-              html`<option ${one === filters.action ? html`selected` : undefined}>${one}</option>`,
-          )}
-        </select>
-      </div>
+      ${choice({ name: 'action', label: 'Action' }, filters.action, [['', 'All'], ...AUDIT_ACTIONS.map((one) => [one, one] as const)])}
       ${whoField(parts)} ${dayFields(filters)}
       ${field({ name: 'subject', label: 'What, by id', value: filters.subject, max: '200' })}
       <button type="submit">Show</button>
@@ -72,13 +73,11 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
     </form>
     ${
       page.items.length === 0
-        ? html`<div class="empty">
-            <h2>Nothing here</h2>
-            <p class="prose">
-              Acts on keys, members and the account stand here, with who did them and when.
-              ${asked.size === 0 ? 'Nothing has happened yet.' : 'Nothing matches these filters.'}
-            </p>
-          </div>`
+        ? empty(
+            'Nothing here',
+            html`Acts on keys, members and the account stand here, with who did them and when.
+            ${asked.size === 0 ? 'Nothing has happened yet.' : 'Nothing matches these filters.'}`,
+          )
         : table(
             'Acts',
             ['When', 'Who', 'Action', 'What', 'Reason', 'From'],
@@ -107,19 +106,10 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
 function whoField({ members, names, filters: { actor } }: AuditParts): Html {
   const others = actor === '' || members.some(({ id }) => id === actor) ? [] : [actor];
   const persons = [
-    ...members.map(({ id, name }) => ({ id, name })),
-    ...others.map((id) => ({ id, name: names.get(id) ?? id })),
+    ...members.map(({ id, name }) => [id, name] as const),
+    ...others.map((id) => [id, names.get(id) ?? id] as const),
   ];
-  return html`<div class="field">
-    <label for="actor">Who</label>
-    <select id="actor" name="actor">
-      <option value="">All</option>
-      ${persons.map(
-        ({ id, name }) =>
-          html`<option value="${id}" ${id === actor ? html`selected` : undefined}>${name}</option>`,
-      )}
-    </select>
-  </div>`;
+  return choice({ name: 'actor', label: 'Who' }, actor, [['', 'All'], ...persons]);
 }
 
 /** The pages of things, by the prefixes of their ids. */
@@ -171,20 +161,16 @@ function signedHead(frame: Frame, address: string, { head, anchored }: AuditPart
         it can be changed, removed or inserted without your noticing;
         <code>docket audit verify-file</code> checks a log that you downloaded.
       </p>
-      <dl class="facts">
-        <dt>Log</dt>
-        <dd><code>${head.origin}</code></dd>
-        <dt>Hash of the last act</dt>
-        <dd><code>${head.root}</code></dd>
-        <dt>Anchored</dt>
-        <dd>
-          ${
-            anchored === null
-              ? html`<span class="soft">not yet</span>`
-              : html`${counted(anchored.size, 'act')}, ${moment(anchored.at, frame.now)}`
-          }
-        </dd>
-      </dl>
+      ${facts([
+        ['Log', html`<code>${head.origin}</code>`],
+        ['Hash of the last act', html`<code>${head.root}</code>`],
+        [
+          'Anchored',
+          anchored === null
+            ? html`<span class="soft">not yet</span>`
+            : html`${counted(anchored.size, 'act')}, ${moment(anchored.at, frame.now)}`,
+        ],
+      ])}
       <p class="row">
         <a class="button" href="${address}/checkpoint.txt" download>Download signed head</a>
         ${

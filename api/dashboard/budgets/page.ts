@@ -14,8 +14,18 @@ import { amountWords, paceWords } from '#shared/budgets/words.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { percent, shareBar } from '../parts/figures.ts';
-import { type Frame, token } from '../parts/layout.ts';
-import { badge, field, moment, told, type Told } from '../parts/elements.ts';
+import { act, form, type Frame } from '../parts/layout.ts';
+import {
+  badge,
+  choice,
+  empty,
+  field,
+  moment,
+  type Option,
+  optionList,
+  told,
+  type Told,
+} from '../parts/elements.ts';
 
 /** What a form was sent with that was not taken. */
 interface Typed {
@@ -59,14 +69,12 @@ export function budgetsPage(frame: Frame, parts: BudgetsParts): Html {
     </p>
     ${
       budgets.length === 0
-        ? html`<div class="empty">
-            <h2>No budgets</h2>
-            <p class="prose">
-              Budgets stand here with what is used of each, and when it will be reached at the pace
-              of its period.
-              ${sets ? 'Make the first one below.' : 'Owners and admins of the organisation make them.'}
-            </p>
-          </div>`
+        ? empty(
+            'No budgets',
+            html`Budgets stand here with what is used of each, and when it will be reached at the
+            pace of its period.
+            ${sets ? 'Make the first one below.' : 'Owners and admins of the organisation make them.'}`,
+          )
         : budgets.map((budget) => section(frame, parts, budget, sets))
     }
     ${
@@ -130,21 +138,6 @@ function toldWords({ now }: Pick<Frame, 'now'>, { told: each }: UsedBudget): Htm
   </p>`;
 }
 
-function form(
-  frame: Frame,
-  {
-    action,
-    button,
-    tone = 'primary',
-  }: { action: string; button: string; tone?: 'primary' | 'danger' },
-  fields: Html | undefined,
-): Html {
-  return html`<form class="form" method="post" action="${base(frame)}/${action}">
-    ${token(frame)} ${fields}
-    <div><button class="${tone}" type="submit">${button}</button></div>
-  </form>`;
-}
-
 /** The fields that can be changed later, with what was typed in them or what is so. */
 function terms(
   { typed, currency }: Pick<BudgetsParts, 'typed' | 'currency'>,
@@ -163,83 +156,75 @@ function terms(
 }
 
 /** Whether it refuses. */
-function modeField(id: string, chosen: string): Html {
-  const option = (mode: BudgetMode, words: string): Html =>
-    html`<option value="${mode}" ${mode === chosen ? html`selected` : undefined}>${words}</option>`;
-  return html`<div class="field">
-    <label for="mode-${id}">At the limit</label>
-    <select id="mode-${id}" name="mode" aria-describedby="mode-${id}-help">
-      ${option('soft', 'Refuse nothing')} ${option('hard', 'Refuse requests that could exceed it')}
-    </select>
-    <p class="help" id="mode-${id}-help">
-      Refused with <code>budget_exceeded</code>, within a second of the change. A request holds what
-      it may use until it ends: its body’s bytes as tokens, and <code>max_tokens</code>, or 4,096
-      where it has none; of money what these cost, of energy and greenhouse gas the estimate of as
-      many.
-    </p>
-  </div>`;
-}
+const modeField = (id: string, chosen: string): Html =>
+  choice(
+    {
+      name: 'mode',
+      id: `mode-${id}`,
+      label: 'At the limit',
+      help: html`Refused with <code>budget_exceeded</code>, within a second of the change. A request
+        holds what it may use until it ends: its body’s bytes as tokens, and
+        <code>max_tokens</code>, or 4,096 where it has none; of money what these cost, of energy and
+        greenhouse gas the estimate of as many.`,
+    },
+    chosen,
+    [
+      ['soft', 'Refuse nothing'],
+      ['hard', 'Refuse requests that could exceed it'],
+    ] satisfies readonly (readonly [BudgetMode, string])[],
+  );
 
-function changing(frame: Frame, parts: BudgetsParts, budget: UsedBudget): Html {
-  const isOpen = parts.typed?.form === budget.id;
-  return html`<details class="act" ${isOpen ? html`open` : undefined}>
-    <summary>Change…</summary>
-    ${form(frame, { action: `${budget.id}/change`, button: 'Save budget' }, terms(parts, budget))}
-  </details>`;
-}
+const changing = (frame: Frame, parts: BudgetsParts, budget: UsedBudget): Html =>
+  act(
+    frame,
+    {
+      summary: 'Change…',
+      isOpen: parts.typed?.form === budget.id,
+      action: `${base(frame)}/${budget.id}/change`,
+      button: 'Save budget',
+      tone: 'primary',
+    },
+    terms(parts, budget),
+  );
 
-function ending(frame: Frame, { id }: UsedBudget): Html {
-  return html`<details class="act">
-    <summary>End…</summary>
-    <p class="prose">
+const ending = (frame: Frame, { id }: UsedBudget): Html =>
+  act(
+    frame,
+    { summary: 'End…', action: `${base(frame)}/${id}/end`, button: 'End budget', tone: 'danger' },
+    html`<p class="prose">
       The budget ends at once: it refuses nothing and sends no more alerts. The audit log keeps what
       it was.
-    </p>
-    ${form(frame, { action: `${id}/end`, button: 'End budget', tone: 'danger' }, undefined)}
-  </details>`;
-}
+    </p>`,
+  );
 
 function making(frame: Frame, parts: BudgetsParts): Html {
   const was = parts.typed?.form === '' ? parts.typed.name : undefined;
-  const options = (name: string, each: Iterable<readonly [value: string, label: string]>): Html[] =>
-    [...each].map(
-      ([value, label]) =>
-        html`<option value="${value}" ${value === was?.(name) ? html`selected` : undefined}>
-          ${label}
-        </option>`,
-    );
+  const group = (label: string, options: readonly Option[]): Html =>
+    html`<optgroup label="${label}">${optionList(options, was?.('of'))}</optgroup>`;
   return html`<section class="stack tight" id="new">
     <h2>Make a budget</h2>
     ${form(
       frame,
-      { action: 'make', button: 'Make budget' },
+      { action: `${base(frame)}/make`, button: 'Make budget', tone: 'primary' },
       html`<div class="field">
           <label for="of">Of</label>
           <select id="of" name="of">
             <option value="organisation">The whole organisation</option>
-            <optgroup label="One key">
-              ${options(
-                'of',
-                [...parts.keys].map(([id, name]) => [`key ${id}`, name] as const),
-              )}
-            </optgroup>
-            <optgroup label="One model">
-              ${options(
-                'of',
-                parts.models.map((id) => [`model ${id}`, id] as const),
-              )}
-            </optgroup>
+            ${group(
+              'One key',
+              [...parts.keys].map(([id, name]) => [`key ${id}`, name]),
+            )}
+            ${group(
+              'One model',
+              parts.models.map((id) => [`model ${id}`, id]),
+            )}
             ${
               parts.tags.length === 0
                 ? undefined
-                : html`<optgroup label="One value of a tag">
-                    ${options(
-                      'of',
-                      parts.tags.map(
-                        (key) => [`tag ${key}`, `${key}, with the value below`] as const,
-                      ),
-                    )}
-                  </optgroup>`
+                : group(
+                    'One value of a tag',
+                    parts.tags.map((key) => [`tag ${key}`, `${key}, with the value below`]),
+                  )
             }
           </select>
         </div>
@@ -254,26 +239,18 @@ function making(frame: Frame, parts: BudgetsParts): Html {
                 help: 'Only for a tag. Callers set tags, so a caller who leaves the tag out is not held by its budget. On a day with very many values, a new value is counted from the next day on.',
               })
         }
-        <div class="field">
-          <label for="measure">Of what</label>
-          <select id="measure" name="measure">
-            ${options(
-              'measure',
-              BUDGET_MEASURES.filter((each) => each !== 'money' || parts.currency !== null).map(
-                (each) => [each, MEASURE_WORDS[each][0]] as const,
-              ),
-            )}
-          </select>
-        </div>
-        <div class="field">
-          <label for="period">In each</label>
-          <select id="period" name="period">
-            ${options(
-              'period',
-              BUDGET_PERIODS.map((each) => [each, `${each} (UTC)`] as const),
-            )}
-          </select>
-        </div>
+        ${choice(
+          { name: 'measure', label: 'Of what' },
+          was?.('measure'),
+          BUDGET_MEASURES.filter((each) => each !== 'money' || parts.currency !== null).map(
+            (each) => [each, MEASURE_WORDS[each][0]],
+          ),
+        )}
+        ${choice(
+          { name: 'period', label: 'In each' },
+          was?.('period'),
+          BUDGET_PERIODS.map((each) => [each, `${each} (UTC)`]),
+        )}
         ${terms(parts, undefined)}`,
     )}
   </section>`;

@@ -10,6 +10,8 @@ import {
   badge,
   copyable,
   dayFields,
+  empty,
+  facts,
   moment,
   note,
   pager,
@@ -58,13 +60,11 @@ export function exportsPage(frame: Frame, parts: ExportsParts): Html {
     ${problem === undefined || onPlan ? undefined : note('bad', problem)}
     ${
       page.items.length === 0
-        ? html`<div class="empty">
-            <h2>No packs</h2>
-            <p class="prose">
-              Packs stand here while they are made, and for ${counted(parts.keptDays, 'day')}
-              afterwards; then they are deleted, and the same period can be packed again.
-            </p>
-          </div>`
+        ? empty(
+            'No packs',
+            html`Packs stand here while they are made, and for ${counted(parts.keptDays, 'day')}
+            afterwards; then they are deleted, and the same period can be packed again.`,
+          )
         : list(frame, page.items)
     }
     ${pager('packs', { address: base(frame), after, next })}`;
@@ -194,40 +194,21 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
               </p>`,
             )
       }
-      <dl class="facts">
-        <dt>Period</dt>
-        <dd>${periodOf(record)}</dd>
-        <dt>Receipts</dt>
-        <dd>${count(total)}, ${entriesOf(firstIndex, lastIndex)} of the ledger</dd>
-        <dt>Leads to</dt>
-        <dd>the checkpoint of ${counted(record.checkpointSize, 'entry', 'entries')}</dd>
-        <dt>Asked for</dt>
-        <dd>${moment(record.createdAt, frame.now)}</dd>
-        ${
-          record.finishedAt === null
-            ? undefined
-            : html`<dt>Finished</dt>
-                <dd>${moment(record.finishedAt, frame.now)}</dd>`
-        }
-        ${
+      ${facts([
+        ['Period', periodOf(record)],
+        ['Receipts', html`${count(total)}, ${entriesOf(firstIndex, lastIndex)} of the ledger`],
+        ['Leads to', html`the checkpoint of ${counted(record.checkpointSize, 'entry', 'entries')}`],
+        ['Asked for', moment(record.createdAt, frame.now)],
+        ['Finished', record.finishedAt === null ? undefined : moment(record.finishedAt, frame.now)],
+        [
+          'Size',
           sizeBytes === null
             ? undefined
-            : html`<dt>Size</dt>
-                <dd title="${count(sizeBytes)} bytes">${sizeOf(sizeBytes)}</dd>`
-        }
-        ${
-          sha256 === null
-            ? undefined
-            : html`<dt>SHA-256</dt>
-                <dd>${copyable('sha256', sha256)}</dd>`
-        }
-        ${
-          record.expiresAt === null
-            ? undefined
-            : html`<dt>Kept until</dt>
-                <dd>${moment(record.expiresAt, frame.now)}</dd>`
-        }
-      </dl>
+            : html`<span title="${count(sizeBytes)} bytes">${sizeOf(sizeBytes)}</span>`,
+        ],
+        ['SHA-256', sha256 === null ? undefined : copyable('sha256', sha256)],
+        ['Kept until', record.expiresAt === null ? undefined : moment(record.expiresAt, frame.now)],
+      ])}
     </div>
     ${
       status === 'ready'

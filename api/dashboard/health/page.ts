@@ -8,7 +8,7 @@ import { count } from '#shared/methodology/readable.ts';
 import type { Peer } from '#shared/lanes/redis/peers.ts';
 import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { card } from '../parts/figures.ts';
-import { type Frame, token } from '../parts/layout.ts';
+import { buttonForm, type Frame } from '../parts/layout.ts';
 import { publishedWords } from '../reviews/page.ts';
 import { ACT, badge, note, shortId, shortMoment, table, told } from '../parts/elements.ts';
 
@@ -45,14 +45,14 @@ const accountLink = (orgId: string): Html =>
 function tryAgain(
   frame: Frame,
   act: 'retry' | 'letters',
-  fields: Readonly<Record<string, string>>,
+  hidden: Readonly<Record<string, string>>,
   what: string,
 ): Html {
-  return html`<form method="post" action="/dashboard/service/health/${act}">
-    ${token(frame)}
-    ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
-    <button type="submit">Try again<span class="hidden-words"> ${what}</span></button>
-  </form>`;
+  return buttonForm(frame, {
+    action: `/dashboard/service/health/${act}`,
+    button: html`Try again<span class="hidden-words"> ${what}</span>`,
+    hidden,
+  });
 }
 
 function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Html {

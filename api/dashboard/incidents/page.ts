@@ -5,8 +5,8 @@ import {
   INCIDENT_TITLE_MAX,
   type Incident,
 } from '#shared/catalogue/service-history.ts';
-import { badge, field, moment, textArea, told, type Told } from '../parts/elements.ts';
-import { type Frame, token } from '../parts/layout.ts';
+import { badge, choices, field, moment, textArea, told, type Told } from '../parts/elements.ts';
+import { act, form, type Frame } from '../parts/layout.ts';
 
 export interface IncidentsParts extends Told {
   incidents: readonly Incident[];
@@ -39,35 +39,24 @@ export function incidentsPage(
     </p>
     <section class="stack tight">
       <h2>Tell of an incident</h2>
-      <form class="form" method="post" action="${ADDRESS}">
-        ${token(frame)}
-        ${field({ name: 'title', label: 'Title', value: typed?.title ?? '', max: String(INCIDENT_TITLE_MAX), required: true })}
-        ${textArea({
-          name: 'text',
-          label: 'What is known',
-          value: typed?.text ?? '',
-          max: String(INCIDENT_TEXT_MAX),
-          help: 'What does not work, for whom, and what they can do meanwhile.',
-        })}
-        <fieldset>
-          <legend>Parts (none for the whole service)</legend>
-          <div class="choices">
-            ${known.map(
-              (component) =>
-                html`<label>
-                  <input
-                    type="checkbox"
-                    name="component"
-                    value="${component}"
-                    ${typed?.components.includes(component) === true ? html`checked` : undefined}
-                  />
-                  <span>${component}</span>
-                </label>`,
+      ${form(
+        frame,
+        { action: ADDRESS, button: 'Tell everyone', tone: 'primary' },
+        html`${field({ name: 'title', label: 'Title', value: typed?.title ?? '', max: String(INCIDENT_TITLE_MAX), required: true })}
+          ${textArea({ name: 'text', label: 'What is known', value: typed?.text ?? '', max: String(INCIDENT_TEXT_MAX), help: 'What does not work, for whom, and what they can do meanwhile.' })}
+          <fieldset>
+            <legend>Parts (none for the whole service)</legend>
+            ${choices(
+              'checkbox',
+              'component',
+              known.map((component) => ({
+                value: component,
+                words: component,
+                isChosen: typed?.components.includes(component) === true,
+              })),
             )}
-          </div>
-        </fieldset>
-        <div><button class="primary" type="submit">Tell everyone</button></div>
-      </form>
+          </fieldset>`,
+      )}
     </section>
     <section class="stack">
       <h2>Last ${HISTORY_DAYS} days</h2>
@@ -92,26 +81,22 @@ function article(
       Since ${moment(beganAt, frame.now)}; ${components.join(', ') || 'the whole service'}
     </p>
     ${words.map(({ at, text }) => html`<p class="prose">${moment(at, frame.now)} ${text}</p>`)}
-    <details class="act" ${typed === undefined ? undefined : html`open`}>
-      <summary>Say more of it</summary>
-      <form class="form" method="post" action="${ADDRESS}/${id}">
-        ${token(frame)}
-        ${textArea({ name: 'text', id: `text-${id}`, label: 'What is known now', value: typed?.text ?? '', max: String(INCIDENT_TEXT_MAX) })}
-        ${
-          endedAt === null
-            ? html`<label class="row">
-                <input
-                  type="checkbox"
-                  name="over"
-                  value="yes"
-                  ${typed?.isOver === true ? html`checked` : undefined}
-                />
-                <span>It is over</span>
-              </label>`
-            : undefined
-        }
-        <div><button type="submit">Tell everyone</button></div>
-      </form>
-    </details>
+    ${act(
+      frame,
+      {
+        summary: 'Say more of it',
+        isOpen: typed !== undefined,
+        action: `${ADDRESS}/${id}`,
+        button: 'Tell everyone',
+      },
+      html`${textArea({ name: 'text', id: `text-${id}`, label: 'What is known now', value: typed?.text ?? '', max: String(INCIDENT_TEXT_MAX) })}
+      ${
+        endedAt === null
+          ? choices('checkbox', 'over', [
+              { value: 'yes', words: 'It is over', isChosen: typed?.isOver === true },
+            ])
+          : undefined
+      }`,
+    )}
   </article>`;
 }

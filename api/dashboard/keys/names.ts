@@ -23,5 +23,5 @@ export function keyField({
   keys: ReadonlyMap<string, string>;
 }): Html {
   const asked = keys.has(key) || key === '' ? [] : [[key, key] as const];
-  return choice('key', 'Key', key, [['', 'all'], ...asked, ...keys]);
+  return choice({ name: 'key', label: 'Key' }, key, [['', 'all'], ...asked, ...keys]);
 }

@@ -11,13 +11,16 @@ import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { paceWords } from '../parts/figures.ts';
-import { type Frame, token } from '../parts/layout.ts';
+import { act, buttonForm, type Frame, token } from '../parts/layout.ts';
 import { rotationNote } from '../rotation/page.ts';
 import { activitySections, type KeyActivity } from './activity.ts';
 import {
   ACT,
   badge,
+  choices,
   copyable,
+  type Fact,
+  facts,
   field,
   moment,
   note,
@@ -206,25 +209,21 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
             ? undefined
             : html`<p class="error" id="scope-error">${errorOf('scope')}</p>`
         }
-        <div class="choices">
-          ${SCOPES.map((scope) => {
-            const isOffered = offered.has(scope);
-            return html`<label class="${isOffered ? '' : 'off'}">
-              <input
-                type="checkbox"
-                name="scope"
-                value="${scope}"
-                ${isOffered && chosen.has(scope) ? html`checked` : undefined}
-                ${isOffered ? undefined : html`disabled`}
-              />
-              <span
-                ><code>${scope}</code>
-                ${isOffered ? undefined : badge('plain', 'on the Audit Plus plan and above')}
-                <span class="help">${SCOPE_WORDS[scope]}</span></span
-              >
-            </label>`;
-          })}
-        </div>
+        ${choices(
+          'checkbox',
+          'scope',
+          SCOPES.map((scope) => {
+            const isOff = !offered.has(scope);
+            return {
+              value: scope,
+              words: html`<code>${scope}</code>
+                ${isOff ? badge('plain', 'on the Audit Plus plan and above') : undefined}`,
+              help: SCOPE_WORDS[scope],
+              isChosen: !isOff && chosen.has(scope),
+              isOff,
+            };
+          }),
+        )}
       </fieldset>
       ${
         expires
@@ -380,8 +379,8 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
     ${keyFacts(
       key,
       now,
-      predecessor === undefined ? undefined : relative(frame, 'Successor of', predecessor),
-      successor === null ? undefined : relative(frame, 'Succeeded by', successor),
+      ['Successor of', predecessor && keyLink(frame, predecessor)],
+      ['Succeeded by', successor === null ? undefined : keyLink(frame, successor)],
     )}
     ${may(membership!, 'issue keys') ? renaming(frame, parts) : undefined}
     ${may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}
@@ -390,61 +389,45 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
 
 function renaming(frame: Frame, { key, open, problem }: KeyParts): Html {
   const isOpen = open === 'rename';
-  return html`<details class="act" ${isOpen ? html`open` : undefined}>
-    <summary>Rename…</summary>
-    <form class="form" method="post" action="${base(frame)}/${key.id}/rename">
-      ${token(frame)}
-      ${field({ name: 'name', label: 'Name', value: key.name, required: true, max: '100', error: isOpen ? problem : undefined, help: 'Pages and lists show the new name; the key itself does not change.' })}
-      <div><button type="submit">Rename key</button></div>
-    </form>
-  </details>`;
+  return act(
+    frame,
+    {
+      summary: 'Rename…',
+      isOpen,
+      action: `${base(frame)}/${key.id}/rename`,
+      button: 'Rename key',
+    },
+    html`${field({ name: 'name', label: 'Name', value: key.name, required: true, max: '100', error: isOpen ? problem : undefined, help: 'Pages and lists show the new name; the key itself does not change.' })}`,
+  );
 }
 
 /** What is known of a key, for its organisation and for support alike; `relatives` are the keys before and after it. */
-export function keyFacts(
-  key: KeyRecord,
-  now: number,
-  ...relatives: readonly (Html | undefined)[]
-): Html {
+export function keyFacts(key: KeyRecord, now: number, ...relatives: readonly Fact[]): Html {
   const { expiresAt, lastUsedAt, revokedAt } = key;
-  return html`<dl class="facts">
-    <dt>Key</dt>
-    <dd><code>${displayText(key.display)}</code></dd>
-    <dt>Id</dt>
-    <dd>${copyable('key-id', key.id)}</dd>
-    <dt>Scopes</dt>
-    <dd>
-      ${key.scopes.map((scope) => html`<div><code>${scope}</code> <span class="soft">${SCOPE_WORDS[scope]}</span></div>`)}
-    </dd>
-    <dt>Last used</dt>
-    <dd>${lastUsedAt === null ? 'never' : moment(lastUsedAt, now)}</dd>
-    <dt>Created</dt>
-    <dd>${moment(key.createdAt, now)}</dd>
-    <dt>${expiresAt === null || expiresAt > now ? 'Expires' : 'Expired'}</dt>
-    <dd>${expiresAt === null ? 'never' : moment(expiresAt, now)}</dd>
-    ${
-      key.limit === null
-        ? undefined
-        : html`<dt>Own limit</dt>
-            <dd>${paceWords(key.limit)}</dd>`
-    }
-    ${relatives}
-    ${
-      revokedAt === null
-        ? undefined
-        : html`<dt>Revoked</dt>
-            <dd>${moment(revokedAt, now)}</dd>`
-    }
-  </dl>`;
+  return facts([
+    ['Key', html`<code>${displayText(key.display)}</code>`],
+    ['Id', copyable('key-id', key.id)],
+    [
+      'Scopes',
+      html`${key.scopes.map(
+        (scope) =>
+          html`<div><code>${scope}</code> <span class="soft">${SCOPE_WORDS[scope]}</span></div>`,
+      )}`,
+    ],
+    ['Last used', lastUsedAt === null ? 'never' : moment(lastUsedAt, now)],
+    ['Created', moment(key.createdAt, now)],
+    [
+      expiresAt === null || expiresAt > now ? 'Expires' : 'Expired',
+      expiresAt === null ? 'never' : moment(expiresAt, now),
+    ],
+    ['Own limit', key.limit === null ? undefined : paceWords(key.limit)],
+    ...relatives,
+    ['Revoked', revokedAt === null ? undefined : moment(revokedAt, now)],
+  ]);
 }
 
-function relative(frame: Frame, what: string, key: KeyRecord): Html {
-  return html`<dt>${what}</dt>
-    <dd>
-      <a href="${base(frame)}/${key.id}">${key.name}</a>
-      <code>${displayText(key.display)}</code>
-    </dd>`;
-}
+const keyLink = (frame: Frame, key: KeyRecord): Html =>
+  html`<a href="${base(frame)}/${key.id}">${key.name}</a> <code>${displayText(key.display)}</code>`;
 
 /** The key that is being rotated: this one, or the one before it. */
 function rotatedKey({ key, predecessor, successor }: KeyParts, now: number): KeyRecord | undefined {
@@ -483,9 +466,7 @@ function wayBack(frame: Frame, key: KeyRecord): Html {
   return html`<p class="prose">
       The key works again at once for everyone who has it. You can restore it ${left}.
     </p>
-    <form method="post" action="${base(frame)}/${key.id}/restore">
-      ${token(frame)}<button type="submit">Restore key</button>
-    </form>`;
+    ${buttonForm(frame, { action: `${base(frame)}/${key.id}/restore`, button: 'Restore key' })}`;
 }
 
 /** Why a key that is refused is not restored. */
@@ -513,19 +494,11 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
         </p>
         <fieldset>
           <legend>Why</legend>
-          <div class="choices">
-            ${REASONS.map(
-              ([value, label], index) =>
-                html`<label
-                  ><input
-                    type="radio"
-                    name="why"
-                    value="${value}"
-                    ${index === 0 ? html`checked` : undefined}
-                  /><span>${label}</span></label
-                >`,
-            )}
-          </div>
+          ${choices(
+            'radio',
+            'why',
+            REASONS.map(([value, words], index) => ({ value, words, isChosen: index === 0 })),
+          )}
         </fieldset>
         ${field({ name: 'note', label: 'Note for the audit log; for a leaked key, where it was found (optional)', max: String(NOTE_LENGTH_MAX) })}
         <div class="row">

@@ -5,7 +5,7 @@ import type { RequestFacts } from '#shared/receipts/postgres/request-look-up.ts'
 import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { keysTable } from '../accounts/page.ts';
 import { type Frame, token } from '../parts/layout.ts';
-import { field, moment, note, told } from '../parts/elements.ts';
+import { facts, field, moment, note, told } from '../parts/elements.ts';
 
 const ADDRESS = '/dashboard/service/look-up';
 
@@ -93,41 +93,32 @@ function answer(
   return keysTable(frame, keys, organisations ?? new Map());
 }
 
-function requestFacts(frame: Frame, facts: RequestFacts): Html {
+function requestFacts(frame: Frame, known: RequestFacts): Html {
   const counts = (number: number | null): string | null => (number === null ? null : count(number));
   const rows: readonly (readonly [string, Html | string | null])[] = [
-    ['Request', html`<code>${facts.requestId}</code>`],
-    ['Receipt', html`<code>${facts.receiptId}</code>`],
+    ['Request', html`<code>${known.requestId}</code>`],
+    ['Receipt', html`<code>${known.receiptId}</code>`],
     [
       'Organisation',
-      html`<a href="/dashboard/service/accounts/${facts.orgId}"
-        >${facts.organisationName ?? facts.orgId}</a
+      html`<a href="/dashboard/service/accounts/${known.orgId}"
+        >${known.organisationName ?? known.orgId}</a
       >`,
     ],
-    ['Key', facts.keyId === null ? null : html`<code>${facts.keyId}</code>`],
-    ['Receipt issued', facts.issuedAt === null ? null : moment(facts.issuedAt, frame.now)],
-    ['Outcome', facts.outcome],
-    ['Kind of receipt', facts.kind],
-    ['Refused by rule', facts.refusalRule],
-    ['Model', facts.model],
-    ['Region', facts.region],
-    ['Route', facts.route],
-    ['Tier', facts.tier],
-    ['Tokens in', counts(facts.inputTokens)],
-    ['Tokens out', counts(facts.outputTokens)],
-    ['Place in the ledger', counts(facts.ledgerIndex) ?? 'not integrated yet'],
-    ['Revised by', facts.revisedBy === null ? null : html`<code>${facts.revisedBy}</code>`],
+    ['Key', known.keyId === null ? null : html`<code>${known.keyId}</code>`],
+    ['Receipt issued', known.issuedAt === null ? null : moment(known.issuedAt, frame.now)],
+    ['Outcome', known.outcome],
+    ['Kind of receipt', known.kind],
+    ['Refused by rule', known.refusalRule],
+    ['Model', known.model],
+    ['Region', known.region],
+    ['Route', known.route],
+    ['Tier', known.tier],
+    ['Tokens in', counts(known.inputTokens)],
+    ['Tokens out', counts(known.outputTokens)],
+    ['Place in the ledger', counts(known.ledgerIndex) ?? 'not integrated yet'],
+    ['Revised by', known.revisedBy === null ? null : html`<code>${known.revisedBy}</code>`],
   ];
-  return html`<dl class="facts">
-      ${rows.flatMap(([name, value]) =>
-        value === null
-          ? []
-          : [
-              html`<dt>${name}</dt>
-                <dd>${value}</dd>`,
-            ],
-      )}
-    </dl>
+  return html`${facts(rows.map(([name, value]) => [name, value ?? undefined]))}
     <p class="help">
       Prompts and answers cannot be looked up: where responses are kept, they are sealed for the
       organisation that made them.

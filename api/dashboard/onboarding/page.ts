@@ -7,7 +7,7 @@ import { may } from '#shared/persons/roles.ts';
 import { countryName } from '../parts/countries.ts';
 import { limitWords } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
-import { badge, field, moment, note, progress } from '../parts/elements.ts';
+import { badge, choice, choices, empty, field, moment, note, progress } from '../parts/elements.ts';
 
 /** What was wrong with a form: the field, or none for the whole of it, and the message. */
 export interface Problem {
@@ -78,21 +78,16 @@ export function applyPage(frame: Frame, { typed, problem }: ApplyParts): Html {
       ${field({ name: 'name', label: 'Legal name of the organisation', value: valueOf('name'), required: true, max: '200', autocomplete: 'organization', error: errorOf('name'), help: 'As it is registered: this name is screened and appears in the contract.' })}
       <fieldset>
         <legend>Plan</legend>
-        <div class="choices">
-          ${PLANS.map(
-            (plan) =>
-              html`<label
-                ><input
-                  type="radio"
-                  name="plan"
-                  value="${plan}"
-                  ${valueOf('plan', 'audit') === plan ? html`checked` : undefined}
-                /><span
-                  >${PLAN_NAMES[plan]}<span class="help">${planWords(plan)}</span></span
-                ></label
-              >`,
-          )}
-        </div>
+        ${choices(
+          'radio',
+          'plan',
+          PLANS.map((plan) => ({
+            value: plan,
+            words: PLAN_NAMES[plan],
+            help: planWords(plan),
+            isChosen: valueOf('plan', 'audit') === plan,
+          })),
+        )}
         <p class="help">Support can change it later.</p>
       </fieldset>
       ${contact('billing', 'Billing contact', 'Gets e-mails about the account.')}
@@ -152,7 +147,7 @@ export function onboardingPage(frame: Frame, parts: OnboardingParts): Html {
           ? isOwners
             ? ownersForm(frame, parts)
             : statementsForm(frame, parts, draft!)
-          : waiting(
+          : empty(
               'The declaration is being filled in',
               'An owner or admin of your organisation is filling it in.',
             )
@@ -228,17 +223,10 @@ ${(draft?.tradingNames ?? []).join('\n')}</textarea>
         const party = parties[index];
         return html`<div class="party" role="group" aria-label="Person ${index + 1}">
           ${field({ name: `party-${index}`, label: 'Name', value: party?.name ?? '', max: '200' })}
-          <div class="field">
-            <label for="role-${index}">Role</label>
-            <select id="role-${index}" name="role-${index}">
-              ${['director', 'owner'].map(
-                (role) =>
-                  html`<option value="${role}" ${party?.role === role ? html`selected` : undefined}>
-                    ${role}
-                  </option>`,
-              )}
-            </select>
-          </div>
+          ${choice({ name: `role-${index}`, label: 'Role' }, party?.role, [
+            ['director', 'director'],
+            ['owner', 'owner'],
+          ])}
           ${countryField(`country-${index}`, 'Nationality', party?.country ?? '', errorOf(`country-${index}`))}
         </div>`;
       })}
@@ -315,13 +303,6 @@ function statementsForm(
     </form>`;
 }
 
-function waiting(title: string, ...body: readonly (Html | string)[]): Html {
-  return html`<div class="empty">
-    <h2>${title}</h2>
-    ${body.map((text) => html`<p class="prose">${text}</p>`)}
-  </div>`;
-}
-
 /** What happens now, who does it, and how long it takes. */
 function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
   const since = html`<span class="soft">Since ${moment(account.stateChangedAt, frame.now)}.</span>`;
@@ -330,31 +311,31 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
   switch (account.state) {
     case 'declared':
     case 'screened':
-      return waiting(
+      return empty(
         'Your application is being screened',
         'Its names are compared with the sanctions lists automatically. This normally takes less than half a minute. You will get an e-mail with the outcome.',
         again,
       );
     case 'in_review':
-      return waiting(
+      return empty(
         'A person is reviewing your application',
         'The screening raised a question. A reviewer will read your application, typically the same day, sometimes later. You need not do anything, and will get an e-mail with the outcome.',
         since,
       );
     case 'approved':
-      return waiting(
+      return empty(
         'Your application is approved: the contract is next',
         'We send the contract to your billing contact. Once both sides have signed it, your account becomes active and you get an e-mail.',
         since,
       );
     case 'contracted':
-      return waiting(
+      return empty(
         'The contract is signed',
         'The person who signed is screened as well, normally within half a minute, and then an operator makes your account active. You will get an e-mail.',
         since,
       );
     case 'rejected':
-      return waiting(
+      return empty(
         'Your application is not approved',
         html`After review we cannot offer you the service. Write to
           <a href="mailto:${frame.supportEmail}">${frame.supportEmail}</a> if you believe that this
@@ -362,7 +343,7 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
         since,
       );
     case 'suspended':
-      return waiting(
+      return empty(
         'Your account is suspended',
         'Requests are refused and no keys are issued until the review is over. Support will tell you what is needed.',
         html`<a class="button" href="${keys}">Go to keys</a>`,

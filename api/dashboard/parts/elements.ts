@@ -60,23 +60,35 @@ export function told({ problem, done }: Told): Html {
   ${done === undefined ? undefined : note('good', done)}`;
 }
 
-/** Facts under a heading, by their names; those that are not there are left out. */
-export function factsSection(
-  title: string,
-  facts: readonly (readonly [name: string, value: Html | string | undefined])[],
-): Html {
+export type Fact = readonly [name: string, value: Html | string | undefined];
+
+/** Facts by their names; those that are not there are left out. */
+export function facts(all: readonly Fact[]): Html {
+  return html`<dl class="facts">
+    ${all
+      .filter(([, value]) => value !== undefined)
+      .map(
+        ([name, value]) =>
+          html`<dt>${name}</dt>
+            <dd>${value}</dd>`,
+      )}
+  </dl>`;
+}
+
+/** The same under a heading. */
+export function factsSection(title: string, all: readonly Fact[]): Html {
   return html`<section class="stack tight">
     <h2>${title}</h2>
-    <dl class="facts">
-      ${facts
-        .filter(([, value]) => value !== undefined)
-        .map(
-          ([name, value]) =>
-            html`<dt>${name}</dt>
-              <dd>${value}</dd>`,
-        )}
-    </dl>
+    ${facts(all)}
   </section>`;
+}
+
+/** In place of a list that has nothing in it: why, and what would be there. */
+export function empty(title: string, ...body: readonly (Html | string)[]): Html {
+  return html`<div class="empty">
+    <h2>${title}</h2>
+    ${body.map((text) => html`<p class="prose">${text}</p>`)}
+  </div>`;
 }
 
 /** The form by which one of a list is found by an id; `notFound` says why there is none of that id. */
@@ -212,23 +224,69 @@ export function field(options: FieldOptions): Html {
   </div>`;
 }
 
+export type Option = readonly [value: string, words: string];
+
+export function optionList(options: readonly Option[], chosen: string | undefined): Html[] {
+  return options.map(
+    ([value, words]) =>
+      html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
+        ${words}
+      </option>`,
+  );
+}
+
 /** A field whose value is one of a few. */
 export function choice(
-  name: string,
-  label: string,
-  chosen: string,
-  options: readonly (readonly [value: string, label: string])[],
+  {
+    name,
+    id = name,
+    label,
+    help,
+  }: Pick<FieldOptions, 'name' | 'id' | 'label'> & { help?: Html | string },
+  chosen: string | undefined,
+  options: readonly Option[],
 ): Html {
   return html`<div class="field">
-    <label for="${name}">${label}</label>
-    <select id="${name}" name="${name}">
-      ${options.map(
-        ([value, words]) =>
-          html`<option value="${value}" ${value === chosen ? html`selected` : undefined}>
-            ${words}
-          </option>`,
-      )}
+    <label for="${id}">${label}</label>
+    <select
+      id="${id}"
+      name="${name}"
+      ${help === undefined ? undefined : html`aria-describedby="${id}-help"`}
+    >
+      ${optionList(options, chosen)}
     </select>
+    ${help === undefined ? undefined : html`<p class="help" id="${id}-help">${help}</p>`}
+  </div>`;
+}
+
+interface Box {
+  value: string;
+  words: Html | string;
+  isChosen: boolean;
+  help?: Html | string | undefined;
+  /** Shown, and not to be chosen. */
+  isOff?: boolean;
+}
+
+/** Boxes of which any may be ticked, or buttons of which one is pressed. */
+export function choices(type: 'checkbox' | 'radio', name: string, boxes: readonly Box[]): Html {
+  return html`<div class="choices">
+    ${boxes.map(
+      ({ value, words, isChosen, help, isOff = false }) =>
+        html`<label ${isOff ? html`class="off"` : undefined}>
+          <input
+            type="${type}"
+            name="${name}"
+            value="${value}"
+            ${isChosen ? html`checked` : undefined}
+            ${isOff ? html`disabled` : undefined}
+          />
+          <span
+            >${words}
+            ${help === undefined ? undefined : html`<span class="help">${help}</span>`}</span
+          >
+        </label>`,
+    )}
   </div>`;
 }
 

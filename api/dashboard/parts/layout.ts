@@ -293,3 +293,55 @@ const CURRENT = html`aria-current="page"`;
 export function token({ formToken }: Pick<Frame, 'formToken'>): Html {
   return html`<input type="hidden" name="form" value="${formToken}" />`;
 }
+
+interface Button {
+  /** Where the form is sent. */
+  action: string;
+  button: Html | string;
+  tone?: 'primary' | 'danger' | undefined;
+  /** Its name for those who do not see its place. */
+  label?: string;
+  /** Whether the fields are as wide as the page. */
+  isWide?: boolean;
+}
+
+function submit({ button, tone, label }: Button): Html {
+  const attributes = html`${tone && html`class="${tone}"`} ${label && html`aria-label="${label}"`}`;
+  return html`<button ${attributes} type="submit">${button}</button>`;
+}
+
+/** A form with its fields one below the other, and its button. */
+export function form(frame: Frame, button: Button, fields: Html | undefined): Html {
+  return html`<form
+    class="form${button.isWide ? ' wide' : ''}"
+    method="post"
+    action="${button.action}"
+  >
+    ${token(frame)} ${fields}
+    <div>${submit(button)}</div>
+  </form>`;
+}
+
+/** The same, opened by a click on what it is for. */
+export function act(
+  frame: Frame,
+  { summary, isOpen = false, ...button }: Button & { summary: Html | string; isOpen?: boolean },
+  fields: Html,
+): Html {
+  return html`<details class="act" ${isOpen ? html`open` : undefined}>
+    <summary>${summary}</summary>
+    ${form(frame, button, fields)}
+  </details>`;
+}
+
+/** A form that is a button, with what it is for. */
+export function buttonForm(
+  frame: Frame,
+  { hidden = {}, ...button }: Button & { hidden?: Readonly<Record<string, string>> },
+): Html {
+  return html`<form method="post" action="${button.action}">
+    ${token(frame)}
+    ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    ${submit(button)}
+  </form>`;
+}

@@ -14,6 +14,7 @@ import {
   badge,
   choice,
   dayFields,
+  empty,
   field,
   findForm,
   pager,
@@ -116,20 +117,14 @@ export function receiptsPage(frame: Frame, parts: ReceiptsParts): Html {
       ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
       ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
       ${keyField(parts)} ${dayFields(search)}
-      ${choice('tier', 'Tier', search.tier, [
+      ${choice({ name: 'tier', label: 'Tier' }, search.tier, [
         ['', 'all'],
         ...TIERS.map(
           (tier) => [tier, tier === 'degraded' ? 'issued without estimate' : tier] as const,
         ),
       ])}
-      ${choice('outcome', 'Outcome', search.outcome, [
-        ['', 'all'],
-        ...OUTCOMES.map((each) => [each, each] as const),
-      ])}
-      ${choice('sort', 'Sorted by', sort, [
-        ['', 'newest first'],
-        ...SORTS.map((each) => [each, SORT_WORDS[each]] as const),
-      ])}
+      ${choice({ name: 'outcome', label: 'Outcome' }, search.outcome, [['', 'all'], ...OUTCOMES.map((each) => [each, each] as const)])}
+      ${choice({ name: 'sort', label: 'Sorted by' }, sort, [['', 'newest first'], ...SORTS.map((each) => [each, SORT_WORDS[each]] as const)])}
       <button type="submit">Show</button>
       ${asked.size === 0 ? undefined : html`<a href="${address}">Show all</a>`}
     </form>
@@ -159,26 +154,15 @@ function rankedNote({ page, isWhole }: ReceiptsParts): Html {
 function nothing(frame: Frame, isFiltered: boolean): Html {
   const { orgId, orgState } = frame.membership!;
   if (orgState === 'closed' && !isFiltered) {
-    return html`<div class="empty">
-      <h2>No receipts</h2>
-      <p class="prose">The organisation is closed and has no receipts.</p>
-    </div>`;
+    return empty('No receipts', 'The organisation is closed and has no receipts.');
   }
-  const keysLink = html`<p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>`;
   return isFiltered
-    ? html`<div class="empty">
-        <h2>No receipt matches</h2>
-        <p class="prose">Try other days, or remove the model, the region or the outcome.</p>
-      </div>`
-    : html`<div class="empty">
-        <h2>No receipts yet</h2>
-        <p class="prose">
-          Every answer to a request with one of your keys leaves a receipt here within a moment, as
-          does every failure of a provider that was called for one. The page of a new key has an
-          example request to paste.
-        </p>
-        ${keysLink}
-      </div>`;
+    ? empty('No receipt matches', 'Try other days, or remove the model, the region or the outcome.')
+    : empty(
+        'No receipts yet',
+        'Every answer to a request with one of your keys leaves a receipt here within a moment, as does every failure of a provider that was called for one. The page of a new key has an example request to paste.',
+        html`<a class="button" href="/dashboard/${orgId}/keys">See the keys</a>`,
+      );
 }
 
 /** Receipts as rows that lead to them, with the quantities of all in one unit. */

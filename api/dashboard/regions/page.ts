@@ -11,6 +11,8 @@ import { age } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import {
   badge,
+  choice,
+  empty,
   field,
   moment,
   shortMoment,
@@ -56,10 +58,7 @@ export function regionsPage(frame: Frame, parts: RegionsParts): Html {
     ${told(parts)}
     ${
       regions.length === 0
-        ? html`<div class="empty">
-            <h2>No regions</h2>
-            <p class="prose">The catalogue has none: no request can be run.</p>
-          </div>`
+        ? empty('No regions', 'The catalogue has none: no request can be run.')
         : table(
             'Regions',
             [
@@ -147,18 +146,10 @@ function form(
     <summary>${name} <code class="soft">${code}</code></summary>
     <form class="form" method="post" action="/dashboard/service/regions">
       ${token(frame)}<input type="hidden" name="region" value="${code}" />
-      <div class="field">
-        <label for="status-${code}">State</label>
-        <select id="status-${code}" name="status">
-          <option value="catalogue">as the catalogue says: ${region.status}</option>
-          ${REGION_STATUSES.map(
-            (status) =>
-              html`<option value="${status}" ${status === override ? html`selected` : undefined}>
-                ${STATUS_WORDS[status]}
-              </option>`,
-          )}
-        </select>
-      </div>
+      ${choice({ name: 'status', id: `status-${code}`, label: 'State' }, override, [
+        ['catalogue', `as the catalogue says: ${region.status}`],
+        ...REGION_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const),
+      ])}
       ${region.organisations === undefined ? toldAtStatus(code, was?.note ?? line.note?.text ?? '') : undefined}
       ${field({ name: 'reason', id: `reason-${code}`, label: 'Reason for the audit log', value: was?.reason ?? '', max: '500', required: true })}
       <div><button class="primary" type="submit">Set ${name}</button></div>

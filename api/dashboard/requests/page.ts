@@ -8,6 +8,7 @@ import {
   badge,
   choice,
   dayFields,
+  empty,
   field,
   findForm,
   pager,
@@ -101,7 +102,7 @@ function filterForm(
   isFiltered: boolean,
 ): Html {
   return html`<form class="row end" method="get" action="${address}">
-    ${choice('status', 'Status', search.status, STATUSES)}
+    ${choice({ name: 'status', label: 'Status' }, search.status, STATUSES)}
     ${field({ name: 'code', label: 'Code of the error', value: search.code, max: '128' })}
     ${keyField({ search, keys })}
     ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
@@ -152,32 +153,21 @@ function failureCounts(address: string, { search, failures }: RequestsParts): Ht
   </section>`;
 }
 
-function noneAmongMany(): Html {
-  return html`<div class="empty">
-    <h2>No request matches among the newest</h2>
-    <p class="prose">
-      The newest ${count(LOOKED_THROUGH_MAX)} requests of these days were searched. Choose fewer
-      days.
-    </p>
-  </div>`;
-}
+const noneAmongMany = (): Html =>
+  empty(
+    'No request matches among the newest',
+    `The newest ${count(LOOKED_THROUGH_MAX)} requests of these days were searched. Choose fewer days.`,
+  );
 
 function nothing(frame: Frame, isFiltered: boolean): Html {
   const { orgId } = frame.membership!;
   return isFiltered
-    ? html`<div class="empty">
-        <h2>No request matches</h2>
-        <p class="prose">Try other days, or remove the status, the model or the key.</p>
-      </div>`
-    : html`<div class="empty">
-        <h2>No requests</h2>
-        <p class="prose">
-          Each request with one of your keys appears here about a second after it has ended, and
-          stays for as long as requests are kept. The page of a new key has an example request to
-          paste.
-        </p>
-        <p><a class="button" href="/dashboard/${orgId}/keys">See the keys</a></p>
-      </div>`;
+    ? empty('No request matches', 'Try other days, or remove the status, the model or the key.')
+    : empty(
+        'No requests',
+        'Each request with one of your keys appears here about a second after it has ended, and stays for as long as requests are kept. The page of a new key has an example request to paste.',
+        html`<a class="button" href="/dashboard/${orgId}/keys">See the keys</a>`,
+      );
 }
 
 function requestTable(frame: Frame, { page, keys }: RequestsParts): Html {

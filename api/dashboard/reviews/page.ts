@@ -17,9 +17,11 @@ import { day } from '#shared/kernel/time.ts';
 import { counted } from '#shared/methodology/readable.ts';
 import { actsTable } from '../accounts/page.ts';
 import { countryName } from '../parts/countries.ts';
-import { type Frame, token } from '../parts/layout.ts';
+import { act as actOf, type Frame } from '../parts/layout.ts';
 import {
   badge,
+  empty,
+  facts,
   moment,
   note,
   shortId,
@@ -65,15 +67,11 @@ export function reviewsPage(frame: Frame, { page, after, isOpen }: ReviewsParts)
     </p>`;
 }
 
-function nothingHere(isOpen: boolean): Html {
-  return html`<div class="empty">
-    <h2>${isOpen ? 'No review is open' : 'No review was decided yet'}</h2>
-    <p class="prose">
-      Applicants whose screening was not clear wait here for a person to decide, longest first; so
-      do accounts that a new list names.
-    </p>
-  </div>`;
-}
+const nothingHere = (isOpen: boolean): Html =>
+  empty(
+    isOpen ? 'No review is open' : 'No review was decided yet',
+    'Applicants whose screening was not clear wait here for a person to decide, longest first; so do accounts that a new list names.',
+  );
 
 function queue(frame: Frame, reviews: readonly Review[], isOpen: boolean): Html {
   return table(
@@ -234,47 +232,40 @@ function decisionForm(
 ): Html {
   const isOpen = open === act.decision;
   const name = `${act.decision}-note`;
-  return html`<details class="act" ${isOpen ? html`open` : undefined}>
-    <summary>${act.label}…</summary>
-    <form class="form" method="post" action="${ADDRESS}/${review.id}/decide">
-      ${token(frame)}
-      <input type="hidden" name="decision" value="${act.decision}" />
+  const approves = act.decision === 'approved';
+  return actOf(
+    frame,
+    {
+      summary: `${act.label}…`,
+      isOpen,
+      action: `${ADDRESS}/${review.id}/decide`,
+      button: `${act.label} ${approves ? 'this screening' : 'the applicant'}`,
+      tone: approves ? 'primary' : 'danger',
+    },
+    html`<input type="hidden" name="decision" value="${act.decision}" />
       <input type="hidden" name="screening" value="${vetting?.id ?? ''}" />
       <p class="prose">${act.effect}</p>
-      ${textArea({ name, label: 'Reason', value: isOpen ? (typed ?? '') : '', max: String(NOTE_LENGTH_MAX), help: 'The audit log keeps it, with your name and the screening shown here.' })}
-      <div>
-        <button class="${act.decision === 'approved' ? 'primary' : 'danger'}" type="submit">
-          ${act.label} ${act.decision === 'approved' ? 'this screening' : 'the applicant'}
-        </button>
-      </div>
-    </form>
-  </details>`;
+      ${textArea({ name, label: 'Reason', value: isOpen ? (typed ?? '') : '', max: String(NOTE_LENGTH_MAX), help: 'The audit log keeps it, with your name and the screening shown here.' })}`,
+  );
 }
 
 function applicantFacts(frame: Frame, { account, declaration, review }: ReviewParts): Html {
   return html`<section class="stack tight">
     <h2>Applicant</h2>
-    <dl class="facts">
-      <dt>Organisation</dt>
-      <dd>${account.name}<br />${shortId(account.id)}</dd>
-      <dt>State, plan</dt>
-      <dd>${account.state.replace('_', ' ')}, ${account.plan.replace('_', ' ')}</dd>
-      <dt>Applied</dt>
-      <dd>${moment(account.createdAt, frame.now)}</dd>
-      <dt>In review since</dt>
-      <dd>${moment(review.openedAt, frame.now)}</dd>
-      ${
+    ${facts([
+      ['Organisation', html`${account.name}<br />${shortId(account.id)}`],
+      ['State, plan', html`${account.state.replace('_', ' ')}, ${account.plan.replace('_', ' ')}`],
+      ['Applied', moment(account.createdAt, frame.now)],
+      ['In review since', moment(review.openedAt, frame.now)],
+      ['Established in', declaration === null ? undefined : countryName(declaration.country)],
+      [
+        'Industry',
         declaration === null
           ? undefined
-          : html`<dt>Established in</dt>
-              <dd>${countryName(declaration.country)}</dd>
-              <dt>Industry</dt>
-              <dd>
-                ${declaration.industry.replaceAll('_', ' ')}
-                ${INDUSTRIES[declaration.industry] === 'high' ? badge('warn', 'looked at by a person') : undefined}
-              </dd>`
-      }
-    </dl>
+          : html`${declaration.industry.replaceAll('_', ' ')}
+            ${INDUSTRIES[declaration.industry] === 'high' ? badge('warn', 'looked at by a person') : undefined}`,
+      ],
+    ])}
   </section>`;
 }
 
@@ -512,16 +503,12 @@ function screeningFacts(frame: Frame, { vetting, lists }: ReviewParts): Html | u
     lists.find((one) => one.source === source && one.version === version);
   return html`<section class="stack tight">
     <h2>Screening</h2>
-    <dl class="facts">
-      <dt>Id</dt>
-      <dd>${shortId(vetting.id)}</dd>
-      <dt>Screened</dt>
-      <dd>${moment(vetting.screenedAt, frame.now)}</dd>
-      <dt>Because of</dt>
-      <dd>${CAUSES[vetting.cause]}</dd>
-      <dt>Outcome</dt>
-      <dd>${vetting.outcome}</dd>
-    </dl>
+    ${facts([
+      ['Id', shortId(vetting.id)],
+      ['Screened', moment(vetting.screenedAt, frame.now)],
+      ['Because of', CAUSES[vetting.cause]],
+      ['Outcome', vetting.outcome],
+    ])}
     <h3>Lists that were compared</h3>
     ${
       vetting.lists.length === 0

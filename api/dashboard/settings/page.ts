@@ -7,8 +7,17 @@ import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { limitWords } from '../parts/figures.ts';
-import { type Frame, token } from '../parts/layout.ts';
-import { badge, field, note, textArea, told, type Told } from '../parts/elements.ts';
+import { form as formOf, type Frame } from '../parts/layout.ts';
+import {
+  badge,
+  choices,
+  facts,
+  field,
+  note,
+  textArea,
+  told,
+  type Told,
+} from '../parts/elements.ts';
 
 /** A region or a model that is open to the organisation, or that it has chosen once. */
 export interface Choice {
@@ -52,14 +61,8 @@ export function settingsPage(frame: Frame, parts: SettingsParts): Html {
 }
 
 function form(frame: Frame, name: SettingsForm, button: string, fields: Html): Html {
-  return html`<form
-    class="form wide"
-    method="post"
-    action="/dashboard/${frame.membership!.orgId}/settings/${name}"
-  >
-    ${token(frame)} ${fields}
-    <div><button class="primary" type="submit">${button}</button></div>
-  </form>`;
+  const action = `/dashboard/${frame.membership!.orgId}/settings/${name}`;
+  return formOf(frame, { action, button, tone: 'primary', isWide: true }, fields);
 }
 
 function use(frame: Frame, parts: SettingsParts, changes: boolean): Html {
@@ -81,12 +84,10 @@ function use(frame: Frame, parts: SettingsParts, changes: boolean): Html {
             html`${chooser('regions', 'Regions', allowedRegions, regions)}
             ${chooser('models', 'Models', allowedModels, models)}`,
           )
-        : html`<dl class="facts">
-            <dt>Regions</dt>
-            <dd>${chosen(account.allowedRegions)}</dd>
-            <dt>Models</dt>
-            <dd>${chosen(account.allowedModels)}</dd>
-          </dl>`
+        : facts([
+            ['Regions', chosen(account.allowedRegions)],
+            ['Models', chosen(account.allowedModels)],
+          ])
     }
   </section>`;
 }
@@ -100,40 +101,30 @@ function chooser(
   name: 'regions' | 'models',
   label: string,
   allowed: readonly string[] | null,
-  choices: readonly Choice[],
+  offered: readonly Choice[],
 ): Html {
-  const which = (value: 'all' | 'some', isChosen: boolean, text: string): Html =>
-    html`<label
-      ><input
-        type="radio"
-        name="${name}-which"
-        value="${value}"
-        ${isChosen ? html`checked` : undefined}
-      /><span>${text}</span></label
-    >`;
+  const which = allowed === null ? 'all' : 'some';
   return html`<fieldset>
     <legend>${label}</legend>
-    <div class="choices">
-      ${which('all', allowed === null, `Every one that is offered, also those that come later`)}
-      ${which('some', allowed !== null, 'Only those selected below')}
-    </div>
-    <div class="choices">
-      ${choices.map(
-        ({ id, name: title, help, warning }) =>
-          html`<label
-            ><input
-              type="checkbox"
-              name="${name}"
-              value="${id}"
-              ${allowed?.includes(id) === true ? html`checked` : undefined}
-            /><span
-              >${title} ${title === id ? undefined : html`<code class="soft">${id}</code>`}
-              ${warning === undefined ? undefined : badge('warn', warning)}
-              ${help === undefined ? undefined : html`<span class="help">${help}</span>`}</span
-            ></label
-          >`,
-      )}
-    </div>
+    ${choices(
+      'radio',
+      `${name}-which`,
+      [
+        ['all', 'Every one that is offered, also those that come later'] as const,
+        ['some', 'Only those selected below'] as const,
+      ].map(([value, words]) => ({ value, words, isChosen: value === which })),
+    )}
+    ${choices(
+      'checkbox',
+      name,
+      offered.map(({ id, name: title, help, warning }) => ({
+        value: id,
+        words: html`${title} ${title === id ? undefined : html`<code class="soft">${id}</code>`}
+        ${warning === undefined ? undefined : badge('warn', warning)}`,
+        help,
+        isChosen: allowed?.includes(id) === true,
+      })),
+    )}
   </fieldset>`;
 }
 
@@ -154,12 +145,10 @@ function names(frame: Frame, { account, typed }: SettingsParts, changes: boolean
             html`${field({ name: 'name', label: 'Legal name', value: was?.('name') ?? account.name, required: true, max: '200', autocomplete: 'organization', help: 'A new name is compared with the sanctions lists, like the first one. The contacts get an e-mail.' })}
             ${field({ name: 'identifier', label: 'Identifier (optional)', value: was?.('identifier') ?? account.identifier ?? '', max: '200', help: 'With what it is: "LEI 529900T8BM49AURSDO55", "HRB 12345, Amtsgericht Köln".' })}`,
           )
-        : html`<dl class="facts">
-            <dt>Legal name</dt>
-            <dd>${account.name}</dd>
-            <dt>Identifier</dt>
-            <dd>${account.identifier ?? html`<span class="soft">none</span>`}</dd>
-          </dl>`
+        : facts([
+            ['Legal name', account.name],
+            ['Identifier', account.identifier ?? html`<span class="soft">none</span>`],
+          ])
     }
   </section>`;
 }
@@ -177,7 +166,7 @@ function contacts(
       ${field({ name: `${kind}-name`, label: 'Name', value: was?.(`${kind}-name`) ?? account[kind].name, required: true, max: '200' })}
       ${field({ name: `${kind}-email`, label: 'E-mail', type: 'email', value: was?.(`${kind}-email`) ?? account[kind].email, required: true, max: '254' })}
     </fieldset>`;
-  const fact = ({ name, email }: Contact): Html => html`<dd>${name}<br />${email}</dd>`;
+  const fact = ({ name, email }: Contact): Html => html`${name}<br />${email}`;
   return html`<section class="stack tight" id="contacts">
     <h2>Notifications</h2>
     ${[...new Set(unconfirmed)].map((email) =>
@@ -199,12 +188,10 @@ function contacts(
                 and gets others when it has confirmed. Names of contacts are screened.
               </p>`,
           )
-        : html`<dl class="facts">
-            <dt>Billing contact</dt>
-            ${fact(account.billing)}
-            <dt>Technical contact</dt>
-            ${fact(account.technical)}
-          </dl>`
+        : facts([
+            ['Billing contact', fact(account.billing)],
+            ['Technical contact', fact(account.technical)],
+          ])
     }
   </section>`;
 }
@@ -248,15 +235,7 @@ function tags(frame: Frame, { account, typed }: SettingsParts, changes: boolean)
 
 /** Whether responses are kept, which owners decide: it is the one place where texts of the organisation rest. */
 function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): Html {
-  const which = (value: 'on' | 'off', text: string, help: string): Html =>
-    html`<label
-      ><input
-        type="radio"
-        name="keep"
-        value="${value}"
-        ${(value === 'on') === keepResponses ? html`checked` : undefined}
-      /><span>${text}<span class="help">${help}</span></span></label
-    >`;
+  const keeps = keepResponses ? 'on' : 'off';
   return html`<section class="stack tight" id="keep">
     <h2>Kept responses</h2>
     <p class="prose">
@@ -272,10 +251,18 @@ function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): H
             frame,
             'keep',
             'Save what is kept',
-            html`<div class="choices">
-              ${which('on', 'Keep responses', 'Unless a request says store: false.')}
-              ${which('off', 'Keep none', 'What is kept now is deleted at once.')}
-            </div>`,
+            choices(
+              'radio',
+              'keep',
+              [
+                {
+                  value: 'on',
+                  words: 'Keep responses',
+                  help: 'Unless a request says store: false.',
+                },
+                { value: 'off', words: 'Keep none', help: 'What is kept now is deleted at once.' },
+              ].map((each) => ({ ...each, isChosen: each.value === keeps })),
+            ),
           )
         : html`<p>
             ${keepResponses ? 'Responses are kept.' : 'None is kept.'}
@@ -288,28 +275,24 @@ function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): H
 function terms({ account, contract }: SettingsParts): Html {
   return html`<section class="stack tight">
     <h2>Plan and contract</h2>
-    <dl class="facts">
-      <dt>Plan</dt>
-      <dd>${account.plan.replace('_', ' ')}</dd>
-      <dt>Limits</dt>
-      <dd>
-        ${limitWords(limitsOf(account))}
-        ${account.negotiatedLimits === null ? undefined : html`<span class="soft">(negotiated)</span>`}
-      </dd>
-      <dt>Contract</dt>
-      <dd>
-        ${
-          contract === null
-            ? html`<span class="soft">none on record yet</span>`
-            : html`${contract.kind === 'pilot' ? 'Pilot' : 'Service contract'}, signed by
-                ${contract.signatory} on ${day(contract.signedAt)}<br /><span class="soft small"
-                  >SHA-256 of the document: <code>${contract.documentSha256}</code></span
-                >`
-        }
-      </dd>
-      <dt>Organisation id</dt>
-      <dd><code>${account.id}</code></dd>
-    </dl>
+    ${facts([
+      ['Plan', account.plan.replace('_', ' ')],
+      [
+        'Limits',
+        html`${limitWords(limitsOf(account))}
+        ${account.negotiatedLimits === null ? undefined : html`<span class="soft">(negotiated)</span>`}`,
+      ],
+      [
+        'Contract',
+        contract === null
+          ? html`<span class="soft">none on record yet</span>`
+          : html`${contract.kind === 'pilot' ? 'Pilot' : 'Service contract'}, signed by
+              ${contract.signatory} on ${day(contract.signedAt)}<br /><span class="soft small"
+                >SHA-256 of the document: <code>${contract.documentSha256}</code></span
+              >`,
+      ],
+      ['Organisation id', html`<code>${account.id}</code>`],
+    ])}
     <p class="help">Support can change the plan, the limits and the contract.</p>
   </section>`;
 }

@@ -3,7 +3,7 @@ import { MINUTE_MS } from '#shared/kernel/time.ts';
 import { CONFIRMED_MS } from '#shared/persons/sessions.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { ASKED_CHARS_MAX, PASSKEY_FIELD, type Proof } from '../forms.ts';
-import { field, told, type Told } from '../parts/elements.ts';
+import { facts, field, told, type Told } from '../parts/elements.ts';
 
 const NOT_ASKED_AGAIN = `You will not be asked again for ${CONFIRMED_MS / MINUTE_MS} minutes.`;
 
@@ -234,13 +234,7 @@ export function endedPage(
       typed.length === 0
         ? undefined
         : html`<p>What you had typed, to be copied:</p>
-            <dl class="facts">
-              ${typed.map(
-                ([name, value]) =>
-                  html`<dt>${name}</dt>
-                    <dd>${value}</dd>`,
-              )}
-            </dl>`
+            ${facts(typed)}`
     }
     <p><a class="button primary" href="${signIn}">Sign in and go back</a></p>
   </div>`;

@@ -15,8 +15,20 @@ import {
 import { SESSION_MS, SESSIONS_MAX, USE_NOTED_MS } from '#shared/persons/sessions.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { browserName } from '../account/browser-name.ts';
-import { type Frame, token } from '../parts/layout.ts';
-import { ACT, badge, field, moment, shortMoment, table, told } from '../parts/elements.ts';
+import { buttonForm, form, type Frame, token } from '../parts/layout.ts';
+import {
+  ACT,
+  badge,
+  choice,
+  empty,
+  field,
+  moment,
+  type Option,
+  optionList,
+  shortMoment,
+  table,
+  told,
+} from '../parts/elements.ts';
 
 export interface TeamParts {
   members: readonly MemberWithFactors[];
@@ -111,15 +123,10 @@ function ruleSection(frame: Frame, members: readonly MemberWithFactors[]): Html 
     </p>
     ${
       decides
-        ? html`<form
-            method="post"
-            action="/dashboard/${orgId}/team/second-factor/${asksSecondFactor ? 'lift' : 'require'}"
-          >
-            ${token(frame)}
-            <button type="submit">
-              ${asksSecondFactor ? 'Stop requiring it' : 'Require a second factor'}
-            </button>
-          </form>`
+        ? buttonForm(frame, {
+            action: `/dashboard/${orgId}/team/second-factor/${asksSecondFactor ? 'lift' : 'require'}`,
+            button: asksSecondFactor ? 'Stop requiring it' : 'Require a second factor',
+          })
         : html`<p class="soft">An owner can change this.</p>`
     }
   </section>`;
@@ -169,12 +176,12 @@ export function sessionsPage(
               ${
                 session.id === currentId
                   ? badge('good', 'This one')
-                  : html`<form method="post" action="${base}/sessions/end">
-                      ${token(frame)}<input type="hidden" name="session" value="${session.id}" />
-                      <button type="submit" aria-label="End a session of ${member.name}">
-                        End session
-                      </button>
-                    </form>`
+                  : buttonForm(frame, {
+                      action: `${base}/sessions/end`,
+                      button: 'End session',
+                      label: `End a session of ${member.name}`,
+                      hidden: { session: session.id },
+                    })
               }
             </td>
           </tr>`,
@@ -223,12 +230,12 @@ function memberRow(frame: Frame, member: MemberWithFactors): Html {
         manages || isSelf
           ? html`<details class="act">
               <summary>${isSelf ? 'Leave…' : 'Remove…'}</summary>
-              <form method="post" action="/dashboard/${membership!.orgId}/team/remove">
-                ${token(frame)}<input type="hidden" name="member" value="${member.id}" />
-                <button class="danger" type="submit">
-                  ${isSelf ? 'Leave the team' : `Remove ${member.name}`}
-                </button>
-              </form>
+              ${buttonForm(frame, {
+                action: `/dashboard/${membership!.orgId}/team/remove`,
+                button: isSelf ? 'Leave the team' : `Remove ${member.name}`,
+                tone: 'danger',
+                hidden: { member: member.id },
+              })}
             </details>`
           : undefined
       }
@@ -241,20 +248,14 @@ function roleForm(frame: Frame, { id, name, role }: MemberWithFactors): Html {
   return html`<form class="row" method="post" action="/dashboard/${orgId}/team/role">
     ${token(frame)}<input type="hidden" name="member" value="${id}" />
     <select name="role" aria-label="Role of ${name}">
-      ${options(mine, role)}
+      ${optionList(rolesFor(mine), role)}
     </select>
     <button type="submit">Change</button>
   </form>`;
 }
 
-function options(mine: OrganisationRole, chosen: OrganisationRole): Html {
-  return html`${ORGANISATION_ROLES.filter((role) => mayAssign(mine, role)).map(
-    (role) =>
-      html`<option value="${role}" ${role === chosen ? html`selected` : undefined}>
-        ${role}
-      </option>`,
-  )}`;
-}
+const rolesFor = (mine: OrganisationRole): readonly Option[] =>
+  ORGANISATION_ROLES.filter((role) => mayAssign(mine, role)).map((role) => [role, role]);
 
 function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html {
   const { orgId, role: mine } = frame.membership!;
@@ -272,10 +273,11 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
             <td class="num">
               ${
                 mayAssign(mine, role)
-                  ? html`<form method="post" action="/dashboard/${orgId}/team/withdraw">
-                      ${token(frame)}<input type="hidden" name="email" value="${email}" />
-                      <button type="submit">Withdraw</button>
-                    </form>`
+                  ? buttonForm(frame, {
+                      action: `/dashboard/${orgId}/team/withdraw`,
+                      button: 'Withdraw',
+                      hidden: { email },
+                    })
                   : undefined
               }
             </td>
@@ -296,17 +298,16 @@ function inviteForm(frame: Frame, { email = '' }: TeamParts): Html {
   }
   return html`<section class="stack">
     <h2>Invite someone</h2>
-    <form class="form" method="post" action="/dashboard/${orgId}/team/invite">
-      ${token(frame)}
-      ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, required: true, max: '254', help: 'They get an e-mail, and become a member once they have signed in with this address and accepted.' })}
-      <div class="field">
-        <label for="role">Role</label>
-        <select id="role" name="role">
-          ${options(mine, 'member')}
-        </select>
-      </div>
-      <div><button class="primary" type="submit">Send the invitation</button></div>
-    </form>
+    ${form(
+      frame,
+      {
+        action: `/dashboard/${orgId}/team/invite`,
+        button: 'Send the invitation',
+        tone: 'primary',
+      },
+      html`${field({ name: 'email', label: 'E-mail', type: 'email', value: email, required: true, max: '254', help: 'They get an e-mail, and become a member once they have signed in with this address and accepted.' })}
+      ${choice({ name: 'role', label: 'Role' }, 'member', rolesFor(mine))}`,
+    )}
   </section>`;
 }
 
@@ -315,14 +316,12 @@ export function invitationsPage(frame: Frame, invitations: readonly Invitation[]
   return html`<div class="head"><h1>Invitations</h1></div>
     ${
       invitations.length === 0
-        ? html`<div class="empty">
-            <h2>No invitations</h2>
-            <p class="prose">
-              An invitation to ${frame.person.email} would stand here for fourteen days. Ask whoever
-              sent it for another, or <a href="/dashboard/apply">apply with an organisation</a> of
-              your own.
-            </p>
-          </div>`
+        ? empty(
+            'No invitations',
+            html`An invitation to ${frame.person.email} would stand here for fourteen days. Ask
+              whoever sent it for another, or
+              <a href="/dashboard/apply">apply with an organisation</a> of your own.`,
+          )
         : invitations.map(
             ({ orgId, orgName, role, until }) =>
               html`<section class="stack tight">

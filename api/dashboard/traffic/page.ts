@@ -7,7 +7,7 @@ import {
   type TrafficBy,
   type TrafficRow,
 } from '#shared/requests/traffic.ts';
-import { choice, note, table } from '../parts/elements.ts';
+import { choice, empty, note, table } from '../parts/elements.ts';
 import { card, percent } from '../parts/figures.ts';
 
 /** Hours that one looks at in an incident, and on a day. */
@@ -30,10 +30,9 @@ export function trafficPage({ hours, rows, isWhole }: TrafficParts): Html {
   return html`<div class="head"><h1>Requests of all organisations</h1></div>
     <form class="row end" method="get" action="/dashboard/service/requests">
       ${choice(
-        'hours',
-        'Hours until now',
+        { name: 'hours', label: 'Hours until now' },
         String(hours),
-        PERIODS.map((each) => [String(each), String(each)] as const),
+        PERIODS.map((each) => [String(each), String(each)]),
       )}
       <button type="submit">Show</button>
     </form>
@@ -51,13 +50,10 @@ export function trafficPage({ hours, rows, isWhole }: TrafficParts): Html {
     }
     ${
       all === undefined || all.requests === 0
-        ? html`<div class="empty">
-            <h2>No requests</h2>
-            <p class="prose">
-              No organisation has asked for anything in these hours, or nothing of it is written
-              yet: a request is here about a second after its answer.
-            </p>
-          </div>`
+        ? empty(
+            'No requests',
+            'No organisation has asked for anything in these hours, or nothing of it is written yet: a request is here about a second after its answer.',
+          )
         : html`<dl class="figures">
               ${card('Requests', count(all.requests))}
               ${card('Refused, 4xx', count(all.refused), percent(all.refused / all.requests))}

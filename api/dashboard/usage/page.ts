@@ -12,7 +12,7 @@ import {
 import type { Frame } from '../parts/layout.ts';
 import { usageChart } from './stacked.ts';
 import { figuresTable } from './overview.ts';
-import { dayFields, field, note } from '../parts/elements.ts';
+import { choice, dayFields, field, note } from '../parts/elements.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */
@@ -48,13 +48,7 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
   const groups = [
     ...new Set([...USAGE_GROUPS, ...tags.map((key) => `tag:${key}` as const), ...groupBy]),
   ];
-  const options = (chosen: string | undefined): Html[] =>
-    groups.map(
-      (each) =>
-        html`<option value="${each}" ${each === chosen ? html`selected` : undefined}>
-          ${each.replace(':', ' ')}
-        </option>`,
-    );
+  const options = groups.map((each) => [each, each.replace(':', ' ')] as const);
   return html`<div class="head">
       <h1>Usage</h1>
       ${
@@ -66,20 +60,8 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
       }
     </div>
     <form class="row end" method="get" action="${address}">
-      ${dayFields({ from, to })}
-      <div class="field">
-        <label for="by">By</label>
-        <select id="by" name="by">
-          ${options(by)}
-        </select>
-      </div>
-      <div class="field">
-        <label for="and">and by</label>
-        <select id="and" name="and">
-          <option value="">nothing else</option>
-          ${options(and)}
-        </select>
-      </div>
+      ${dayFields({ from, to })} ${choice({ name: 'by', label: 'By' }, by, options)}
+      ${choice({ name: 'and', label: 'and by' }, and, [['', 'nothing else'], ...options])}
       ${
         tags.length === 0 && tag === ''
           ? undefined

@@ -12,7 +12,9 @@ import { ATTEMPTS_MAX, DELIVERY_DAYS } from '#shared/webhooks/retries.ts';
 import {
   ACT,
   badge,
+  choices,
   copyable,
+  empty,
   factsSection,
   field,
   moment,
@@ -23,7 +25,7 @@ import {
   told,
   type Told,
 } from '../parts/elements.ts';
-import { type Frame, token } from '../parts/layout.ts';
+import { act, buttonForm, form, type Frame } from '../parts/layout.ts';
 
 /** What a form was sent with that was not taken. */
 export interface Typed {
@@ -63,16 +65,12 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
     </p>
     ${
       endpoints.length === 0
-        ? html`<div class="empty">
-            <h2>No webhooks</h2>
-            <p class="prose">
-              ${
-                isOffered
-                  ? 'Webhooks appear here, with whether their messages arrive. Add the first one below.'
-                  : 'This service does not send webhooks. Its operator can turn them on.'
-              }
-            </p>
-          </div>`
+        ? empty(
+            'No webhooks',
+            isOffered
+              ? 'Webhooks appear here, with whether their messages arrive. Add the first one below.'
+              : 'This service does not send webhooks. Its operator can turn them on.',
+          )
         : html`${isOffered ? undefined : NOT_SENT} ${list(frame, endpoints)}`
     }
     ${
@@ -85,7 +83,7 @@ export function webhooksPage(frame: Frame, parts: WebhooksParts): Html {
                 Its signing secret is shown once, when it is made. You are asked to confirm that it
                 is you.
               </p>
-              ${form(frame, { action: '', button: 'Make webhook' }, terms('new', parts.typed))}
+              ${form(frame, { action: base(frame), button: 'Make webhook', tone: 'primary' }, terms('new', parts.typed))}
             </section>`
           : html`<p class="soft">
               An organisation has at most ${ENDPOINTS_MAX} webhooks. End one that is not needed.
@@ -133,6 +131,8 @@ function state({ paused, failingSince }: WebhookEndpoint): Html {
 export function endpointPage(frame: Frame, parts: EndpointParts): Html {
   const { endpoint, isOffered } = parts;
   const { failingSince, secretBeforeUntil, paused } = endpoint;
+  const one = (path: string, button: string): Html =>
+    buttonForm(frame, { action: `${base(frame)}/${endpoint.id}/${path}`, button });
   return html`<div class="head">
       <p class="crumb"><a href="${base(frame)}">Webhooks</a></p>
       <h1>${nameOf(endpoint)}</h1>
@@ -152,11 +152,7 @@ export function endpointPage(frame: Frame, parts: EndpointParts): Html {
       ],
     ])}
     <div class="row">
-      ${
-        paused === null
-          ? action(frame, endpoint, 'test', 'Send a test')
-          : action(frame, endpoint, 'resume', 'Resume webhook')
-      }
+      ${paused === null ? one('test', 'Send a test') : one('resume', 'Resume webhook')}
     </div>
     ${acts(frame, parts)} ${messages(frame, parts)}`;
 }
@@ -179,28 +175,41 @@ function pausedNote({ now }: Frame, { paused }: WebhookEndpoint): Html | undefin
 
 function acts(frame: Frame, { endpoint, typed }: EndpointParts): Html {
   const { id } = endpoint;
+  const address = `${base(frame)}/${id}`;
   return html`<section class="stack tight">
     <h2>Change it</h2>
-    <details class="act" ${typed === undefined ? undefined : html`open`}>
-      <summary>Change…</summary>
-      ${form(frame, { action: `/${id}/change`, button: 'Save webhook' }, terms(id, typed ?? endpoint))}
-    </details>
-    <details class="act">
-      <summary>Rotate its secret…</summary>
-      <p class="prose">
+    ${act(
+      frame,
+      {
+        summary: 'Change…',
+        isOpen: typed !== undefined,
+        action: `${address}/change`,
+        button: 'Save webhook',
+        tone: 'primary',
+      },
+      terms(id, typed ?? endpoint),
+    )}
+    ${act(
+      frame,
+      {
+        summary: 'Rotate its secret…',
+        action: `${address}/secret`,
+        button: 'Rotate secret',
+        tone: 'primary',
+      },
+      html`<p class="prose">
         A new secret is made and shown once. For a day messages are signed with both, so that your
         receiver can be given the new one meanwhile; the one before signs nothing after that.
-      </p>
-      ${form(frame, { action: `/${id}/secret`, button: 'Rotate secret' }, undefined)}
-    </details>
-    <details class="act">
-      <summary>End…</summary>
-      <p class="prose">
+      </p>`,
+    )}
+    ${act(
+      frame,
+      { summary: 'End…', action: `${address}/end`, button: 'End webhook', tone: 'danger' },
+      html`<p class="prose">
         Nothing is sent to it any more, what waits neither, and its secret and the list of its
         messages are deleted. This cannot be undone.
-      </p>
-      ${form(frame, { action: `/${id}/end`, button: 'End webhook', tone: 'danger' }, undefined)}
-    </details>
+      </p>`,
+    )}
   </section>`;
 }
 
@@ -241,13 +250,11 @@ function messageRow(frame: Frame, endpoint: WebhookEndpoint, message: WebhookDel
       ${
         message.state === 'waiting' || endpoint.paused !== null
           ? undefined
-          : action(
-              frame,
-              endpoint,
-              'again',
-              'Send again',
-              html`<input type="hidden" name="message" value="${id}" />`,
-            )
+          : buttonForm(frame, {
+              action: `${base(frame)}/${endpoint.id}/again`,
+              button: 'Send again',
+              hidden: { message: id },
+            })
       }
     </td>
   </tr>`;
@@ -265,33 +272,6 @@ function outcome({ now }: Frame, message: WebhookDelivery): Html {
   return html`${badge('plain', 'waiting')} next attempt ${shortMoment(nextAttemptAt!, now)} ${why}`;
 }
 
-function action(
-  frame: Frame,
-  { id }: WebhookEndpoint,
-  path: string,
-  button: string,
-  fields?: Html,
-): Html {
-  return html`<form class="inline" method="post" action="${base(frame)}/${id}/${path}">
-    ${token(frame)} ${fields}<button type="submit">${button}</button>
-  </form>`;
-}
-
-function form(
-  frame: Frame,
-  {
-    action: path,
-    button,
-    tone = 'primary',
-  }: { action: string; button: string; tone?: 'primary' | 'danger' },
-  fields: Html | undefined,
-): Html {
-  return html`<form class="form" method="post" action="${base(frame)}${path}">
-    ${token(frame)} ${fields}
-    <div><button class="${tone}" type="submit">${button}</button></div>
-  </form>`;
-}
-
 /** The fields of a webhook, with what was typed in them or what is so. */
 function terms(id: string, is: Typed | undefined): Html {
   const chosen = new Set<string>(is?.events ?? CHOSEN_TYPES);
@@ -299,22 +279,16 @@ function terms(id: string, is: Typed | undefined): Html {
     ${field({ name: 'description', id: `description-${id}`, label: 'Description', value: is?.description ?? '', max: String(DESCRIPTION_LENGTH_MAX), help: 'What it is for, as your team calls it.' })}
     <fieldset>
       <legend>Events</legend>
-      <div class="choices">
-        ${CHOSEN_TYPES.map(
-          (type) =>
-            html`<label>
-              <input
-                type="checkbox"
-                name="event"
-                value="${type}"
-                ${chosen.has(type) ? html`checked` : undefined}
-              />
-              <span
-                ><code>${type}</code> <span class="help">${WEBHOOK_EVENTS[type].when}</span></span
-              >
-            </label>`,
-        )}
-      </div>
+      ${choices(
+        'checkbox',
+        'event',
+        CHOSEN_TYPES.map((type) => ({
+          value: type,
+          words: html`<code>${type}</code>`,
+          help: WEBHOOK_EVENTS[type].when,
+          isChosen: chosen.has(type),
+        })),
+      )}
     </fieldset>`;
 }
 
