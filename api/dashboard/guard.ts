@@ -63,6 +63,9 @@ const STRICT_TRANSPORT = 'max-age=31536000';
 const HTML_TYPE = 'text/html; charset=utf-8';
 export const CSV_TYPE = 'text/csv; charset=utf-8';
 
+/** The scope of every page: sessions open them, and API keys none. */
+export const SESSION = { config: { scope: 'session' } } as const;
+
 /** Sends a page that is for one visitor. */
 export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {
   return reply.code(status).headers(PRIVATE).type(HTML_TYPE).send(page.text);
@@ -285,6 +288,12 @@ export async function visitorToken(
     void reply.header('set-cookie', cookieLine(deps.publicUrl, cookie));
   }
   return (await deps.signIn()).formToken(`visit ${id}`);
+}
+
+/** Why a form was refused, to be shown beside it. What has failed, and what is not there, is thrown on. */
+export function refusalOf(error: unknown): Fault {
+  if (error instanceof Fault && error.status < 500 && error.status !== 404) return error;
+  throw error;
 }
 
 /** Takes the form of a visitor who is not signed in, if it is theirs. */

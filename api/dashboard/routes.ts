@@ -9,6 +9,7 @@ import {
   demandStaff,
   guardPages,
   seeOther,
+  SESSION,
   wayInto,
 } from './guard.ts';
 import { notFound } from './page-error.ts';
@@ -47,8 +48,6 @@ import {
   secondFactorRuleRoutes,
   teamRoutes,
 } from './team/routes.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /**
  * The pages that people come in by. Signing in is a session of a person; API keys open nothing here, and sessions nothing

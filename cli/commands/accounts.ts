@@ -203,9 +203,9 @@ async function listAccounts(
     const page = await accounts.list({
       limit: Math.min(100, limit - found.length),
       order: 'desc',
-      ...(after === undefined ? {} : { after }),
-      ...(state === undefined ? {} : { state }),
-      ...(search === undefined ? {} : { search }),
+      after,
+      state,
+      search,
     });
     found.push(...page.items);
     hasMore = page.hasMore;

@@ -7,7 +7,7 @@ export interface Page<T> {
 /** Where a page of a list begins, how long it is, and which way it runs. */
 export interface PageRequest {
   /** The id of the item that the page before ended with; the list's beginning when absent. */
-  after?: string;
+  after?: string | undefined;
   /** 1..100 */
   limit: number;
   order: 'asc' | 'desc';

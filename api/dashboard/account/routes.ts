@@ -14,14 +14,13 @@ import {
   placeToGo,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
   visitorOf,
 } from '../guard.ts';
 import { isPasswordLength, PASSWORD_LENGTH_MIN, PASSWORD_RULE } from '../session/password-rule.ts';
 import { accountPage, type BegunSecondFactor, secondFactorPage, setUpPage } from './page.ts';
 import { passkeyRoutes } from '../session/passkey-routes.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
   ended: 'Session ended.',

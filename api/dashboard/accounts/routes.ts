@@ -10,8 +10,10 @@ import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, type Form } from '../forms.ts';
 import {
   type PageExchange,
+  refusalOf,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
   staffActorOf,
   whyNot,
@@ -20,7 +22,6 @@ import { PageError } from '../page-error.ts';
 import { accountPage, type AccountParts, accountsPage } from './page.ts';
 import { WHOLE_KEY_ADDRESS } from '../look-up/routes.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 const HISTORY_LENGTH = 25;
 const KEYS_SHOWN = 25;
@@ -103,9 +104,9 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     const page = await deps.accounts.list({
       limit: PAGE_LENGTH,
       order: 'desc',
-      ...(after === undefined ? {} : { after }),
-      ...(state === undefined ? {} : { state }),
-      ...(search === '' ? {} : { search }),
+      after,
+      state,
+      search: search || undefined,
     });
     return sendFramed(deps, [request, reply], {
       title: 'Accounts',
@@ -138,9 +139,9 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     try {
       await perform(deps, id, staffActorOf(request), form);
     } catch (error) {
-      if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
-      const problem = `Nothing was done. ${error.message}`;
-      return showAccount(deps, [request, reply], { open: act, problem }, error.status);
+      const { message, status } = refusalOf(error);
+      const problem = `Nothing was done. ${message}`;
+      return showAccount(deps, [request, reply], { open: act, problem }, status);
     }
     return seeOther(reply, `/dashboard/service/accounts/${id}?done=${act}`);
   });

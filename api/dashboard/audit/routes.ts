@@ -6,14 +6,13 @@ import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay } from '../forms.ts';
-import { CSV_TYPE, demandRight, sendFile, sendFramed } from '../guard.ts';
+import { CSV_TYPE, demandRight, sendFile, sendFramed, SESSION } from '../guard.ts';
 import { ListFiles } from '../parts/list-files.ts';
 import { csvOf, jsonOf } from './files.ts';
 import { notFound } from '../page-error.ts';
 import { headOf } from '../parts/signed-head.ts';
 import { type AuditFilters, auditPage } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 /** Entries of one file, newest first: years of most organisations, and a few megabytes. */
 const CSV_ENTRIES_MAX = 10_000;
@@ -29,11 +28,7 @@ export function auditRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const after = askedAfter(request, 'aud');
     const filters = askedFilters(request);
     const wanted = wantedOf(orgId, filters);
-    const page = await deps.audit.list({
-      ...wanted,
-      limit: PAGE_LENGTH,
-      ...(after === undefined ? {} : { after }),
-    });
+    const page = await deps.audit.list({ ...wanted, limit: PAGE_LENGTH, after });
     const members = await deps.persons.members(orgId);
     if (page.items.length === 0) await demandKnown(deps, wanted, members);
     const [names, signed, anchored] = await Promise.all([

@@ -19,13 +19,12 @@ import {
   type PageExchange,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { keyNames } from '../keys/names.ts';
 import { notFound } from '../page-error.ts';
 import { BUDGET_DONE, budgetsPage, type BudgetsParts } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 type OfBudget = { Params: { org: string; id: string } };
 

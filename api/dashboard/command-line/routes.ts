@@ -3,10 +3,15 @@ import { readCode } from '#shared/persons/command-line.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, doneOf } from '../forms.ts';
-import { type PageExchange, seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import {
+  type PageExchange,
+  seeOther,
+  sendFramed,
+  SESSION,
+  sessionForm,
+  staffActorOf,
+} from '../guard.ts';
 import { type CommandLineParts, commandLinePage } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
   allowed: 'The command line now acts in your name.',

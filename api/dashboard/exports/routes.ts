@@ -10,14 +10,14 @@ import {
   actorOf,
   demandRight,
   type PageExchange,
-  sendFramed,
   seeOther,
+  sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { exportPage, exportsPage, type ExportsParts } from './page.ts';
 import { notFound, PageError } from '../page-error.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 25;
 
 const DONE = { deleted: 'Pack deleted.' } as const;
@@ -107,12 +107,7 @@ async function list(
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
   const after = askedAfter(request, 'exp');
-  const page = await deps.exports.exports.list({
-    orgId,
-    limit: PAGE_LENGTH,
-    order: 'desc',
-    ...(after === undefined ? {} : { after }),
-  });
+  const page = await deps.exports.exports.list({ orgId, limit: PAGE_LENGTH, order: 'desc', after });
   const onPlan = await isOnPlan(deps, orgId);
   const { keptDays } = deps.exports;
   return sendFramed(deps, [request, reply], {

@@ -2,10 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FlagOutcome } from '#shared/receipts/postgres/recalculation-requests.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import { seeOther, sendFramed, SESSION, sessionForm, staffActorOf } from '../guard.ts';
 import { healthPage, type HealthParts } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PARKED_SHOWN = 50;
 /** Of e-mails that wait, and of those that were given up: one mail server is the cause of most of them. */
 const LETTERS_SHOWN = 25;

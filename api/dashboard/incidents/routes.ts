@@ -8,11 +8,10 @@ import {
 import { Fault } from '#shared/kernel/errors.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import { seeOther, sendFramed, SESSION, sessionForm, staffActorOf } from '../guard.ts';
 import { notFound } from '../page-error.ts';
 import { incidentsPage, type IncidentsParts } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const DONE = {
   opened: 'Incident told. It stands at /status within a minute.',
   said: 'Told. It stands at /status within a minute.',

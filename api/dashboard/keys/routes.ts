@@ -13,10 +13,12 @@ import { askedAfter, askedFor, askedForDay, doneOf } from '../forms.ts';
 import {
   actorOf,
   demandRight,
-  type PageExchange,
   type FramedPage,
-  sendFramed,
+  type PageExchange,
+  refusalOf,
   seeOther,
+  sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { HISTORY_LENGTH, type KeyActivity } from './activity.ts';
@@ -31,7 +33,6 @@ import {
   standsFor,
 } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 
 const DONE: Readonly<Record<string, string>> = {
@@ -69,12 +70,7 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/keys', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
     const after = askedAfter(request, 'key');
-    const page = await deps.keys.list({
-      orgId,
-      limit: PAGE_LENGTH,
-      order: 'desc',
-      ...(after === undefined ? {} : { after }),
-    });
+    const page = await deps.keys.list({ orgId, limit: PAGE_LENGTH, order: 'desc', after });
     return send(deps, [request, reply], 'Keys', (frame) => keysPage(frame, page, after));
   });
   app.get<OfKey>('/keys/:id', SESSION, (request, reply) => {
@@ -327,6 +323,6 @@ function refused(
   act: string,
   error: unknown,
 ): Promise<FastifyReply> {
-  if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
-  return showKey(deps, exchange, { open: act, problem: error.message }, error.status);
+  const { message, status } = refusalOf(error);
+  return showKey(deps, exchange, { open: act, problem: message }, status);
 }

@@ -2,12 +2,11 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import type { FastifyInstance } from 'fastify';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor } from '../forms.ts';
-import { sendFile, sendFramed } from '../guard.ts';
+import { sendFile, sendFramed, SESSION } from '../guard.ts';
 import { ledgerPage, type LedgerParts } from './page.ts';
 import { notFound } from '../page-error.ts';
 import { headOf } from '../parts/signed-head.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 25;
 const GROWTH_DAYS = [1, 7, 30] as const;
 
@@ -22,12 +21,7 @@ export function ledgerPageRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     const asked = askedAfter(request, 'rcpt');
     const isEntry = asked !== undefined && (await ledger.entry(orgId, asked)) !== null;
     const after = isEntry ? asked : undefined;
-    const page = await ledger.listEntries({
-      orgId,
-      limit: PAGE_LENGTH,
-      order: 'desc',
-      ...(after === undefined ? {} : { after }),
-    });
+    const page = await ledger.listEntries({ orgId, limit: PAGE_LENGTH, order: 'desc', after });
     const [newest] = await ledger
       .listEntries({ orgId, limit: 1, order: 'desc' })
       .then(({ items }) => items);

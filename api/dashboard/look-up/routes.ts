@@ -6,10 +6,9 @@ import { displayText } from '#shared/keys/describe.ts';
 import { hashOfReport, holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor } from '../forms.ts';
-import { sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import { sendFramed, SESSION, sessionForm, staffActorOf } from '../guard.ts';
 import { lookUpPage, type LookUpParts } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const IDS = /^(req|rcpt)_/;
 /** An address of a receipt is longer than any id. */
 const ASKED_LENGTH_MAX = 512;

@@ -14,6 +14,7 @@ import {
   type PageExchange,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
@@ -25,8 +26,6 @@ import {
   type OnboardingParts,
   type Problem,
 } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** Organisations that one person founds: some for those who found for others, and then one a day. */
 const FOUNDED: Attempts = { burst: 3, intervalMs: DAY_MS };

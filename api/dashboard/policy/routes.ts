@@ -3,10 +3,9 @@ import { isId } from '#shared/kernel/ids.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor } from '../forms.ts';
-import { sendFramed } from '../guard.ts';
+import { sendFramed, SESSION } from '../guard.ts';
 import { policyPage } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 const DAYS = 30;
 
@@ -30,7 +29,7 @@ export function policyRoutes(app: FastifyInstance, deps: DashboardDeps): void {
             limit: PAGE_LENGTH + 1,
             ...(filters.rule !== '' && { rule: filters.rule }),
             ...(isOrg && { orgId: filters.org }),
-            ...(after !== undefined && { after }),
+            after,
           }),
     ]);
     const hits = found.slice(0, PAGE_LENGTH);

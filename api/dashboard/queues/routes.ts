@@ -1,10 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { DashboardDeps } from '../deps.ts';
-import { sendFramed } from '../guard.ts';
+import { sendFramed, SESSION } from '../guard.ts';
 import { readJobs } from '../operations.ts';
 import { queuesPage } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** What of the service is on its way. */
 export function queueRoutes(app: FastifyInstance, deps: DashboardDeps): void {

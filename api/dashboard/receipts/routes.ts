@@ -29,11 +29,12 @@ import {
   demandRight,
   membershipsOf,
   type PageExchange,
+  seeOther,
   sendFile,
   sendForScript,
   sendFramed,
   sendPage,
-  seeOther,
+  SESSION,
   sessionForm,
   visitorOf,
   wayInto,
@@ -52,7 +53,6 @@ import {
 } from './page.ts';
 import { receiptsCsv } from './receipts-csv.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 /** Each row is a whole receipt that is read. */
 const PAGE_LENGTH = 25;
 /** More than a person compares. */
@@ -172,10 +172,7 @@ async function list(
   const page =
     sort === '' || sort === 'oldest'
       ? {
-          ...(await deps.ledger.listReceipts({
-            ...wanted,
-            ...(after === undefined ? {} : { after }),
-          })),
+          ...(await deps.ledger.listReceipts({ ...wanted, after })),
           isWhole: true,
         }
       : await ranked(deps, { ...wanted, by: sort });

@@ -9,10 +9,17 @@ import { regionOfLane } from '#shared/lanes/keys.ts';
 import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { demandStaffStill, seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import {
+  demandStaffStill,
+  refusalOf,
+  seeOther,
+  sendFramed,
+  SESSION,
+  sessionForm,
+  staffActorOf,
+} from '../guard.ts';
 import { type OperatedRegion, regionsPage, type RegionsParts } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const HISTORY_LENGTH = 15;
 /** In all processes; each looks once a second. */
 const DONE = { set: 'Region set. Every process knows within about a second.' };
@@ -72,13 +79,8 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         details: { status: asked, note: text },
       });
     } catch (error) {
-      if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
-      return show(
-        request,
-        reply,
-        { problem: `Nothing was set. ${error.message}`, typed },
-        error.status,
-      );
+      const { message, status } = refusalOf(error);
+      return show(request, reply, { problem: `Nothing was set. ${message}`, typed }, status);
     }
     return seeOther(reply, '/dashboard/service/regions?done=set');
   });

@@ -7,13 +7,12 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import { receiptOf, statusFilterOf } from '#shared/requests/row.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay } from '../forms.ts';
-import { sendFramed, seeOther } from '../guard.ts';
+import { seeOther, sendFramed, SESSION } from '../guard.ts';
 import { keyNames } from '../keys/names.ts';
 import { notFound } from '../page-error.ts';
 import { type RequestSearch, requestsPage } from './page.ts';
 import { requestPage } from './request.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 25;
 /** Addresses of receipts may be long. */
 const NAME_LENGTH_MAX = 512;
@@ -48,7 +47,7 @@ export function requestPageRoutes(app: FastifyInstance, deps: DashboardDeps): vo
       key: search.key || undefined,
       tag: search.tag || undefined,
       atLeastMs: search.slow === '' ? undefined : Number(search.slow),
-      ...(after === undefined ? {} : { after }),
+      after,
       ...span,
     });
     const failures = await deps.requests.failures(orgId, span);

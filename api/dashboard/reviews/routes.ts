@@ -7,18 +7,18 @@ import { confirmedForm } from '../session/confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, doneOf } from '../forms.ts';
 import {
-  type PageExchange,
   type FramedPage,
   isMemberOf,
+  type PageExchange,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
   staffActorOf,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
 import { reviewPage, type ReviewParts, reviewsPage } from './page.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 /** Acts on an organisation that a reviewer is shown. */
 const HISTORY_LENGTH = 15;
@@ -40,7 +40,7 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       open: isOpen,
       limit: PAGE_LENGTH,
       order: isOpen ? 'asc' : 'desc',
-      ...(after === undefined ? {} : { after }),
+      after,
     });
     return send(deps, [request, reply], 'Reviews', (frame) =>
       reviewsPage(frame, { page, after, isOpen }),

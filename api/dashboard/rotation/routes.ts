@@ -3,10 +3,8 @@ import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { sendFramed } from '../guard.ts';
+import { sendFramed, SESSION } from '../guard.ts';
 import { rotationPage } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
   issued: 'The new key was shown once. If you did not store it, revoke it below and issue another.',

@@ -7,13 +7,11 @@ import { displayText } from '#shared/keys/describe.ts';
 import type { Membership } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor } from '../forms.ts';
-import { seeOther, sendFramed, wayInto } from '../guard.ts';
+import { seeOther, sendFramed, SESSION, wayInto } from '../guard.ts';
 import { notFound } from '../page-error.ts';
 import { pagesOfOrganisation, pagesOfStaff } from '../parts/layout.ts';
 import { bestOf, partsOfKey, type Place, PLACES_SHOWN_MAX } from './find.ts';
 import { QUESTION_CHARS_MAX, searchPage } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** Organisations of one person that are looked through: each costs a few statements. */
 const ORGANISATIONS_MAX = 10;

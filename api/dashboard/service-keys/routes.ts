@@ -7,8 +7,10 @@ import type { DashboardDeps } from '../deps.ts';
 import { doneOf, type Form } from '../forms.ts';
 import {
   type PageExchange,
+  refusalOf,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
   staffActorOf,
   whyNot,
@@ -17,8 +19,6 @@ import { PageError } from '../page-error.ts';
 import { standsFor } from '../keys/page.ts';
 import { serviceKeyPage } from './page.ts';
 import type { Told } from '../parts/elements.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
   revoked:
@@ -63,9 +63,9 @@ async function act(
     const done = await perform(key, staffActorOf(request));
     return seeOther(reply, `/dashboard/service/keys/${key.id}?done=${done}`);
   } catch (error) {
-    if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
-    const problem = `Nothing was done. ${error.message}`;
-    return show(deps, [request, reply], { problem }, error.status);
+    const { message, status } = refusalOf(error);
+    const problem = `Nothing was done. ${message}`;
+    return show(deps, [request, reply], { problem }, status);
   }
 }
 

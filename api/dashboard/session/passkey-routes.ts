@@ -9,13 +9,12 @@ import {
   placeToGo,
   seeOther,
   sendForScript,
+  SESSION,
   visitorForm,
   visitorOf,
   visitorSubject,
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** What one address asks for, signing in or setting up: each is a row until it is used or over. */
 const ASKED_BY: Attempts = { burst: 40, intervalMs: 5_000 };

@@ -14,13 +14,13 @@ import {
   actorOf,
   demandRight,
   type PageExchange,
+  refusalOf,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { type Choice, settingsPage, type SettingsForm, type SettingsParts } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<SettingsForm, string>> = {
   use: 'Regions and models saved. They apply to every request within a second.',
@@ -56,14 +56,14 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
       try {
         await perform(request, form);
       } catch (error) {
-        if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
+        const { message, status } = refusalOf(error);
         const typed = {
           form: name,
           name: (field: string) => form.text(field),
           ...(name === 'use' && { allowed: allowedFrom(form) }),
         };
-        const problem = `${name === 'close' ? 'Nothing was asked' : 'Nothing was saved'}. ${error.message}`;
-        return show(deps, [request, reply], { problem, typed }, error.status);
+        const problem = `${name === 'close' ? 'Nothing was asked' : 'Nothing was saved'}. ${message}`;
+        return show(deps, [request, reply], { problem, typed }, status);
       }
       return seeOther(reply, `/dashboard/${request.membership.orgId}/settings?done=${name}`);
     });

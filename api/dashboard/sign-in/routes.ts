@@ -17,6 +17,7 @@ import {
   placeToGo,
   seeOther,
   sendPage,
+  SESSION,
   visitorForm,
   visitorOf,
   visitorToken,
@@ -46,8 +47,6 @@ const OF_ADDRESS: Attempts = { burst: 40, intervalMs: 15_000 };
 const LETTERS_TO: Attempts = { burst: 3, intervalMs: 10 * MINUTE_MS };
 const LETTERS_INTO: Attempts = { burst: 10, intervalMs: 10 * MINUTE_MS };
 const LETTERS_BY: Attempts = { burst: 10, intervalMs: MINUTE_MS };
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** Pages of those who are not signed in: the way in, and what letters lead to. */
 export function signInRoutes(app: FastifyInstance, deps: DashboardDeps): void {

@@ -24,6 +24,7 @@ import {
   seeOther,
   sendFramed,
   sendPage,
+  SESSION,
   sessionForm,
   visitorForm,
   visitorOf,
@@ -40,8 +41,6 @@ import {
   singleSignOnPage,
   type SingleSignOnParts,
 } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** Sign-ins that one address begins: each has us ask an issuer. */
 const BEGUN_BY: Attempts = { burst: 20, intervalMs: 10_000 };

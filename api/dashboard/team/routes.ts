@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Fault } from '#shared/kernel/errors.ts';
 import { withoutNote } from '#shared/kernel/mail-address.ts';
 import { HOUR_MS, MINUTE_MS } from '#shared/kernel/time.ts';
 import { emailTyped } from '#shared/persons/checks.ts';
@@ -14,14 +13,14 @@ import {
   actorOf,
   demandRight,
   type PageExchange,
+  refusalOf,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
 import { invitationsPage, sessionName, sessionsPage, teamPage, type TeamParts } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** E-mails that one person has sent to others: a team at once, and then some more. */
 const INVITED_BY: Attempts = { burst: 10, intervalMs: 10 * MINUTE_MS };
@@ -81,10 +80,10 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       try {
         outcome = (await perform(actOf(request), form)) ?? done;
       } catch (error) {
-        if (!(error instanceof Fault) || error.status >= 500 || error.status === 404) throw error;
-        const problem = `Nothing was done. ${error.message}`;
+        const { message, status } = refusalOf(error);
+        const problem = `Nothing was done. ${message}`;
         const email = form.text('email');
-        return show(deps, [request, reply], { problem, email }, error.status);
+        return show(deps, [request, reply], { problem, email }, status);
       }
       const address = `/dashboard/${request.membership.orgId}/team`;
       return seeOther(reply, isLeaving ? '/dashboard' : `${address}?done=${outcome}`);

@@ -2,10 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { HOUR_MS } from '#shared/kernel/time.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor } from '../forms.ts';
-import { sendFramed } from '../guard.ts';
+import { sendFramed, SESSION } from '../guard.ts';
 import { PERIODS, trafficPage } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** What became of the requests of all organisations. */
 export function trafficRoutes(app: FastifyInstance, deps: DashboardDeps): void {

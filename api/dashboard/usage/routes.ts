@@ -6,14 +6,13 @@ import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { groupingOf, tagKeyOf, type UsageGrouping } from '#shared/receipts/usage.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor, askedForDay } from '../forms.ts';
-import { sendFile, sendFramed } from '../guard.ts';
+import { sendFile, sendFramed, SESSION } from '../guard.ts';
 import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from './overview.ts';
 import { keyNames } from '../keys/names.ts';
 import { listed } from '../receipts/page.ts';
 import { usagePage } from './page.ts';
 import { PageError } from '../page-error.ts';
 
-const SESSION = { config: { scope: 'session' } } as const;
 /** Receipts that the overview shows. */
 const NEWEST = 5;
 /** A leap year fits. */

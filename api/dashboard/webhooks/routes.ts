@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Fault } from '#shared/kernel/errors.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { WebhookEndpoint } from '#shared/webhooks/endpoint.ts';
@@ -9,8 +8,10 @@ import {
   actorOf,
   demandRight,
   type PageExchange,
+  refusalOf,
   seeOther,
   sendFramed,
+  SESSION,
   sessionForm,
 } from '../guard.ts';
 import { notFound, PageError } from '../page-error.ts';
@@ -24,8 +25,6 @@ import {
   webhooksPage,
   type WebhooksParts,
 } from './page.ts';
-
-const SESSION = { config: { scope: 'session' } } as const;
 
 /** What people have sent by hand, each of which calls a server: enough to try a receiver, and no load for another's. */
 const SENT_BY_HAND: Attempts = { burst: 10, intervalMs: MINUTE_MS / 2 };
@@ -137,12 +136,6 @@ const asked = (form: Form) => ({
 
 function typedIn(form: Form): Typed {
   return asked(form);
-}
-
-/** A refusal that is shown beside the form. Others are thrown on. */
-function refusalOf(error: unknown): { message: string; status: number } {
-  if (error instanceof Fault && error.status < 500 && error.status !== 404) return error;
-  throw error;
 }
 
 const SECRET = shownOnce('docket_webhook');

@@ -51,6 +51,11 @@ type Contacts = Pick<Account, 'billing' | 'technical'>;
 
 export type AccountRegistry = ReturnType<typeof createAccountRegistry>;
 
+interface AccountPageRequest extends PageRequest {
+  state?: AccountState | undefined;
+  search?: string | undefined;
+}
+
 /**
  * Organisations and their way to an active account, in PostgreSQL. Each act is one transaction: its evidence,
  * the account's state, the audit entry and the e-mails. Refusals are Faults.
@@ -76,9 +81,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     },
 
     /** `search` finds accounts by id, name, contact, or the first characters of one of their keys. */
-    list: (
-      request: PageRequest & { state?: AccountState; search?: string },
-    ): Promise<Page<Account>> => listAccounts(pool, request),
+    list: (request: AccountPageRequest): Promise<Page<Account>> => listAccounts(pool, request),
 
     declare: (orgId: string, declaration: Declaration, actor: Actor): Promise<Account> =>
       hold(orgId, (held) => declare(held, checkDeclaration(declaration), actor)),
@@ -613,10 +616,7 @@ async function changeAccount(
   return accountOf(row);
 }
 
-async function listAccounts(
-  pool: Pool,
-  request: PageRequest & { state?: AccountState; search?: string },
-): Promise<Page<Account>> {
+async function listAccounts(pool: Pool, request: AccountPageRequest): Promise<Page<Account>> {
   const { after, state, search } = request;
   if (after !== undefined && !isId('org', after)) throw new Fault('invalid_after');
   let query = queriesOn(pool).selectFrom('account').selectAll();

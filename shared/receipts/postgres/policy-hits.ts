@@ -29,7 +29,7 @@ export interface RuleFigures {
 export interface PolicyHitsRequest {
   rule?: string;
   orgId?: string;
-  after?: string;
+  after?: string | undefined;
   limit: number;
 }
 

@@ -221,7 +221,7 @@ export function createWebhookRegistry(
       const page = {
         limit: PAGE_ROWS,
         order: 'desc',
-        ...(after === undefined ? {} : { after }),
+        after,
       } as const;
       const of = queriesOn(pool)
         .selectFrom('webhook_delivery')
