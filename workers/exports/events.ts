@@ -3,21 +3,10 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import type { PackFailure } from './failure.ts';
 
-/** The events of exports, each as one function that writes the log line and the metric together. */
-export interface ExportEvents {
-  started(record: ExportRecord): void;
-  /** For some seconds: others have not attested its anchor yet. */
-  waiting(record: ExportRecord): void;
-  ready(record: ExportRecord, sizeBytes: number, durationMs: number): void;
-  /** For good: the owner sees why. */
-  failed(record: ExportRecord, failure: PackFailure): void;
-  /** It was deleted, or another process has it. */
-  lost(record: ExportRecord): void;
-  /** It will be run again. */
-  interrupted(record: ExportRecord, error: unknown): void;
-}
+export type ExportEvents = ReturnType<typeof exportEvents>;
 
-export function exportEvents(log: Logger, registry: Registry): ExportEvents {
+/** The events of exports, each as one function that writes the log line and the metric together. */
+export function exportEvents(log: Logger, registry: Registry) {
   const registers = [registry];
   const runs = new Counter({
     name: 'docket_export_runs_total',
@@ -38,23 +27,29 @@ export function exportEvents(log: Logger, registry: Registry): ExportEvents {
   });
   const facts = ({ id, orgId, total }: ExportRecord) => ({ exportId: id, orgId, receipts: total });
   return {
-    started: (record) => log.info({ event: 'export_started', ...facts(record) }),
-    waiting: (record) => log.debug({ event: 'export_waiting', ...facts(record) }),
-    ready(record, sizeBytes, durationMs) {
+    started: (record: ExportRecord): void =>
+      log.info({ event: 'export_started', ...facts(record) }),
+    /** For some seconds: others have not attested its anchor yet. */
+    waiting: (record: ExportRecord): void =>
+      log.debug({ event: 'export_waiting', ...facts(record) }),
+    ready(record: ExportRecord, sizeBytes: number, durationMs: number): void {
       runs.inc({ outcome: 'ready' });
       receipts.inc(record.total);
       duration.observe(durationMs / 1_000);
       log.info({ event: 'export_ready', ...facts(record), sizeBytes, durationMs });
     },
-    failed(record, { code, message }) {
+    /** For good: the owner sees why. */
+    failed(record: ExportRecord, { code, message }: PackFailure): void {
       runs.inc({ outcome: 'failed' });
       log.error({ event: 'export_failed', ...facts(record), code, reason: message });
     },
-    lost(record) {
+    /** It was deleted, or another process has it. */
+    lost(record: ExportRecord): void {
       runs.inc({ outcome: 'lost' });
       log.info({ event: 'export_stopped', ...facts(record) });
     },
-    interrupted(record, error) {
+    /** It will be run again. */
+    interrupted(record: ExportRecord, error: unknown): void {
       runs.inc({ outcome: 'interrupted' });
       log.warn({ event: 'export_interrupted', ...facts(record), err: error });
     },

@@ -19,32 +19,17 @@ export type LedgerStep =
   | 'anchor'
   | 'attest';
 
-/** The events of this role, each as one function that writes the log line and the metric together. */
-export interface LedgerEvents {
-  integrated(result: IntegrationResult): void;
-  published(result: PublicationResult): void;
-  /** Heads of audit logs were signed; those that do not continue what was signed before are not, and are named each time. */
-  auditPublished(result: PublicationResult): void;
-  backlogRead(backlog: LedgerBacklog): void;
-  anchored(result: AnchorResult): void;
-  /** A time-stamping authority or witness has attested the anchor log up to this size. */
-  attested(source: string, size: number): void;
-  attestationFailed(source: string, reason: string): void;
-  /** Changed signing keys that cannot be read; the ones before stay in use. */
-  signingKeysUnreadable(error: unknown): void;
-  /** This worker is not told that receipts wait: it finds them by looking. */
-  noticesUnheard(error: unknown): void;
-  failed(step: LedgerStep, error: unknown): void;
-}
+export type LedgerEvents = ReturnType<typeof ledgerEvents>;
 
-export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
+/** The events of this role, each as one function that writes the log line and the metric together. */
+export function ledgerEvents(log: Logger, registry: Registry) {
   const metrics = ledgerMetrics(registry);
   const haltLog = (orgId: string, reason: string): void => {
     metrics.halts.inc();
     log.error({ event: 'log_halted', orgId, reason, remedy: `docket ledger fsck --org ${orgId}` });
   };
   return {
-    integrated({ integrated, quarantined, halted }) {
+    integrated({ integrated, quarantined, halted }: IntegrationResult): void {
       metrics.integrated.inc(integrated);
       for (const { receiptId, orgId, reason, detail } of quarantined) {
         metrics.quarantines.inc({ reason });
@@ -53,18 +38,19 @@ export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
       for (const { orgId, reason } of halted) haltLog(orgId, reason);
       if (integrated > 0) log.debug({ event: 'receipts_integrated', integrated });
     },
-    published({ signed, halted }) {
+    published({ signed, halted }: PublicationResult): void {
       metrics.checkpoints.inc(signed.length);
       for (const { orgId, reason } of halted) haltLog(orgId, reason);
     },
-    auditPublished({ signed, halted }) {
+    /** Heads of audit logs were signed; those that do not continue what was signed before are not, and are named each time. */
+    auditPublished({ signed, halted }: PublicationResult): void {
       metrics.auditHeads.inc(signed.length);
       for (const { orgId: auditLog, reason } of halted) {
         metrics.auditRefusals.inc();
         log.error({ event: 'audit_head_refused', auditLog, reason, remedy: 'docket audit verify' });
       }
     },
-    backlogRead({ pending, oldestMs, quarantined, haltedLogs }) {
+    backlogRead({ pending, oldestMs, quarantined, haltedLogs }: LedgerBacklog): void {
       metrics.pending.set(pending);
       metrics.oldest.set(oldestMs / 1_000);
       metrics.quarantined.set(quarantined);
@@ -72,7 +58,7 @@ export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
       if (oldestMs > MERGE_DELAY_MAX_MS)
         log.error({ event: 'merge_delay_exceeded', pending, oldestMs });
     },
-    anchored({ heads, keyEvents, halted }) {
+    anchored({ heads, keyEvents, halted }: AnchorResult): void {
       if (heads !== null) {
         metrics.epochs.inc();
         log.debug({ event: 'heads_anchored', ...heads });
@@ -83,22 +69,25 @@ export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
       }
       if (halted !== null) haltLog(ANCHOR_LOG, halted);
     },
-    attested(source, size) {
+    /** A time-stamping authority or witness has attested the anchor log up to this size. */
+    attested(source: string, size: number): void {
       metrics.attestations.inc({ source, outcome: 'good' });
       log.debug({ event: 'anchor_attested', source, size });
     },
-    attestationFailed(source, reason) {
+    attestationFailed(source: string, reason: string): void {
       metrics.attestations.inc({ source, outcome: 'failed' });
       log.warn({ event: 'attestation_failed', source, reason });
     },
-    signingKeysUnreadable(error) {
+    /** Changed signing keys that cannot be read; the ones before stay in use. */
+    signingKeysUnreadable(error: unknown): void {
       metrics.failures.inc({ step: 'keys' });
       log.error({ event: 'signing_keys_unreadable', err: error });
     },
-    noticesUnheard(error) {
+    /** This worker is not told that receipts wait: it finds them by looking. */
+    noticesUnheard(error: unknown): void {
       log.warn({ event: 'owed_notices_unheard', err: error });
     },
-    failed(step, error) {
+    failed(step: LedgerStep, error: unknown): void {
       metrics.failures.inc({ step });
       log.warn({ event: 'ledger_step_failed', step, err: error });
     },
