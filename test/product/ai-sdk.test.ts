@@ -6,6 +6,7 @@ import {
   generateText,
   isStepCount,
   jsonSchema,
+  type LanguageModel,
   type ModelMessage,
   Output,
   RetryError,
@@ -72,6 +73,26 @@ const weather = tool({
   execute: async ({ city }) => `It rains in ${city}.`,
 });
 
+/** An answer in a form that was asked for, read by the SDK. */
+async function expectStructured(asked: LanguageModel): Promise<void> {
+  const { output } = await generateText({
+    model: asked,
+    prompt: 'Describe a lighthouse.',
+    output: Output.object({
+      schema: jsonSchema<{ name: string; height: number }>({
+        type: 'object',
+        properties: { name: { type: 'string' }, height: { type: 'integer' } },
+        required: ['name', 'height'],
+        additionalProperties: false,
+      }),
+    }),
+  });
+  expect(output).toEqual({
+    name: expect.any(String) as string,
+    height: expect.any(Number) as number,
+  });
+}
+
 describe('the AI SDK', () => {
   it(
     'generateText gives the text, and the receipt in the provider’s metadata',
@@ -130,22 +151,7 @@ describe('the AI SDK', () => {
   );
 
   it('the AI SDK reads structured output', { tags: ['clients.sdk-features'] }, async () => {
-    const { output } = await generateText({
-      model: model(),
-      prompt: 'Describe a lighthouse.',
-      output: Output.object({
-        schema: jsonSchema<{ name: string; height: number }>({
-          type: 'object',
-          properties: { name: { type: 'string' }, height: { type: 'integer' } },
-          required: ['name', 'height'],
-          additionalProperties: false,
-        }),
-      }),
-    });
-    expect(output).toEqual({
-      name: expect.any(String) as string,
-      height: expect.any(Number) as number,
-    });
+    await expectStructured(model());
   });
 
   it('embedMany gives embeddings of full length', { tags: ['clients.embeddings'] }, async () => {
@@ -311,22 +317,7 @@ describe.each([
   );
 
   it('reads structured output', { tags: ['clients.sdk-features'] }, async () => {
-    const { output } = await generateText({
-      model: asked(),
-      prompt: 'Describe a lighthouse.',
-      output: Output.object({
-        schema: jsonSchema<{ name: string; height: number }>({
-          type: 'object',
-          properties: { name: { type: 'string' }, height: { type: 'integer' } },
-          required: ['name', 'height'],
-          additionalProperties: false,
-        }),
-      }),
-    });
-    expect(output).toEqual({
-      name: expect.any(String) as string,
-      height: expect.any(Number) as number,
-    });
+    await expectStructured(asked());
   });
 
   it(

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import type { Pool } from 'pg';
 import { type IntegrationResult, integrateBatch } from '#shared/ledger/postgres/integration.ts';
+import { type PublicationResult, publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
@@ -116,6 +117,16 @@ export function makeCheckpointMemory(): CheckpointMemory & { heads: Map<string, 
 
 /** The name of a log in tests. */
 export const originOf = (orgId: string): string => `gateway.example/log/${orgId}`;
+
+/** Signs the heads of all logs once, by a signer of its own. */
+export const publishHeads = (ledger: Pool): Promise<PublicationResult> =>
+  publishCheckpoints(ledger, {
+    signer: makeCheckpointSigner(),
+    memory: makeCheckpointMemory(),
+    originOf,
+    limit: 10,
+    intervalMs: 0,
+  });
 
 /** Changes rows that only a superuser can change, with triggers off. `pool` is the owner's. */
 export async function tamper(

@@ -1,7 +1,6 @@
 /** What holds for every address of the dashboard, those to come included: they are read from its routes. */
 import { expect, it } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import type { Place } from '#shared/persons/postgres/persons.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -18,7 +17,7 @@ import {
   makeReceiptSigner,
   receiptPools,
 } from '#test/support/issuing.ts';
-import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+import { publishHeads } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -36,13 +35,7 @@ async function receiptOf(org: string): Promise<string> {
   const pools = receiptPools(database);
   const record = inferenceRecord({ orgId: org, requestId: newId('req') });
   const [id] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
-  await publishCheckpoints(pools.ledger, {
-    signer: makeCheckpointSigner(),
-    memory: makeCheckpointMemory(),
-    originOf,
-    limit: 10,
-    intervalMs: 0,
-  });
+  await publishHeads(pools.ledger);
   return id!;
 }
 

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Span, spanOf } from '#api/routes/fields.ts';
-import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -15,7 +14,7 @@ import {
   type TestBrowser,
 } from '#test/support/dashboard.ts';
 import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
-import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+import { publishHeads } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
@@ -50,13 +49,7 @@ beforeAll(async () => {
       inferenceRecord({ orgId: orgs.ours, requestId: newId('req') }),
     ),
   );
-  await publishCheckpoints(ledger, {
-    signer: makeCheckpointSigner(),
-    memory: makeCheckpointMemory(),
-    originOf,
-    limit: 10,
-    intervalMs: 0,
-  });
+  await publishHeads(ledger);
   visitors.member = await visitor(orgs.ours, 'member');
   visitors.auditor = await visitor(orgs.ours, 'auditor');
   visitors.stranger = await visitor(orgs.theirs, 'owner');

@@ -2,7 +2,6 @@ import type { InjectOptions } from 'fastify';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import type { Place } from '#shared/persons/postgres/persons.ts';
 import {
   activeAccount,
@@ -20,7 +19,7 @@ import {
   type TestBrowser,
 } from '#test/support/dashboard.ts';
 import { runs, SEED } from '#test/support/depth.ts';
-import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+import { publishHeads } from '#test/support/ledger.ts';
 import {
   inferenceRecord,
   issueReceipts,
@@ -116,13 +115,7 @@ beforeAll(async () => {
     ids.push(key.id, ...receipts);
   }
   ids.push(reviewId);
-  await publishCheckpoints(database.poolAs('docket_ledger', 1), {
-    signer: makeCheckpointSigner(),
-    memory: makeCheckpointMemory(),
-    originOf,
-    limit: 10,
-    intervalMs: 0,
-  });
+  await publishHeads(database.poolAs('docket_ledger', 1));
   for (const org of [ours, theirs]) {
     const actor = { kind: 'user', id: newId('usr') } as const;
     ids.push((await dashboard.exports.exports.create(org, {}, actor)).id);

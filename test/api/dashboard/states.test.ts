@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
@@ -41,7 +40,7 @@ import {
 } from '#test/support/issuing.ts';
 import { startForgedIssuer } from '#test/support/issuers.ts';
 import { index } from '#test/unit/catalogue/offer.ts';
-import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+import { publishHeads } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
 const now = createRegistries(database.pool);
@@ -192,13 +191,7 @@ async function receiptsOf(orgId: string, keyId: string, ...days: readonly number
     }),
   );
   const ids = await issueReceipts(pools, signer, records);
-  await publishCheckpoints(pools.ledger, {
-    signer: makeCheckpointSigner(),
-    memory: makeCheckpointMemory(),
-    originOf,
-    limit: 10,
-    intervalMs: 0,
-  });
+  await publishHeads(pools.ledger);
   return ids;
 }
 

@@ -35,7 +35,7 @@ const vetter = new Vetter({
   monotonicNow: () => performance.now(),
 });
 const failures: unknown[] = [];
-const jobs = housekeepingHandlers({
+const deps: Parameters<typeof housekeepingHandlers>[0] = {
   removeExpiredSignIns: async () => {},
   dropExpiredAnswers: () => Promise.resolve(0),
   dropExpiredResponses: () => Promise.resolve(0),
@@ -52,7 +52,8 @@ const jobs = housekeepingHandlers({
   outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
   mailer: { send: async () => {}, close: async () => {} },
   onVettingFailed: (_id, error) => failures.push(error),
-});
+};
+const jobs = housekeepingHandlers(deps);
 const sweep = () => jobs['screening-sweep']({}, new AbortController().signal);
 
 async function importFixture(name: string) {
@@ -205,26 +206,13 @@ describe('vetting', () => {
     const good = await accounts.create(newAccount(), OPERATOR);
     for (const { id } of [bad, good]) await accounts.declare(id, declaration(), OPERATOR);
     const troubled = housekeepingHandlers({
-      removeExpiredSignIns: async () => {},
-      dropExpiredAnswers: () => Promise.resolve(0),
-      dropExpiredResponses: () => Promise.resolve(0),
-      turnRequestDays: () => Promise.resolve(),
-      forgetRequestsOfClosed: () => Promise.resolve(0),
-      ensureLedgerPartitions: () => Promise.resolve(),
-      archiveBodies: () => Promise.resolve(),
-      vettings: theirs.vettings,
-      keys: theirs.deadlines,
-      tellReachedBudgets: () => Promise.resolve(false),
-      webhooks: undefined,
-      askForDelivery: () => Promise.resolve(),
+      ...deps,
       vetter: {
         vet: async (id, cause) => {
           if (id === bad.id) throw new Error('no');
           await vetter.vet(id, cause);
         },
       },
-      outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
-      mailer: { send: async () => {}, close: async () => {} },
       onVettingFailed: () => {},
     });
     await troubled['screening-sweep']({}, new AbortController().signal);

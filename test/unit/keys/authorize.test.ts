@@ -4,25 +4,7 @@ import type { AccountState } from '#shared/accounts/account.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { authorize, type RequiredScope } from '#shared/keys/authorize.ts';
-import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
-
-const credential = (over: Partial<Credential> = {}): Credential => ({
-  keyId: 'key_1',
-  orgId: 'org_1',
-  keyState: 'active',
-  expiresAt: null,
-  scopes: ['inference:write'],
-  plan: 'audit',
-  accountState: 'active',
-  limits: PLAN_LIMITS.audit,
-  keyLimit: null,
-  allowedRegions: null,
-  allowedModels: null,
-  keepResponses: false,
-  tags: [],
-  budgets: [],
-  ...over,
-});
+import { credential } from '#test/support/held-credentials.ts';
 
 function outcome(
   over: Partial<Credential>,

@@ -10,7 +10,6 @@ import {
 } from '#api/inference/exchange/open-exchanges.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
-import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
@@ -18,6 +17,7 @@ import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
 import { testSeals } from '#test/support/seals.ts';
+import { credential as credentialOf } from '#test/support/held-credentials.ts';
 
 /** What stands in for Redis, Fastify and the logs when one request is followed through an api process. */
 
@@ -57,22 +57,7 @@ const INDEX = indexCatalogue(
   ),
 );
 
-export const CREDENTIAL: Credential = {
-  keyId: 'key_1',
-  orgId: 'org_1',
-  keyState: 'active',
-  expiresAt: null,
-  scopes: ['inference:write'],
-  plan: 'audit',
-  accountState: 'active',
-  limits: PLAN_LIMITS.audit,
-  keyLimit: null,
-  allowedRegions: null,
-  allowedModels: null,
-  keepResponses: false,
-  tags: [],
-  budgets: [],
-};
+export const CREDENTIAL = credentialOf();
 
 /** The parts of a response that answers use, with what was written. */
 class ResponseDouble extends EventEmitter {
