@@ -7,7 +7,7 @@ import { emailTyped } from '../checks.ts';
 import { passwordLetter } from '../letters.ts';
 import type { SignedIn } from '../sessions.ts';
 import { lookErrand, takeErrand } from './errands.ts';
-import { holdSession } from './sessions.ts';
+import { holdPerson, holdSession } from './sessions.ts';
 
 export type Logins = ReturnType<typeof createLogins>;
 
@@ -57,7 +57,7 @@ export function createLogins(pool: Pool, surroundings: Surroundings) {
         const personId = await lookErrand(client, surroundings, errand);
         if (personId === undefined) return false;
         // Of two links of one person that come at once each would wait for the other's row.
-        const person = await lockPerson(client, personId);
+        const person = await holdPerson(client, personId);
         if (person === undefined) return false;
         if ((await takeErrand(client, surroundings, errand)) === undefined) return false;
         await writePassword(client, surroundings, personId, passwordHash);
@@ -65,16 +65,6 @@ export function createLogins(pool: Pool, surroundings: Surroundings) {
         return true;
       }),
   };
-}
-
-/** Has passwords of one person set one after the other. Sessions and links of theirs begin meanwhile. */
-function lockPerson(client: PoolClient, personId: string) {
-  return queriesOn(client)
-    .selectFrom('persons.person')
-    .select(['email', 'email_verified'])
-    .where('id', '=', personId)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
 }
 
 /**

@@ -245,14 +245,17 @@ export async function holdSession(
   if (open === undefined) throw new SessionEnded();
 }
 
-/** Until the transaction has ended, no other one adds a proof of this person or counts a password as their strongest. */
-async function holdPerson(client: Queryable, personId: string): Promise<void> {
-  await queriesOn(client)
+/**
+ * Until the transaction has ended, no other one sets a password of this person, adds a proof of theirs or counts a password as
+ * their strongest. Sessions and links of theirs begin meanwhile.
+ */
+export function holdPerson(client: Queryable, personId: string) {
+  return queriesOn(client)
     .selectFrom('persons.person')
-    .select('id')
+    .select(['email', 'email_verified'])
     .where('id', '=', personId)
     .forNoKeyUpdate()
-    .execute();
+    .executeTakeFirst();
 }
 
 /** A session as its row has it. */
