@@ -1,5 +1,6 @@
 import type { Constant, Formula } from './formula.ts';
 import type { Precision } from './factor-set.ts';
+import { TOKEN_TIMES } from './ecologits-formulas.ts';
 
 /** Constants of the method itself; what describes grids, sites, models and hardware is in the factor set. */
 export const DOCKET_CONSTANTS = {
@@ -98,24 +99,7 @@ export const DOCKET_CONSTANTS = {
     meaning: 'power of a GPU at most, over that of the hardware of this method at full load',
     sources: ['S34'],
   },
-  a: {
-    value: 6.785088094353663e-4,
-    unit: 's per 10^9 parameters',
-    meaning: 'time per output token and active parameter',
-    sources: ['S1'],
-  },
-  b: {
-    value: 3.119310311688259e-4,
-    unit: 's',
-    meaning: 'time per output token and concurrent request',
-    sources: ['S1'],
-  },
-  c: {
-    value: 1.9473717579473387e-2,
-    unit: 's',
-    meaning: 'time per output token, fixed share',
-    sources: ['S1'],
-  },
+  ...TOKEN_TIMES,
 } as const satisfies Record<string, Constant>;
 
 /** Concurrent requests per replica where the catalogue does not say; 16 to 256. */

@@ -1,5 +1,27 @@
 import type { Constant, Formula } from './formula.ts';
 
+/** What a token takes, as EcoLogits has fitted it. */
+export const TOKEN_TIMES = {
+  a: {
+    value: 6.785088094353663e-4,
+    unit: 's per 10^9 parameters',
+    meaning: 'time per output token and active parameter',
+    sources: ['S1'],
+  },
+  b: {
+    value: 3.119310311688259e-4,
+    unit: 's',
+    meaning: 'time per output token and concurrent request',
+    sources: ['S1'],
+  },
+  c: {
+    value: 1.9473717579473387e-2,
+    unit: 's',
+    meaning: 'time per output token, fixed share',
+    sources: ['S1'],
+  },
+} as const satisfies Record<string, Constant>;
+
 /** The reference's own constants, EcoLogits 0.11.2 (source S1 of the methodology document). */
 export const ECOLOGITS_CONSTANTS = {
   alpha: {
@@ -20,24 +42,7 @@ export const ECOLOGITS_CONSTANTS = {
     meaning: 'GPU energy per output token, fixed share',
     sources: ['S1'],
   },
-  a: {
-    value: 6.785088094353663e-4,
-    unit: 's per 10^9 parameters',
-    meaning: 'time per output token and active parameter',
-    sources: ['S1'],
-  },
-  b: {
-    value: 3.119310311688259e-4,
-    unit: 's',
-    meaning: 'time per output token and concurrent request',
-    sources: ['S1'],
-  },
-  c: {
-    value: 1.9473717579473387e-2,
-    unit: 's',
-    meaning: 'time per output token, fixed share',
-    sources: ['S1'],
-  },
+  ...TOKEN_TIMES,
   B: { value: 64, unit: '1', meaning: 'concurrent requests per replica', sources: ['S1'] },
   Q: { value: 16, unit: 'bit', meaning: 'width of a weight', sources: ['S1'] },
   overhead: { value: 1.2, unit: '1', meaning: 'memory over weights', sources: ['S1'] },
