@@ -131,8 +131,8 @@ export function ofWitnesses(whole: ForgedPack, policy: string): Tampering[] {
     })),
     {
       ...sealed,
-      name: 'cosignatures: one removed, where two are required',
-      edit: cosigned((others) => others.slice(1), 'everywhere'),
+      name: 'cosignatures: two removed, where two are required',
+      edit: cosigned((others) => others.slice(2), 'everywhere'),
       witnesses: { policy: 'one', least: 2 },
     },
     {
