@@ -192,7 +192,8 @@ beforeAll(async () => {
       ...record,
       requestId: newId('req'),
       upstreamModel: outside('upstream model'),
-      upstreamAnswerId: outside('answer'),
+      // A receipt leaves it off: no page shows it.
+      upstreamAnswerId: hostile('answer'),
     }),
     inferenceRecord({ ...record, requestId: newId('req'), model: outside('model') }),
     inferenceRecord({
