@@ -19,9 +19,11 @@ export async function parseEmbeddings(text: string): Promise<unknown> {
   // Others use it between the turns.
   for (let at = startOfVector(text, 0); at !== undefined; at = startOfVector(text, copied)) {
     const end = text[at] === '"' ? stringEnd(text, at) : text.indexOf(']', at) + 1;
-    // Vectors in a vector are for the parser.
-    if (end === 0 || text.lastIndexOf('[', end) > at) return JSON.parse(text);
-    vectors.push(JSON.parse(text.slice(at, end)));
+    const vector = text.slice(at, end);
+    // Vectors in a vector are for the parser. Looking back from each end for where a list begins would find, of vectors in
+    // base64, the beginning of the answer, and take minutes of a large one.
+    if (end === 0 || vector.lastIndexOf('[') > 0) return JSON.parse(text);
+    vectors.push(JSON.parse(vector));
     rest += text.slice(copied, at) + String(vectors.length - 1);
     copied = end;
     if (copied < turnAt) continue;

@@ -42,6 +42,14 @@ describe('a long answer with embeddings', () => {
     await expect(parseEmbeddings('{"data":[{"embedding":[1,2')).rejects.toThrow(SyntaxError);
   });
 
+  it('of many vectors in base64 is read once, and not from its beginning for each of them', async () => {
+    const embedding = Buffer.alloc(1_536, 1).toString('base64');
+    const data = Array.from({ length: 20_000 }, (_, index) => ({ index, embedding }));
+    // Read for each of them it takes minutes, and the test does not end.
+    const parsed = await parseEmbeddings(JSON.stringify({ data }));
+    expect((parsed as { data: unknown[] }).data[19_999]).toEqual(data[19_999]);
+  });
+
   it('lets other answers have their turns, in parsing it and in writing it in another encoding', async () => {
     const embedding = Array.from({ length: 40_000 }, () => 0.25);
     const data = Array.from({ length: 40 }, (_, index) => ({ index, embedding }));
