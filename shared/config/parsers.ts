@@ -1,3 +1,4 @@
+import { printable } from '#shared/kernel/plain-text.ts';
 import { sentinelTargetOf } from '#shared/kernel/redis-url.ts';
 
 /**
@@ -107,6 +108,20 @@ export const publicAddress: Parser<string> = (text) => {
     throw new Error('must have no user, password, query or fragment');
   }
   return address;
+};
+
+/** What identifiers of receipts, and of their issuer as did:web, are made of: their readers know no other hosts and paths. */
+const OF_IDENTIFIERS =
+  /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?(?:\/[A-Za-z0-9._~!$&'()*+,;=@%-]+)*$/;
+
+/** The same of the service itself, which its receipts carry. */
+export const publicUrl: Parser<string> = (text) => {
+  const address = publicAddress(text);
+  const { origin: beginning, pathname } = new URL(address);
+  if (OF_IDENTIFIERS.test(beginning + pathname.replace(/\/$/, ''))) return address;
+  throw new Error(
+    'must have a host of letters, digits and . _ -, and no path with an empty part, a colon or a character that addresses lack',
+  );
 };
 
 /** The beginning of a web address, as far as its port: `https://issuer.internal:8443`. */
@@ -256,5 +271,7 @@ function contractIn(part: string): ElectricityContract {
   if (region === undefined || kgCo2ePerKwh === undefined || name === undefined) {
     throw new Error('must be made of <region>=<kg CO2e per kWh> <what it is>; …');
   }
+  // Packs state it as far as it can be shown, and must have something to state.
+  if (printable(name) === '') throw new Error(`must say in words that show what ${region} is of`);
   return { region, kgCo2ePerKwh, name };
 }

@@ -20,6 +20,7 @@ import {
   pairs,
   plainText,
   publicAddress,
+  publicUrl,
   redisUrls,
   share,
   url,
@@ -133,7 +134,7 @@ export const SETTINGS = {
   ),
   publicUrl: setting(
     'PUBLIC_URL',
-    publicAddress,
+    publicUrl,
     (textOf) => `http://localhost:${textOf('PORT')}`,
     'Address under which callers and verifiers reach the service; receipts carry it.',
   ),

@@ -136,6 +136,24 @@ describe('the configuration', () => {
     }
   });
 
+  it('takes a public address of which every reader of receipts makes the same identifiers, and no other', () => {
+    for (const good of [
+      'https://a.example',
+      'http://127.0.0.1:1',
+      'https://[::1]:8443/in/a%20b',
+      'https://a.example/x_y/~z/',
+    ])
+      expect(problemsOf({ ...STORES, PUBLIC_URL: good }), good).toEqual([]);
+    for (const bad of [
+      'https://a.example/x//y',
+      'https://a.example//x',
+      'https://a.example/x|y',
+      'https://a.example/x:y',
+      'https://a*b.example',
+    ])
+      expect(problemsOf({ ...STORES, PUBLIC_URL: bad }), bad).toHaveLength(1);
+  });
+
   it('takes contracts for electricity as region, factor and words', () => {
     const config = loadConfig({
       ...STORES,
@@ -146,7 +164,15 @@ describe('the configuration', () => {
       { region: 'eu-north', kgCo2ePerKwh: '0', name: 'guarantees' },
     ]);
     expect(loadConfig(STORES).electricityContracts).toEqual([]);
-    for (const bad of ['eu-west', 'eu-west=0.1', 'eu-west=-1 x', 'eu-west=1e3 x', 'a=0 x; a=1 y']) {
+    for (const bad of [
+      'eu-west',
+      'eu-west=0.1',
+      'eu-west=-1 x',
+      'eu-west=1e3 x',
+      'a=0 x; a=1 y',
+      // Nothing of it would show, and a pack with it is refused.
+      'a=0 \u{2800}\u{200b}',
+    ]) {
       expect(problemsOf({ ...STORES, ELECTRICITY_CONTRACTS: bad }), bad).toHaveLength(1);
     }
   });
