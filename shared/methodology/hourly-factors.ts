@@ -1,5 +1,6 @@
 import { isDisguised } from '#shared/kernel/characters.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { QUANTITY_MIN } from './measurement.ts';
 import type { GridSignal } from './methodology.ts';
 
 /** The intensity of one hour in one grid zone. */
@@ -79,7 +80,8 @@ export function parseHourlyFactors(text: string, source: HourlySource): HourlyFa
     if ((fields[value] ?? '') === '') continue;
     const hour = hourOf(fields[time] ?? '', path);
     const gwp = Number(fields[value]) * layout.kgPerUnit;
-    if (!/^\d+(\.\d+)?(e-?\d+)?$/i.test(fields[value]!) || !(gwp <= GWP_MAX))
+    const isIntensity = gwp === 0 || (gwp >= QUANTITY_MIN && gwp <= GWP_MAX);
+    if (!/^\d+(\.\d+)?(e-?\d+)?$/i.test(fields[value]!) || !isIntensity)
       throw wrong(path, `must state an intensity from 0 to ${GWP_MAX} kgCO2e/kWh`);
     const of = named('zone', zone >= 0 ? fields[zone] : source.zone);
     if (!/^[A-Z]{3}$/.test(of)) throw wrong(path, 'must name a grid zone of the factor set');

@@ -1,3 +1,4 @@
+import { isSeen } from '#shared/kernel/characters.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import {
@@ -22,6 +23,9 @@ export function parseFactorSet(value: unknown): FactorSet {
   refuseReversedRanges(set, '');
   set.models.forEach((model, index) => checkModel(model, `models[${index}]`));
   set.model_classes.forEach((group, index) => checkModelClass(group, `model_classes[${index}]`));
+  for (const table of ['sites', 'models', 'hardware'] as const)
+    set[table].forEach(({ id }, index) => checkId(id, `${table}[${index}].id`));
+  checkId(set.unknown_site.id, 'unknown_site.id');
   refuseDuplicates(
     'sources',
     set.sources.map((entry) => [entry.id]),
@@ -65,6 +69,11 @@ export function parseFactorSet(value: unknown): FactorSet {
   refuseDangling(set, new Set(set.sources.map((entry) => entry.id)), 'sources');
   refuseDangling(set, new Set(set.flags.map((entry) => entry.code)), 'flags');
   return set;
+}
+
+/** Derivations name records by their ids, and hold no text that is not what it shows. */
+function checkId(id: string, path: string): void {
+  if (!isSeen(id)) throw new MalformedData('wrong_value', path, 'has characters that do not show');
 }
 
 function checkModel(model: ModelRecord, path: string): void {

@@ -251,6 +251,8 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
     ['sites[1]', ['sites', 1, 'aliases'], ['AWS']],
     ['models[0].active_b', ['models', 0, 'active_b'], { min: 20, max: 71 }],
     ['models[0].active_b', ['models', 0, 'active_b'], 5],
+    ['models[0].id', ['models', 0, 'id'], 'gpt\u00ad-3.5'],
+    ['unknown_site.id', ['unknown_site', 'id'], 'any\nsite'],
     ['models[1]', ['models', 1, 'aliases'], ['GPT-3.5-Turbo']],
     ['models[67].kv.bytes_per_token', ['models', 67, 'kv', 'bytes_per_token'], 1000],
     ['models[67].kv.operations_per_pair', ['models', 67, 'kv', 'operations_per_pair'], 1000],
