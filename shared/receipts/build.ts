@@ -88,7 +88,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
     );
   }
   if (revision !== undefined) {
-    const note = bounded(printable(revision.note ?? ''), NOTE_MAX);
+    const note = printable(bounded(revision.note ?? '', NOTE_MAX));
     if (note !== '') document.revisionNote = note;
     document.revisionNumber = count(revision.number, 'revisionNumber');
     document.revisionReason = revision.reason;

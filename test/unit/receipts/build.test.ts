@@ -201,6 +201,14 @@ describe('what stands on each kind of receipt', () => {
     });
   });
 
+  it('revised: a note of which nothing would show is left off, also where only its end would', () => {
+    const noteOf = (note: string): string | undefined =>
+      buildReceipt({ ...INPUTS['revised']!, revision: { ...revision, note } }).revisionNote;
+    expect(noteOf('\u{2800}'.repeat(500))).toBeUndefined();
+    expect(noteOf(`${'\u{2800}'.repeat(500)}its end`)).toBeUndefined();
+    expect(noteOf(`${'\u{2800}'.repeat(490)}its end`)).toMatch(/its end$/);
+  });
+
   it('the announcement of a receipt has the id that the receipt will have, and is no credential', () => {
     const pending = pendingReceipt(issuer, record.requestId);
     expect(pending).toMatchObject({ id: buildReceipt(full).id, tier: 'pending' });
