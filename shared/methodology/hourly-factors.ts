@@ -92,7 +92,7 @@ export function parseHourlyFactors(text: string, source: HourlySource): HourlyFa
       zone: of,
       hour,
       provider,
-      signal: isEstimated ? `${signal}, estimated` : signal,
+      signal: isEstimated ? named('signal', `${signal}, estimated`) : signal,
       gwpKgco2ePerKwh: Number(gwp.toPrecision(12)),
     });
   }
