@@ -6,12 +6,16 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
+import { coseJudgement } from '#cli/verify/cose-judgement.ts';
+import { judgeReceipt, trustIn } from '#cli/verify/judge-receipt.ts';
 import { verifyFiles, verifyPack, verifyReceipt } from '#cli/verify/library.ts';
+import { verifyPack as verifyStamped } from '#cli/verify/verify-pack.ts';
 import {
   checkCosignature,
   parseWitnessKey,
   verifyCosignature,
 } from '#shared/ledger/cosignatures.ts';
+import { reasonRows } from '#dev/specification-tables.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
 import { Corpus, refuseFrozen } from './corpus.ts';
 import { ForgedPack } from './tampering.ts';
@@ -107,6 +111,14 @@ function byPython(): Record<'json' | 'receipts' | 'heads' | 'cosignatures', Said
   return JSON.parse(stdout) as ReturnType<typeof byPython>;
 }
 
+/** Members of a document by their places; records are whole. */
+function membersIn(value: unknown, place = ''): string[] {
+  if (typeof value !== 'object' || value === null || place.endsWith('.record')) return [place];
+  if (Array.isArray(value)) return value.flatMap((each) => membersIn(each, `${place}[]`));
+  const dot = place === '' ? '' : '.';
+  return Object.entries(value).flatMap(([name, each]) => membersIn(each, `${place}${dot}${name}`));
+}
+
 const NAMES = Object.keys(made) as (keyof Vectors)[];
 const { cases: jsons } = read('json.json');
 const receipts = read('receipts.json');
@@ -122,7 +134,14 @@ describe('the vectors of docs/spec', () => {
   });
 
   it('no two cases of a file have one name, and each says why', () => {
-    for (const cases of [jsons, receipts.cases, heads.heads, heads.cosignatures, packs.cases]) {
+    for (const cases of [
+      jsons,
+      receipts.cases,
+      heads.heads,
+      heads.cosignatures,
+      read('cose.json').cases,
+      packs.cases,
+    ]) {
       expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
       expect(cases.filter(({ why }) => why === '')).toEqual([]);
     }
@@ -165,6 +184,24 @@ describe('the vectors of docs/spec', () => {
     },
   );
 
+  it.each(read('cose.json').cases.map((each) => [each.name, each] as const))(
+    'COSE receipts: one %s is found so',
+    (_, { cose, verdict, ...rest }) => {
+      const { did: didJson, receipt: signed } = read('cose.json');
+      const trust = trustIn({ didJson, source, isChosen: true });
+      const receipt = judgeReceipt(
+        () => signed,
+        () => trust,
+        Date.now(),
+      );
+      const terms = { receipt, trust, file: 'cose', receiptFile: 'receipt' };
+      const found = coseJudgement(Buffer.from(cose, 'base64'), terms);
+      const { code } = found.report as { code: string };
+      const reason = 'reason' in rest ? rest.reason : 'good';
+      expect([found.verdict, code, found.text]).toEqual([verdict, reason, expect.anything()]);
+    },
+  );
+
   it.each(heads.cosignatures.map((each, i) => [each.name, each, python.cosignatures[i]] as const))(
     'cosignatures: both find one %s so',
     (_, { key, text: of, signature, verdict, time }, said) => {
@@ -199,6 +236,22 @@ describe('the vectors of docs/spec', () => {
     expect(isSeal({ ...seal, note: 'x' })).toBe(false);
   });
 
+  it('every reason that the pages name has a vector, or it is said why there can be none', () => {
+    expect(reasonRows().length).toBeGreaterThan(60);
+  });
+
+  it('the members of lineage documents are those of the page, and no others', () => {
+    const pack = new ForgedPack(new Corpus('format-1').path('whole.zip'));
+    const documents = [...pack.files.keys()].filter((name) => name.startsWith('data/lineage/'));
+    const found = documents.flatMap((name) => membersIn(JSON.parse(pack.text(name))));
+    const page = readFileSync(join(VECTORS, '../pack.md'), 'utf8');
+    const rows = /\| `@context`[^]*?\n\n/.exec(page)![0].split('\n');
+    const named = rows.flatMap((row) => row.split(' | ')[0]!.match(/(?<=`)[^`, ]+(?=`)/g) ?? []);
+    const plain = (names: string[]) =>
+      [...new Set(names.map((name) => name.replace(/\[\]$/, '')))].toSorted();
+    expect(plain(found)).toEqual(plain(named));
+  });
+
   it('the tree of the corpus has the same root at each size by both', () => {
     expect(python.tree).toBe(true);
     expect(heads.tree.length).toBeGreaterThan(30);
@@ -208,34 +261,51 @@ describe('the vectors of docs/spec', () => {
 describe('packs of docs/spec', () => {
   const corpus = new Corpus('format-1');
   const directory = mkdtempSync(join(tmpdir(), 'docket-specification-'));
-  const { didJson } = corpus;
-  const trustFile = join(directory, 'did.json');
-  const policyFile = join(directory, 'policy');
-  writeFileSync(trustFile, didJson);
+  const [trustFile, otherTrust, policyFile, authorityFile] = ['did', 'other', 'policy', 'pem'].map(
+    (name) => join(directory, name),
+  ) as [string, string, string, string];
+  writeFileSync(trustFile, corpus.didJson);
+  writeFileSync(otherTrust, receipts.did);
   const codes = { good: 0, bad: 1, cannot_judge: 2, intact: 3 };
 
   it.each(packs.cases.map((each) => [each.name, each] as const))(
     'both verifiers find %s so',
-    async (_, { asks, policy, sha256, verdict, ...rest }) => {
+    async (_, { asks, policy, authorities, sha256, verdict, ...rest }) => {
       const path = join(directory, 'case.zip');
-      await archiveOf({ asks, policy, sha256, verdict, ...rest } as never, path);
+      await archiveOf(rest as never, path);
       expect(hash('sha256', readFileSync(path))).toBe(sha256);
       if (policy !== undefined) writeFileSync(policyFile, policy);
-      const found = await verifyPack(readFileSync(path), {
-        ...(asks === 'no trust' ? {} : { trust: { didJson, source } }),
+      if (authorities !== undefined) writeFileSync(authorityFile, authorities);
+      const trusted = asks === 'the did of receipts.json' ? otherTrust : trustFile;
+      const trust = { didJson: readFileSync(trusted, 'utf8'), source };
+      const asked = {
         requireAnchor: asks === '--require-anchor',
+        requireTimestamp: asks === '--require-timestamp',
         requireReleasedMethodology: asks === '--require-released-methodology',
         ...(policy === undefined ? {} : { witnessPolicy: { content: policy, source: 'policy' } }),
-      });
-      const { code } = found.report as { code: string };
-      expect([found.verdict, code, found.text]).toEqual([
+      };
+      const found =
+        authorities === undefined
+          ? await verifyPack(readFileSync(path), {
+              ...asked,
+              ...(asks === 'no trust' ? {} : { trust }),
+            })
+          : await verifyStamped(path, {
+              ...asked,
+              didJson: trust.didJson,
+              tsaTrust: authorities,
+              now: Date.now(),
+            });
+      const { code } = 'report' in found ? (found.report as { code: string }) : found;
+      expect([found.verdict, code, found]).toEqual([
         verdict,
         'reason' in rest ? rest.reason : 'good',
         expect.anything(),
       ]);
-      const said = await verifyWithPython(path, asks === 'no trust' ? null : trustFile, [
+      const said = await verifyWithPython(path, asks === 'no trust' ? null : trusted, [
         ...(asks?.startsWith('--') ? [asks] : []),
         ...(policy === undefined ? [] : ['--witness-policy', policyFile]),
+        ...(authorities === undefined ? [] : ['--tsa-trust', authorityFile]),
       ]);
       expect([said.code, said.output]).toEqual([codes[verdict], expect.anything()]);
     },

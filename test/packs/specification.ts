@@ -2,7 +2,7 @@
  * The vectors of docs/spec: made of the corpus with its keys, and of the published key of RFC 8037, so that they are the same
  * whenever they are made.
  */
-import { createPrivateKey, hash } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash } from 'node:crypto';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,22 +10,38 @@ import { examplePrivateKeyPem, examplePublicKey } from '#dev/example-receipt.ts'
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { type Cbor, type CborTag, decodeCbor, encodeCbor } from '#shared/kernel/cbor.ts';
+import { formatCoseReceipt, signCoseRoot } from '#shared/ledger/cose-receipts.ts';
 import { append, EMPTY_FRONTIER, frontierRoot } from '#shared/ledger/frontier.ts';
-import { leafHash } from '#shared/ledger/hashing.ts';
+import { leafHash, nodeHash } from '#shared/ledger/hashing.ts';
 import { COSIGNATURE_TYPE, encodeBase64, noteKeyHash } from '#shared/ledger/notes.ts';
 import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
 import { formatVerifierKey } from '#shared/ledger/verifier-keys.ts';
-import { ANCHORED_HEAD, KEY_EVENTS, REPORT_STATEMENT, SEAL } from '#shared/packs/layout.ts';
+import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import {
+  ANCHORED_HEAD,
+  KEY_EVENTS,
+  LOSSES,
+  MANIFEST,
+  REPORT_STATEMENT,
+  SEAL,
+  SHAPES,
+} from '#shared/packs/layout.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
+import { wholeMeasurement } from '#shared/receipts/derivation.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { measurementDocument } from '#shared/receipts/measurement-document.ts';
+import { statedInputs } from '#shared/receipts/reread.ts';
 import { jwkThumbprint, publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import { createReceiptSigner, ed25519Signer } from '#shared/receipts/signing/signer.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { PackLab } from '#test/support/packs.ts';
-import { Corpus } from './corpus.ts';
+import { Corpus, METHODOLOGIES } from './corpus.ts';
 import { atEntry } from './ledger-edits.ts';
 import { dropAnchor, rewriteLedger, signedHead } from './tamper-lab.ts';
 import { ForgedPack, type Loose } from './tampering.ts';
+import { cosigned } from './witness-rows.ts';
 
 export const VECTORS = join(import.meta.dirname, '../../docs/spec/vectors');
 
@@ -46,6 +62,8 @@ export interface JsonCase extends Case {
 
 type ReceiptCase = Case & Found & { receipt: string };
 type HeadCase = Case & Found & { log: string; note: string };
+/** Base64. */
+type CoseCase = Case & Found & { cose: string };
 type CosignatureCase = Case &
   Found & { key: string; text: string; signature: string; time: number };
 
@@ -65,9 +83,16 @@ export type PackCase = Case &
     archive?: Splice;
     sha256: string;
     /** What the reader asks for beside the verdict. */
-    asks?: 'no trust' | '--require-anchor' | '--require-released-methodology';
+    asks?:
+      | 'no trust'
+      | 'the did of receipts.json'
+      | '--require-anchor'
+      | '--require-released-methodology'
+      | '--require-timestamp';
     /** A witness policy that is asked for. */
     policy?: string;
+    /** PEM of the time-stamping authorities that are trusted. */
+    authorities?: string;
   };
 
 const corpus = new Corpus('format-1');
@@ -113,6 +138,9 @@ function jsonVectors(): { cases: JsonCase[] } {
     ['a negative zero', '{"a":-0}', 'Its canonical form is another.'],
     ['null', '{"a":null}', 'What is not known is absent.'],
     ['a name twice', '{"a":1,"a":1}', 'Readers would take the first or the last.'],
+    ['sixteen levels', `{"a":${'['.repeat(16)}${']'.repeat(16)}}`, 'A receipt has five.'],
+    ['a level more', `{"a":${'['.repeat(17)}${']'.repeat(17)}}`, 'Readers have stacks.'],
+    ['the name of a prototype', '{"__proto__":1}', 'Some readers set that of the object.'],
     ['a name beyond ASCII', '{"é":1}', 'Orders of names differ between encodings.'],
     ['half of a pair', String.raw`{"a":"\ud83d"}`, 'It has no UTF-8.'],
     ['a byte order mark', '\uFEFF{"a":1}', 'It is no white space.'],
@@ -183,6 +211,21 @@ const moved =
     const text = JSON.stringify(receipt).replaceAll('https://gateway.example/', `${root}/`);
     Object.assign(receipt, JSON.parse(text), { issuer: receipt.issuer });
     if (receipt.measurement) receipt.measurement.qualifiedAssociation.agent = receipt.issuer;
+  };
+/** What is issued where the upstream states these joules: with all that follows from them, but for the bound that is named. */
+const withJoules =
+  (joules: string, beyond?: string) =>
+  (receipt: Loose): void => {
+    receipt.credentialSubject.statedJoules = joules;
+    receipt.measurement.used[0].record.stated_joules = joules;
+    const inputs = statedInputs(wholeMeasurement(receipt.measurement, corpus.derivation));
+    receipt.measurement = measurementDocument(
+      issuer,
+      receipt.id.slice(-26),
+      METHODOLOGIES.current.estimate(rebuildInput(inputs)),
+      receipt.credentialSubject.id,
+    );
+    if (beyond !== undefined) receipt.measurement.used[0].record.stated_beyond = beyond;
   };
 const elsewhere = (address: string): string => address.replace('gateway', 'other');
 
@@ -346,6 +389,40 @@ const CONTRADICTIONS: readonly Row[] = [
     'counted-extrapolated',
     (r) => void delete r.credentialSubject.tokenizer,
     'Tokens are of one.',
+  ],
+  [
+    'extrapolated, without an interval',
+    'counted-extrapolated',
+    (r) => {
+      delete r.credentialSubject.tokenInterval;
+      const { record } = r.measurement.used[0];
+      for (const name of Object.keys(record)) if (/_(?:low|upp)er$/.test(name)) delete record[name];
+    },
+    'What is estimated of a count lies within one.',
+  ],
+  [
+    'extrapolated, and the upstream counted',
+    'complete',
+    ofSubject({ extrapolated: true }),
+    'Then nothing was estimated.',
+  ],
+  [
+    'stated energy beyond a bound that there is not',
+    'stated-by-upstream',
+    withJoules('0.001', 'peak_power'),
+    'There are three.',
+  ],
+  [
+    'stated energy beyond a bound, and used',
+    'stated-by-upstream',
+    ofUsage({ stated_beyond: 'full_power' }),
+    'Then it is no TS.',
+  ],
+  [
+    'beyond a bound, where no energy was stated',
+    'complete',
+    ofUsage({ stated_beyond: 'full_power' }),
+    'It is what stated energy breaks.',
   ],
   [
     'overruled, and the upstream counted',
@@ -820,6 +897,24 @@ function receiptVectors() {
       'As it was issued.',
     ),
     good(
+      'energy that the upstream states',
+      corpus.bytesOf('stated-by-upstream').toString(),
+      'As it was issued.',
+    ),
+    ...(
+      [
+        ['0', 'token_energy', 'J_idle is broken too; the first of the three is named.'],
+        ['0.05', 'idle_power', 'It is above J_tokens and below J_idle.'],
+        ['1000000', 'full_power', 'It is above J_full.'],
+      ] as const
+    ).map(([joules, bound, why]) =>
+      good(
+        `energy that the upstream states, beyond ${bound}`,
+        signed('stated-by-upstream', withJoules(joules, bound)),
+        why,
+      ),
+    ),
+    good(
       'failed, with what is known of its calls',
       signed(
         'failed',
@@ -962,6 +1057,85 @@ function headVectors() {
   };
 }
 
+/** COSE receipts of a receipt of the corpus, in a log of three. */
+function coseVectors() {
+  const receipt = corpus.bytesOf('failed');
+  const [before, own, after] = ['complete', 'failed', 'refused'].map((name) =>
+    leafHash(corpus.bytesOf(name)),
+  ) as [Uint8Array, Uint8Array, Uint8Array];
+  const by = (pem: string, { did = issuer.did, origin = LOG, size = 3 } = {}): Uint8Array => {
+    const publicKey = rawPublicKey(createPublicKey(pem));
+    const root = nodeHash(nodeHash(before, own), after);
+    const kid = `${did}#${jwkThumbprint(publicKey)}`;
+    const sign = ed25519Signer(createPrivateKey(pem));
+    const signedRoot = signCoseRoot(
+      { origin, size, root },
+      { issuer: did, kid },
+      { publicKey, sign },
+    );
+    return formatCoseReceipt({ ...signedRoot, size, index: 1, hashes: [before, after] });
+  };
+  const good = by(pemOf('checkpoints'));
+  const parts = (decodeCbor(good) as CborTag).value as readonly Cbor[];
+  const header = decodeCbor(parts[0] as Uint8Array) as ReadonlyMap<number, Cbor>;
+  const part = (at: number, value: Cbor): Uint8Array =>
+    encodeCbor({ tag: 18, value: parts.with(at, value) });
+  const path = (size: number, index: number, hashes: Uint8Array[]): Uint8Array =>
+    part(1, new Map([[396, new Map([[-1, [encodeCbor([size, index, hashes])]]])]]));
+  const protectedBy = (label: number, value: Cbor): Uint8Array =>
+    part(0, encodeCbor(new Map([...header, [label, value]])));
+  const broken = Buffer.from(parts[3] as Uint8Array);
+  broken[0]! ^= 1;
+  const rows: [name: string, reason: string, cose: Uint8Array, why: string][] = [
+    ['a byte behind it', 'cose_malformed', Buffer.concat([good, Buffer.of(0)]), 'It is one item.'],
+    ['without its tag', 'cose_malformed', encodeCbor(parts), 'It has tag 18.'],
+    ['with its payload', 'cose_malformed', part(2, before), 'The root is computed.'],
+    ['by another algorithm', 'cose_malformed', protectedBy(1, -7), 'There is one.'],
+    ['of another kind of tree', 'cose_malformed', protectedBy(395, 2), 'There is one.'],
+    ['a further header', 'cose_malformed', protectedBy(2, [15]), 'It has these and no others.'],
+    ['a signature cut short', 'cose_malformed', part(3, broken.subarray(1)), 'It is 64 bytes.'],
+    [
+      'another size than is signed',
+      'cose_malformed',
+      path(4, 1, [before, after]),
+      'The header says it.',
+    ],
+    ['no hashes', 'cose_malformed', path(3, 1, []), 'A tree of one entry has no such receipt.'],
+    [
+      'another index',
+      'inclusion_invalid',
+      path(3, 0, [before, after]),
+      'The path leads elsewhere.',
+    ],
+    ['another path', 'inclusion_invalid', path(3, 1, [after, before]), 'The path leads elsewhere.'],
+    ['another signature', 'inclusion_invalid', part(3, broken), 'It is over another root.'],
+    [
+      'of another log',
+      'log_mismatch',
+      by(pemOf('checkpoints'), { origin: LOG.replace('org_0', 'org_1') }),
+      'The receipt names its log.',
+    ],
+    [
+      'by another issuer',
+      'issuer_mismatch',
+      by(pemOf('checkpoints'), { did: 'did:web:other.example' }),
+      'It is that of the receipt.',
+    ],
+    ['by the key of receipts', 'key_not_authorised', by(pemOf('receipts')), 'It signs no heads.'],
+    ['by a key that was revoked', 'key_revoked', by(examplePrivateKeyPem), 'A thief may have it.'],
+  ];
+  const cases: CoseCase[] = [
+    { name: 'of its receipt', why: 'As it is written.', verdict: 'good', cose: base64(good) },
+    ...rows.map(([name, reason, cose, why]) => ({
+      name,
+      why,
+      ...bad(reason),
+      cose: base64(cose),
+    })),
+  ];
+  return { did: didOfVectors(), receipt: receipt.toString(), cases };
+}
+
 /** What torchwood signed, and altered: of a key made here each signature would be another. */
 function mlDsaCosignatures(): CosignatureCase[] {
   const { key, text, signature } = JSON.parse(readFileSync(TORCHWOOD, 'utf8')) as CosignatureCase;
@@ -1036,7 +1210,22 @@ interface PackRow {
   bytes?: (archive: Buffer) => Buffer;
   asks?: PackCase['asks'];
   policy?: string;
+  authorities?: string;
 }
+
+/** An authority that stamps nothing: by the key of RFC 8037. */
+const AUTHORITY = `-----BEGIN CERTIFICATE-----
+MIIBLzCB4qADAgECAgEBMAUGAytlcDAWMRQwEgYDVQQDDAt0c2EuZXhhbXBsZTAg
+Fw0yNjExMzAxODE1MDlaGA8yMTI2MTEwNjE4MTUwOVowFjEUMBIGA1UEAwwLdHNh
+LmV4YW1wbGUwKjAFBgMrZXADIQDXWpgBgrEKt9VL/tPJZAc6DuFy89qmIyWvAhpo
+9wdRGqNTMFEwHQYDVR0OBBYEFFsnqlWJF5dw5HV1sWKh3tl7i/xtMB8GA1UdIwQY
+MBaAFFsnqlWJF5dw5HV1sWKh3tl7i/xtMA8GA1UdEwEB/wQFMAMBAf8wBQYDK2Vw
+A0EAsveXANJWDgdT1J90Fdq9NvyWbePcEdV+OjwZcA23uNttYBuZhypTAJ+/X+b4
+W0M0fCYrZ/HICCsA3Qna6FmRBQ==
+-----END CERTIFICATE-----
+`;
+
+const ORG_OF_OTHERS = 'org_11JD0A8N5K3M7Q2T9VXB4C6DEF';
 
 const bad = (reason: string): Found => ({ verdict: 'bad', reason });
 
@@ -1064,6 +1253,44 @@ function packRows(lab: PackLab): PackRow[] {
       const stated = JSON.parse(pack.text(REPORT_STATEMENT)) as object;
       pack.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
     };
+  /** A byte of what the directory says of the last file. */
+  const listed =
+    (at: number, value: number) =>
+    (archive: Buffer): Buffer => {
+      const bytes = Buffer.from(archive);
+      bytes[archive.lastIndexOf('PK\u0001\u0002') + at] = value;
+      return bytes;
+    };
+  const stamped =
+    (timestamps: object[]) =>
+    (pack: ForgedPack): ((seal: Loose) => void) => {
+      const head = JSON.parse(pack.text(ANCHORED_HEAD));
+      head.proof.timestamps = timestamps;
+      pack.set(ANCHORED_HEAD, `${JSON.stringify(head, null, 2)}\n`);
+      return (seal) => void (seal.credentialSubject.anchor.timestamps = timestamps.length);
+    };
+  const [authority, response] = ['https://tsa.example/', 'AAAA'];
+  const cosignedBy =
+    (flipped: 0 | 1) =>
+    (pack: ForgedPack): void => {
+      const bytes = cosignature(anchorText(pack), 1_795_000_000);
+      bytes[20]! ^= flipped;
+      const line = `— witness.example/vectors ${base64(bytes)}`;
+      cosigned((others) => [...others, line], 'everywhere')(pack);
+    };
+  /** The whole ledger, signed anew without the anchor. */
+  const another = (index: number, edit: (receipt: Loose) => void) => ({
+    base: 'whole' as const,
+    ...own,
+    edit: (pack: ForgedPack) => {
+      const ofLedger = rewriteLedger(lab, pack, atEntry(index, edit));
+      const ofAnchor = dropAnchor(pack);
+      return (seal: Loose): void => {
+        ofLedger(seal);
+        ofAnchor(seal);
+      };
+    },
+  });
   const key = formatVerifierKey('witness.example/vectors', COSIGNATURE_TYPE, examplePublicKey);
   const policy = `witness w ${key}\nquorum w\n`;
   const methodology = 'data/methodologies/docket-1/1.0.0.json';
@@ -1409,13 +1636,7 @@ function packRows(lab: PackLab): PackRow[] {
       ...own,
       found: bad('anchor_invalid'),
       why: 'Its time has three decimals.',
-      edit: (pack) => {
-        const head = JSON.parse(pack.text(ANCHORED_HEAD));
-        const [authority, response] = ['https://tsa.example/', 'AAAA'];
-        head.proof.timestamps = [{ authority, time: '2026-11-20T09:38:04Z', response }];
-        pack.set(ANCHORED_HEAD, `${JSON.stringify(head, null, 2)}\n`);
-        return (seal) => void (seal.credentialSubject.anchor.timestamps = 1);
-      },
+      edit: stamped([{ authority, time: '2026-11-20T09:38:04Z', response }]),
     },
     {
       name: 'a page of a version that is not known',
@@ -1496,22 +1717,145 @@ function packRows(lab: PackLab): PackRow[] {
     },
     {
       name: 'another ledger without the anchor: figures that follow from nothing',
-      base: 'whole',
-      ...own,
+      ...another(1, ({ measurement: { result } }) => void (result[0].value = result[0].lower)),
       found: bad('lineage_mismatch'),
       why: 'Records and formulas lead to others.',
+    },
+    {
+      name: 'another ledger without the anchor: stated energy, and the second bound that it breaks',
+      ...another(11, withJoules('0', 'idle_power')),
+      found: bad('lineage_mismatch'),
+      why: 'The first is named.',
+    },
+    {
+      name: 'another ledger without the anchor: a receipt of another organisation',
+      ...another(31, (receipt) => {
+        const { organisation } = corpus.expected;
+        const text = JSON.stringify(receipt).replaceAll(organisation, ORG_OF_OTHERS);
+        Object.assign(receipt, JSON.parse(text));
+      }),
+      found: bad('wrong_log'),
+      why: 'A pack is of one log.',
+    },
+    {
+      name: 'archive: a name that begins with a point',
+      found: bad('unsafe_path'),
+      why: 'Names lead nowhere else, and are the same on every system.',
+      bytes: (archive) =>
+        listed(
+          archive.lastIndexOf('tagmanifest') - archive.lastIndexOf('PK\u0001\u0002'),
+          0x2e,
+        )(archive),
+    },
+    {
+      name: 'archive: two names that differ in case alone',
+      repaired: 'nothing',
+      found: bad('duplicate_name'),
+      why: 'Some systems have one file of both.',
+      edit: (pack) => pack.set('DATA/keys/jwks.json', 'x'),
+    },
+    {
+      name: 'archive: a file that is compressed',
+      found: bad('compressed_entry'),
+      why: 'Every file is stored.',
+      bytes: listed(10, 8),
+    },
+    {
+      name: 'archive: a size of four gigabytes',
+      found: bad('absurd_size'),
+      why: 'A file has at most 65 MiB.',
+      bytes: listed(27, 0xff),
+    },
+    {
+      name: 'a manifest with a path that leads elsewhere',
+      repaired: 'nothing',
+      found: bad('malformed_manifest'),
+      why: 'Its lines are names of files in the pack.',
+      edit: (pack) =>
+        pack.lines(MANIFEST, (all) => [...all, `${'0'.repeat(64)}  ../../etc/passwd`]),
+    },
+    {
+      name: 'other shapes',
+      ...own,
+      found: bad('shapes_mismatch'),
+      why: 'Their digest is published.',
+      edit: (pack) => pack.set(SHAPES, `${pack.text(SHAPES)} `),
+    },
+    {
+      name: 'another derivation record',
+      ...own,
+      found: bad('derivation_mismatch'),
+      why: 'Its name is its digest.',
       edit: (pack) => {
-        const ofLedger = rewriteLedger(
-          lab,
-          pack,
-          atEntry(1, ({ measurement: { result } }) => void (result[0].value = result[0].lower)),
-        );
-        const ofAnchor = dropAnchor(pack);
-        return (seal) => {
-          ofLedger(seal);
-          ofAnchor(seal);
-        };
+        const path = [...pack.files.keys()].find((file) => file.startsWith('data/derivations/'))!;
+        pack.set(path, `${pack.text(path)} `);
       },
+    },
+    {
+      name: 'revisions left out',
+      ...own,
+      found: bad('revision_missing'),
+      why: 'Receipts are said to be revised by them.',
+      edit: (pack) => {
+        for (const each of ['revisions', 'revision-proofs'])
+          lines(each, (all) => all.slice(0, -1))(pack);
+        return (seal) => void (seal.credentialSubject.range.revisions -= 1);
+      },
+    },
+    {
+      name: 'a loss that no statement declares',
+      ...own,
+      found: bad('loss_invalid'),
+      why: 'A head is none.',
+      edit: (pack) => {
+        const note = pack.text('data/ledger/checkpoint.txt');
+        pack.set(LOSSES, `${canonicalJson({ consistency: [], note })}\n`);
+      },
+    },
+    {
+      name: 'seal: by the key of receipts, without an anchor',
+      sealedBy: lab.signer('receipts'),
+      found: bad('key_not_authorised'),
+      why: 'Receipts of the pack are by it.',
+      edit: dropAnchor,
+    },
+    {
+      name: 'seal: by a key that was revoked',
+      sealedBy: foreign,
+      found: bad('key_revoked'),
+      asks: 'the did of receipts.json',
+      why: 'Who stole it can write any date.',
+    },
+    {
+      name: 'a timestamp is asked for',
+      found: bad('timestamp_missing'),
+      asks: '--require-timestamp',
+      authorities: AUTHORITY,
+      why: 'There is none.',
+    },
+    {
+      name: 'a timestamp that is none',
+      ...own,
+      found: bad('timestamp_invalid'),
+      authorities: AUTHORITY,
+      why: 'It is no response of RFC 3161.',
+      edit: stamped([{ authority, time: '2026-11-20T09:38:04.000Z', response }]),
+    },
+    {
+      name: 'a witness is asked for, and has cosigned',
+      ...own,
+      found: { verdict: 'good' },
+      policy,
+      why: 'The quorum is met.',
+      edit: cosignedBy(0),
+    },
+    {
+      name: 'a witness is asked for, and its line does not verify',
+      ...own,
+      found: bad('cosignature_invalid'),
+      policy,
+      why: 'The policy has its key.',
+      edit: cosignedBy(1),
     },
   ];
 }
@@ -1531,6 +1875,7 @@ async function packVectors() {
     bytes,
     asks,
     policy,
+    authorities,
   } of packRows(lab)) {
     const before = new ForgedPack(corpus.path(`${base}.zip`));
     const pack = new ForgedPack(corpus.path(`${base}.zip`));
@@ -1548,6 +1893,7 @@ async function packVectors() {
       ...found,
       ...(asks === undefined ? {} : { asks }),
       ...(policy === undefined ? {} : { policy }),
+      ...(authorities === undefined ? {} : { authorities }),
       files: changesOf(before, pack),
       ...(bytes === undefined ? {} : { archive: splice(written, archive, 'base64') }),
       sha256: hash('sha256', archive),
@@ -1620,6 +1966,7 @@ export async function makeVectors() {
     'json.json': jsonVectors(),
     'receipts.json': receiptVectors(),
     'heads.json': headVectors(),
+    'cose.json': coseVectors(),
     'packs.json': await packVectors(),
   };
 }

@@ -15,7 +15,7 @@ const UNASKED_NOTE =
   'Without a policy nothing says whose the lines are: both count them as NOT CHECKED, or say NONE, in their first lines, and --witness-policy refuses it.';
 
 /** Edits the signatures of witnesses under the anchor log's checkpoint: in the anchored head, or wherever it stands. */
-function cosigned(
+export function cosigned(
   edit: (lines: string[]) => string[],
   where: 'head' | 'everywhere',
 ): (pack: ForgedPack) => void {
