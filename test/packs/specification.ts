@@ -1722,12 +1722,6 @@ function packRows(lab: PackLab): PackRow[] {
       why: 'Records and formulas lead to others.',
     },
     {
-      name: 'another ledger without the anchor: stated energy, and the second bound that it breaks',
-      ...another(11, withJoules('0', 'idle_power')),
-      found: bad('lineage_mismatch'),
-      why: 'The first is named.',
-    },
-    {
       name: 'another ledger without the anchor: a receipt of another organisation',
       ...another(31, (receipt) => {
         const { organisation } = corpus.expected;
