@@ -110,7 +110,10 @@ export const publicAddress: Parser<string> = (text) => {
   return address;
 };
 
-/** What identifiers of receipts, and of their issuer as did:web, are made of: their readers know no other hosts and paths. */
+/**
+ * What identifiers of receipts, and of their issuer as did:web, are made of: readers refuse a receipt under another host or
+ * path (shared/receipts/addresses.ts).
+ */
 const OF_IDENTIFIERS =
   /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?(?:\/[A-Za-z0-9._~!$&'()*+,;=@%-]+)*$/;
 
@@ -224,7 +227,10 @@ export function counts<const R extends string>(
   };
 }
 
-/** A C2SP verifier key and the address to submit to, with a space between; the key itself is read where it is used. Its name is ASCII, as packs repeat it. */
+/**
+ * A C2SP verifier key and the address to submit to, with a space between; the key itself is read where it is used. Its name
+ * is ASCII, because packs repeat it.
+ */
 export const witness: Parser<string> = (text) => {
   if (
     !/^[!-*,-~]{1,255}\+[0-9a-f]{8}\+(?:[A-Za-z0-9+/]{44}|[A-Za-z0-9+/]{1751}=) https?:\/\/\S{1,255}$/.test(

@@ -114,8 +114,8 @@ export class Breakers {
 
   /**
    * That there is no connection is the endpoint's fault alone. What was answered, a connection that breaks off, and silence
-   * beyond our patience may be the request's: each request counts once, and opens the circuit only when more organisations have met it than there
-   * are others that called lately: a few that provoke it do not cut the many off.
+   * beyond our patience may be the request's: each request counts once, and opens the circuit only when more organisations
+   * have met it than there are others that called lately: a few that provoke it do not cut the many off.
    */
   failed(
     endpoint: string,

@@ -15,8 +15,6 @@ export async function parseEmbeddings(text: string): Promise<unknown> {
   let rest = '';
   let copied = 0;
   let turnAt = LONG;
-  VECTOR.lastIndex = 0;
-  // Others use it between the turns.
   for (let at = startOfVector(text, 0); at !== undefined; at = startOfVector(text, copied)) {
     const end = text[at] === '"' ? stringEnd(text, at) : text.indexOf(']', at) + 1;
     const vector = text.slice(at, end);
@@ -34,6 +32,7 @@ export async function parseEmbeddings(text: string): Promise<unknown> {
   return hasAll(parsed, vectors) ? parsed : JSON.parse(text);
 }
 
+/** Says where to look, since other answers are read between the turns of this one. */
 function startOfVector(text: string, from: number): number | undefined {
   VECTOR.lastIndex = from;
   return VECTOR.test(text) ? VECTOR.lastIndex : undefined;
