@@ -36,8 +36,9 @@ export interface ReadPromptOptions {
 /** Our own request fields: the upstream never sees them. */
 const OWN_FIELDS = ['region', 'tier', 'receipt'];
 /**
- * And those with which Anthropic's servers would answer with another model, or elsewhere, than the receipt says; what names the
- * person behind a request; and what is of one customer of theirs, which here all organisations are together.
+ * And those with which Anthropic's servers would answer with another model, or elsewhere, than the receipt says, or at another
+ * price than the catalogue's; what names the person behind a request; and what is of one customer of theirs, which here all
+ * organisations are together.
  */
 const NOT_IN_MESSAGES = [
   ...OWN_FIELDS,
@@ -47,6 +48,7 @@ const NOT_IN_MESSAGES = [
   'fallbacks',
   'inference_geo',
   'metadata',
+  'speed',
   'thread',
   'user_profile_id',
   'workspace_id',

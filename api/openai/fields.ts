@@ -19,6 +19,16 @@ export const otherThan = (known: readonly string[]) =>
 export const maybe = <S extends TSchema>(schema: S) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
+/** Tiers of service at the catalogue's prices or below them, by the names that OpenAI, Anthropic and Groq give them. */
+export const SERVICE_TIERS = [
+  'auto',
+  'default',
+  'flex',
+  'on_demand',
+  'standard',
+  'standard_only',
+] as const;
+
 /** Long enough for every catalogue id; bounds what reaches logs and metrics. */
 const MODEL_ID_CHARS_MAX = 256;
 /** The contract's bound for `user`. */

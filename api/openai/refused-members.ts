@@ -1,6 +1,6 @@
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { isObject, listOf } from '#shared/kernel/json-object.ts';
-import { ANSWER_BOUNDS } from './fields.ts';
+import { ANSWER_BOUNDS, SERVICE_TIERS } from './fields.ts';
 import { likenessOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import { ResponseBody } from './responses.ts';
@@ -16,6 +16,8 @@ const APART =
   'by it a server tells the requests of all its callers apart, and fails where two have the same. Leave it out.';
 const SEARCHED =
   'a server would answer no request while it searches for it, which may be without an end. Use `stop`.';
+const DEARER =
+  'an upstream would charge more for it than the catalogue says that its tokens cost. Leave it out.';
 const ORDER = 'an upstream would take the request before those of others. Leave it out.';
 
 /** Clients send these for "not set" and for "as without it". */
@@ -56,6 +58,8 @@ const REFUSED: ReadonlyMap<string, Refused> = new Map([
   ...['id_slot'].map(reason(APART, new Set([null, -1]))),
   ...['stop_regex'].map(reason(SEARCHED, NULL)),
   ...['priority'].map(reason(ORDER, new Set([null, 0]))),
+  ...['service_tier'].map(reason(DEARER, new Set([null, ...SERVICE_TIERS]))),
+  ...['speed'].map(reason(DEARER, new Set([null, 'standard']))),
 ]);
 
 function reason(why: string, unset: Refused['unset'] = UNSET) {

@@ -1,7 +1,15 @@
 import Type, { type TSchema } from 'typebox';
 import { HOSTED_ITEM_TYPES } from '#shared/dialects/chat-of-response.ts';
 import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
-import { maybe, modelField, otherThan, ownFields, samplerFields, userField } from './fields.ts';
+import {
+  maybe,
+  modelField,
+  otherThan,
+  ownFields,
+  samplerFields,
+  SERVICE_TIERS,
+  userField,
+} from './fields.ts';
 
 /**
  * OpenAI's newer interface. Items and parts of other types than are named here go to servers of responses and to no other, as
@@ -355,7 +363,7 @@ export const ResponseBody = Type.Object(
     ),
     prompt_cache_key: maybe(Type.String({ maxLength: CACHE_KEY_CHARS_MAX })),
     safety_identifier: maybe(Type.String({ maxLength: METADATA_VALUE_CHARS_MAX })),
-    service_tier: maybe(Type.String({ maxLength: NAME_CHARS_MAX })),
+    service_tier: maybe(Type.Enum([...SERVICE_TIERS])),
     user: userField,
     ...ownFields,
   },

@@ -68,6 +68,7 @@ export function nativeMessages(system: () => System, upstream: NativeUpstream): 
           receipt: 'required',
           fallbacks: [{ model: 'another' }],
           inference_geo: 'elsewhere',
+          speed: 'fast',
           container: 'of another',
         };
         const response = await send({ ...ASKED, ...ours }, { 'anthropic-beta': BETAS });

@@ -71,6 +71,8 @@ const MEMBERS = {
   rid: 'the same twice',
   id_slot: 0,
   stop_regex: '(a+)+$',
+  service_tier: 'priority',
+  speed: 'fast',
 };
 
 /** The ways in which a server may meet a letter, and a gap between words. */
@@ -167,6 +169,8 @@ describe('members that multiply the work of a request, or that screening cannot 
         request_id: null,
         id_slot: -1,
         num_retries: 0,
+        service_tier: 'flex',
+        speed: 'standard',
       });
       expect(validate(structuredClone(body))).toEqual(body);
     });
