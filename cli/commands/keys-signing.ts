@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { MINUTE_MS, parseTimeOrDay } from '#shared/kernel/time.ts';
 import { Argument, type Command } from 'commander';
 import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
@@ -11,7 +12,10 @@ import {
   revokeSigningKey,
   rotateSigningKey,
 } from '#shared/receipts/signing/files/rotation.ts';
+import { publicKeyInLine } from '#shared/receipts/signing/agent-messages.ts';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { verifierKeys } from '#shared/receipts/signing/publication.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import {
   type ActOptions,
@@ -46,7 +50,11 @@ export function register(program: Command): void {
       .description(
         `publish the next key; run again ${PUBLISHED_BEFORE_USE_MS / MINUTE_MS} minutes later, put it to use`,
       )
-      .addArgument(purpose()),
+      .addArgument(purpose())
+      .option(
+        '--public-key <file>',
+        'the next key is one that the agent of SIGNING_AGENT holds; as ssh-keygen writes it (.pub)',
+      ),
   ).action(rotate);
   withActOptions(
     keys
@@ -106,12 +114,16 @@ function treeFrom(text: string): number {
 }
 
 function list({ json }: { json?: boolean }): void {
-  const rows = loadSigningKeys(directory()).map(({ purpose, state, thumbprint, since }) => ({
-    purpose,
-    state,
-    thumbprint,
-    since: since ?? null,
-  }));
+  const rows = loadSigningKeys(directory()).map(
+    ({ purpose, state, thumbprint, privateKeyPem, since }) => ({
+      purpose,
+      state,
+      thumbprint,
+      // Of a key that signs no more there is no private half.
+      private: privateKeyPem !== undefined ? 'here' : since === undefined ? 'elsewhere' : null,
+      since: since ?? null,
+    }),
+  );
   if (json === true) printJson(rows);
   else printTable(rows, 'No keys.');
 }
@@ -134,9 +146,14 @@ function listVerifierKeys({
   );
 }
 
-async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
+interface RotateOptions extends ActOptions {
+  publicKey?: string;
+}
+
+async function rotate(purpose: KeyPurpose, options: RotateOptions): Promise<void> {
+  const publicKey = options.publicKey === undefined ? undefined : await heldKey(options.publicKey);
   const actor = await actorFrom(options);
-  const rotation = rotateSigningKey(directory(), purpose, Date.now());
+  const rotation = rotateSigningKey(directory(), purpose, Date.now(), { publicKey });
   const { step, thumbprint, retired } = rotation;
   const details = { thumbprint, ...(retired === undefined ? {} : { retired }) };
   await recordServiceAct(
@@ -151,6 +168,28 @@ async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
       `It is in did.json now. Run this again after ${PUBLISHED_BEFORE_USE_MS / MINUTE_MS} minutes to put it to use.\n`,
     );
   }
+}
+
+/** A key that would sign nothing is found before it is published. */
+async function heldKey(file: string): Promise<Uint8Array> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
+  });
+  const publicKey = publicKeyInLine(text);
+  if (publicKey === undefined)
+    throw new Error(
+      `${file} is no Ed25519 key as ssh-keygen -t ed25519 writes it to its .pub file.`,
+    );
+  const agent = signingAgentOf(loadToolConfig());
+  if (agent === undefined)
+    throw new Error('Set SIGNING_AGENT to the socket of the SSH agent that holds the key.');
+  try {
+    if (!agent.holds(publicKey))
+      throw new Error('The agent does not hold this key: see `ssh-add -L`.');
+  } finally {
+    await agent.close();
+  }
+  return publicKey;
 }
 
 async function revoke(purpose: KeyPurpose, thumbprint: string, options: ActOptions): Promise<void> {

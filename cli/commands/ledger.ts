@@ -16,6 +16,7 @@ import { type LossStatement, lossWords } from '#shared/ledger/losses.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG, logOrigins, treeOrigin } from '#shared/ledger/origins.ts';
 import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
@@ -156,11 +157,12 @@ async function declareLoss({ org: orgId, yes, ...options }: DeclareOptions): Pro
   const findings = await fsck({ org: orgId });
   if (process.exitCode === EXIT_CODES.fsck.damaged.code) return;
   process.exitCode = 0;
-  const { signingKeysDir, publicUrl } = loadToolConfig();
+  const { signingKeysDir, signingAgent, publicUrl } = loadToolConfig();
   const keys = loadSigningKeys(signingKeysDir);
+  const agent = signingAgentOf({ signingAgent });
   const signers = {
-    checkpoints: createCheckpointSigner(keys, 'checkpoints'),
-    anchor: createCheckpointSigner(keys, 'anchor'),
+    checkpoints: createCheckpointSigner(keys, 'checkpoints', agent),
+    anchor: createCheckpointSigner(keys, 'anchor', agent),
   };
   const { lost, declared } = await asOperator(async ({ pool, surroundings }) =>
     withRedis(async (client) => {

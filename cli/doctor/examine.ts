@@ -70,7 +70,7 @@ async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Find
   return [
     ...groups.flat(),
     ...examineAddresses(config, embedded),
-    examineSigningKeys(config, embedded),
+    await examineSigningKeys(config, embedded),
     ...catalogue,
   ];
 }

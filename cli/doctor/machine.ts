@@ -1,11 +1,9 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import {
-  KEY_PURPOSES,
-  loadSigningKeys,
-  SigningKeyProblem,
-} from '#shared/receipts/signing/files/key-files.ts';
+import { KEY_PURPOSES, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import {
   type ExportStoreConfig,
   openExportStore,
@@ -26,19 +24,44 @@ export function examineNode(): Finding {
   return problem('Node', `version ${node}`, `use Node ${NODE_MIN} or newer`);
 }
 
-/** Looks at the signing keys: whether they are there, and readable for their owner alone. */
-export function examineSigningKeys(config: ToolConfig, embedded: boolean): Finding {
+/**
+ * Looks at the signing keys: whether they are there, readable for their owner alone, and known to the agent where their public
+ * halves alone are there.
+ */
+export async function examineSigningKeys(config: ToolConfig, embedded: boolean): Promise<Finding> {
   const name = 'signing keys';
+  const agent = signingAgentOf(config);
   try {
     const keys = loadSigningKeys(config.signingKeysDir);
-    const active = keys.filter((key) => key.state === 'active').length;
-    return ok(name, `${active} active of ${keys.length} in ${config.signingKeysDir}`);
+    const active = keys.filter((key) => key.state === 'active');
+    const detail = `${active.length} active of ${keys.length} in ${config.signingKeysDir}`;
+    const elsewhere = active.filter((key) => key.privateKeyPem === undefined);
+    if (elsewhere.length === 0) return ok(name, detail);
+    if (agent === undefined)
+      return ok(
+        name,
+        `${detail}, public halves alone of ${elsewhere.length}: nothing is signed here`,
+      );
+    const unknown = elsewhere.filter(({ publicKey }) => !agent.holds(publicKey));
+    if (unknown.length === 0)
+      return ok(name, `${detail}, ${elsewhere.length} held by the agent at ${config.signingAgent}`);
+    const purposes = unknown.map(({ purpose }) => purpose).join(', ');
+    return problem(
+      name,
+      `the agent at ${config.signingAgent} does not hold the keys for ${purposes}`,
+      'give it the keys (`ssh-add -L` shows what it holds)',
+    );
   } catch (error) {
     if (embedded && error instanceof SigningKeyProblem && error.code === 'missing') {
       return skipped(name, `${KEY_PURPOSES.join(', ')}: docket up makes them at its first start`);
     }
-    const fix = 'do as it says, or point SIGNING_KEYS_DIR to where they are';
+    const fix =
+      error instanceof SigningKeyProblem && error.code === 'agent_away'
+        ? 'start the agent, or set SIGNING_AGENT to where it is'
+        : 'do as it says, or point SIGNING_KEYS_DIR to where they are';
     return problem(name, reasonOf(error), fix);
+  } finally {
+    await agent?.close();
   }
 }
 

@@ -1,9 +1,16 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 /**
  * The cost of one receipt on one core, step by step: `npm run bench receipt-signing [rounds]`.
  * Prints microseconds of processor time per step, beside anything else that the machine does, and receipts per second and core.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
-import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { publicKeyInLine } from '#shared/receipts/signing/agent-messages.ts';
+import { createReceiptSigner, signerWith } from '#shared/receipts/signing/signer.ts';
+import { SigningAgent } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
@@ -84,6 +91,7 @@ const text = orderedJson(document);
 const signature = sign(null, new Uint8Array(64), privateKey);
 const signed = signer.sign(document);
 
+const held = await holdByAgent();
 const STEPS: Record<string, () => unknown> = {
   'build the document': build,
   'write canonical JSON': () => orderedJson(document),
@@ -92,11 +100,13 @@ const STEPS: Record<string, () => unknown> = {
   'base58 of the signature': () => encodeBase58(signature),
   'sign (all but building)': () => signer.sign(document),
   'build and sign': () => signer.sign(build()),
+  ...(held && { 'sign by an SSH agent': () => held.signer.sign(document) }),
 };
 
 console.log(`receipt: ${Buffer.byteLength(signed)} bytes`);
 for (const [name, step] of Object.entries(STEPS)) {
   for (let i = 0; i < ROUNDS / 10; i += 1) step();
+  const begun = performance.now();
   const start = process.threadCpuUsage();
   for (let i = 0; i < ROUNDS; i += 1) step();
   const { user, system } = process.threadCpuUsage(start);
@@ -105,4 +115,34 @@ for (const [name, step] of Object.entries(STEPS)) {
   console.log(
     `${name.padEnd(26)} ${microseconds.toFixed(2).padStart(8)} µs  ${perSecond.padStart(10)}/s`,
   );
+  if (name === 'sign by an SSH agent') {
+    const waited = ((performance.now() - begun) / ROUNDS) * 1_000;
+    console.log(`${'  waited for it'.padEnd(26)} ${waited.toFixed(2).padStart(8)} µs`);
+  }
+}
+held?.end();
+
+/** Has OpenSSH's agent hold a key; undefined where it is not installed. */
+async function holdByAgent() {
+  const home = mkdtempSync(join(tmpdir(), 'docket-bench-agent-'));
+  const [path, file] = [join(home, 'agent'), join(home, 'key')];
+  try {
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
+  } catch {
+    console.log('ssh-keygen is not here: no signature by an agent');
+    return undefined;
+  }
+  const sshAgent = spawn('ssh-agent', ['-D', '-a', path], { stdio: 'ignore' });
+  while (!existsSync(path)) await delay(20);
+  execFileSync('ssh-add', ['-q', file], { env: { ...process.env, SSH_AUTH_SOCK: path } });
+  const publicKey = publicKeyInLine(readFileSync(`${file}.pub`, 'utf8'))!;
+  const agent = new SigningAgent(path);
+  const signByAgent = (data: Uint8Array) => agent.sign(publicKey, data);
+  return {
+    signer: signerWith({ did: issuer.did, publicKey, sign: signByAgent }),
+    end: () => {
+      sshAgent.kill();
+      rmSync(home, { recursive: true });
+    },
+  };
 }

@@ -183,7 +183,7 @@ async function issueHistory(
   const fail = (error: unknown): never => {
     throw error;
   };
-  const signer = currentReceiptSigner(signingKeysDir, issuer.did, fail);
+  const signer = currentReceiptSigner({ dir: signingKeysDir, did: issuer.did }, fail);
   const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
     variable: () => info.sandbox_url,
     timeoutMs: 120_000,

@@ -204,6 +204,11 @@ export const SETTINGS = {
     (textOf) => `${textOf('DOCKET_DATA_DIR')}/signing-keys`,
     'Directory of the Ed25519 signing keys (PEM, mode 0600; root’s own may be 0440).',
   ),
+  signingAgent: optional(
+    'SIGNING_AGENT',
+    path,
+    'Socket of an SSH agent that signs with the keys whose public halves alone are in SIGNING_KEYS_DIR.',
+  ),
   laneKeysDir: setting(
     'LANE_KEYS_DIR',
     path,

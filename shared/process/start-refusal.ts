@@ -4,7 +4,7 @@ import { DatabaseProblem } from '#shared/kernel/postgres/fitness.ts';
 import { LaneKeyProblem } from '#shared/lanes/files/lane-keys.ts';
 import { VolatileRedis } from '#shared/lanes/redis/durability.ts';
 import { PeerProblem } from '#shared/lanes/redis/peers.ts';
-import { SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
+import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
 import { PackError } from '#shared/screening/pack.ts';
 import { EXIT_CONFIG } from './exits.ts';
 

@@ -49,10 +49,10 @@ async function expectVerdict(path: string, code: 'good' | PackProblemCode): Prom
 
 /** The key that signs is another now. Returns what the old one can still do in wrong hands. */
 function rotate(purpose: KeyPurpose): { thumbprint: string; privateKeyPem: string } {
-  const old = activeKey(loadSigningKeys(lab.keysDir), purpose);
-  rotateSigningKey(lab.keysDir, purpose, Date.now(), 0);
-  rotateSigningKey(lab.keysDir, purpose, Date.now() + 1, 0);
-  return old;
+  const { thumbprint, privateKeyPem } = activeKey(loadSigningKeys(lab.keysDir), purpose);
+  rotateSigningKey(lab.keysDir, purpose, Date.now(), { publishedBeforeUseMs: 0 });
+  rotateSigningKey(lab.keysDir, purpose, Date.now() + 1, { publishedBeforeUseMs: 0 });
+  return { thumbprint, privateKeyPem: privateKeyPem! };
 }
 
 describe('an anchored pack', () => {

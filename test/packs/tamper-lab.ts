@@ -93,8 +93,8 @@ export async function startTamperLab(): Promise<TamperLab> {
   const measured = await lab.issue(4);
   await lab.integrate();
   await lab.anchor();
-  rotateSigningKey(lab.keysDir, 'receipts', Date.now(), 0);
-  rotateSigningKey(lab.keysDir, 'receipts', Date.now() + 1, 0);
+  rotateSigningKey(lab.keysDir, 'receipts', Date.now(), { publishedBeforeUseMs: 0 });
+  rotateSigningKey(lab.keysDir, 'receipts', Date.now() + 1, { publishedBeforeUseMs: 0 });
   await lab.revise(degraded.slice(0, 2));
   const later = await lab.issue(4);
   await lab.integrate();

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { apt, canInstall } from '#embedded/stores/redis-binary.ts';
 
-/** Programs that the tests of packs run besides Node: each with a call that succeeds where it is there, and its Debian package. */
+/** Programs that the tests of packs and signatures run besides Node: each with a call that succeeds where it is there, and its Debian package. */
 const TOOLS: readonly (readonly [string, string[], string])[] = [
   [
     'python3',
@@ -11,6 +11,7 @@ const TOOLS: readonly (readonly [string, string[], string])[] = [
   ],
   ['openssl', ['version'], 'openssl'],
   ['sha256sum', ['--version'], 'coreutils'],
+  ['ssh', ['-V'], 'openssh-client'],
 ];
 
 /** Vitest's global set-up of the pack tests: installs what is missing where it may, says what to do where not. */
@@ -22,7 +23,7 @@ export default async function ensurePackTools(): Promise<void> {
     throw new Error(`Tools are missing: install them (Debian, Ubuntu: apt-get install ${names})`);
   }
   process.stderr.write(
-    `Installing with apt-get what the tests of packs need: ${missing.join(' ')}\n`,
+    `Installing with apt-get what the tests of packs and signatures need: ${missing.join(' ')}\n`,
   );
   await apt(['update', '-q']);
   await apt(['install', '-q', '-y', '--no-install-recommends', ...missing]);

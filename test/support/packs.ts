@@ -102,7 +102,7 @@ export class PackLab {
 
   signer(purpose: 'receipts' | 'packs' = 'receipts') {
     const { privateKeyPem } = activeKey(ensureSigningKeys(this.keysDir), purpose);
-    return createReceiptSigner({ privateKeyPem, did: this.issuer.did });
+    return createReceiptSigner({ privateKeyPem: privateKeyPem!, did: this.issuer.did });
   }
 
   /** Signs receipts; they are in the ledger after `integrate`. */

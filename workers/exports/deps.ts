@@ -2,9 +2,10 @@ import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { randomUUID } from 'node:crypto';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
-import { activeKey, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { packSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
+import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
-import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { witnessOf } from '#shared/ledger/http/witness.ts';
 import { openReplica } from '#shared/process/open-replica.ts';
 import { createBodyArchive } from '#shared/ledger/postgres/body-archive.ts';
@@ -38,6 +39,8 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   const jobs = createExportJobs(pool, systemSurroundings);
   const store = openExportStore(config);
   const replica = openReplica(context, 'docket_exports');
+  const issuer = receiptIssuer(config.publicUrl);
+  const keys = { dir: config.signingKeysDir, agent: signingAgentOf(config), did: issuer.did };
   const deps = {
     jobs,
     store,
@@ -57,8 +60,8 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
         config.witnessPolicy === undefined ? undefined : readWitnessPolicy(config.witnessPolicy),
       keptDays: config.packsKeptDays,
     },
-    issuer: receiptIssuer(config.publicUrl),
-    signer: () => packSigner(config),
+    issuer,
+    signer: () => packSigner(keys),
     events: exportEvents(log, registry),
     asked: {
       timestamp: config.tsaUrl !== undefined,
@@ -68,7 +71,7 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
     now: () => performance.now(),
   };
   // Without the key nothing can be sealed: said at the start, not at the first export.
-  packSigner(config);
+  packSigner(keys);
   role.does(
     {
       export: (_job, signal) => runDueExports(deps, signal),
@@ -97,11 +100,6 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
       await parts.close();
     },
   };
-}
-
-function packSigner(config: Config) {
-  const { privateKeyPem } = activeKey(loadSigningKeys(config.signingKeysDir), 'packs');
-  return createReceiptSigner({ privateKeyPem, did: receiptIssuer(config.publicUrl).did });
 }
 
 /** What is shipped, and the keys as they are published when a pack is built. */

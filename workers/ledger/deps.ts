@@ -22,6 +22,7 @@ import {
 } from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import { activeKey } from '#shared/receipts/signing/files/key-files.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { verifyCosignature } from '#shared/ledger/cosignatures.ts';
 import { keyId } from '#shared/receipts/signing/publication.ts';
 import type { Config } from '#shared/config/config.ts';
@@ -112,12 +113,13 @@ function stepsOf(
   events: LedgerEvents,
 ): LedgerSteps {
   const did = didWeb(config.publicUrl);
+  const agent = signingAgentOf(config);
   const signing = currentKeys(
     config.signingKeysDir,
     (keys) => ({
-      checkpoints: createCheckpointSigner(keys, 'checkpoints'),
+      checkpoints: createCheckpointSigner(keys, 'checkpoints', agent),
       cose: { issuer: did, kid: keyId(did, activeKey(keys, 'checkpoints')) },
-      anchor: createCheckpointSigner(keys, 'anchor'),
+      anchor: createCheckpointSigner(keys, 'anchor', agent),
       known: knownKeys(keys, did),
     }),
     (error) => events.signingKeysUnreadable(error),

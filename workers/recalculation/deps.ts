@@ -10,6 +10,7 @@ import { openReceiptArchive } from '#shared/packs/files/open-store.ts';
 import { createHourStore } from '#shared/receipts/postgres/hour-store.ts';
 import { createMeteringStore } from '#shared/metering/postgres/metering.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
@@ -67,8 +68,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
 function issuing(config: Config, events: RecalculationEvents): ReviseDeps {
   const issuer = receiptIssuer(config.publicUrl);
   const signer = currentReceiptSigner(
-    config.signingKeysDir,
-    issuer.did,
+    { dir: config.signingKeysDir, agent: signingAgentOf(config), did: issuer.did },
     events.signingKeysUnreadable,
   );
   return { issuer, signer, now: Date.now, newReceiptId: (nowMs) => newId('rcpt', nowMs) };

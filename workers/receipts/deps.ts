@@ -5,6 +5,7 @@ import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { createOwedNotices } from '#shared/ledger/redis/owed-notices.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
+import { signingAgentOf } from '#shared/receipts/signing/sockets/signing-agent.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
@@ -34,8 +35,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   const methodology = shippedMethodologies().current;
   const issuer = receiptIssuer(config.publicUrl);
   const signer = currentReceiptSigner(
-    config.signingKeysDir,
-    issuer.did,
+    { dir: config.signingKeysDir, agent: signingAgentOf(config), did: issuer.did },
     events.signingKeysUnreadable,
   );
   const pool = createPool({

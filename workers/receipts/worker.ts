@@ -18,6 +18,7 @@ import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
 import type { Span } from '#shared/process/traces/traces.ts';
 import { UnstorableReceipt } from '#shared/receipts/columns.ts';
 import type { ReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
 import type { ReceiptsEvents } from './events.ts';
 import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 
@@ -29,7 +30,7 @@ export interface ReceiptsDeps extends IssueDeps {
   batchMax: number;
   /** Says that receipts wait to be integrated. */
   tellLedger: () => void;
-  events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
+  events: ReceiptsEvents;
   /** Moves an answer that Redis has no room for to where it stays; says where it is, and with it its receipt. */
   placeAnswer: (
     name: StoredAnswerName,
@@ -58,8 +59,8 @@ interface Owed extends Pending {
   issued: Issued;
 }
 
-/** PostgreSQL away: the lane keeps what is owed, and the batch in hand is tried again at this pace. */
-const COMMIT_RETRY_MS = 250;
+/** PostgreSQL or a signing agent away: the lane keeps what is owed, and the batch in hand is tried again at this pace. */
+const RETRY_MS = 250;
 /** Entries that no receipt can be made of, kept for a person to look at: more would say nothing new. */
 const SET_ASIDE_MAX = 10_000;
 
@@ -85,13 +86,25 @@ export class ReceiptsWorker {
     void this.#take(deliveries).finally(() => this.#slots.release());
   }
 
-  /** Gives up waiting for PostgreSQL: what is in hand stays on the lane for the next worker. */
+  /** Gives up waiting for PostgreSQL and for a signing agent: what is in hand stays on the lane for the next worker. */
   stop(): void {
     this.#stopping = true;
   }
 
   async #take(deliveries: Delivery[]): Promise<void> {
-    const batch = deliveries.flatMap((delivery) => this.#issueAll(delivery));
+    const batch: Pending[] = [];
+    for (const delivery of deliveries) {
+      let issued = this.#issueAll(delivery);
+      while (issued === null) {
+        if (this.#stopping) {
+          for (const { span } of batch) this.#deps.events.leftUncommitted(span);
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        issued = this.#issueAll(delivery);
+      }
+      batch.push(...issued);
+    }
     const byEntry = [...Map.groupBy(batch, ({ delivery }) => delivery).values()];
     // What has nothing to be committed does not wait for PostgreSQL.
     const [owing, lost] = [byEntry.filter(isOwing), byEntry.filter((entry) => !isOwing(entry))];
@@ -105,9 +118,18 @@ export class ReceiptsWorker {
   /**
    * Signs a receipt of each record of an entry. One that says what this build does not know stays on the lane, with the
    * others of its entry: a receipt without it would be another. It is taken over when this process has ended.
+   * @returns null when nothing can be signed now
    */
-  #issueAll(delivery: Delivery): Pending[] {
-    const all = delivery.texts.map((text) => this.#issue(delivery, text));
+  #issueAll(delivery: Delivery): Pending[] | null {
+    const all: Pending[] = [];
+    for (const text of delivery.texts) {
+      const pending = this.#issue(delivery, text);
+      if (pending === null) {
+        for (const { span } of all) this.#deps.events.leftUncommitted(span);
+        return null;
+      }
+      all.push(pending);
+    }
     const unknown = all.find((one) => one.unknown !== undefined)?.unknown;
     if (unknown === undefined) return all;
     this.#deps.events.outcomeUnknown(delivery, unknown);
@@ -115,8 +137,8 @@ export class ReceiptsWorker {
     return [];
   }
 
-  /** Signs one receipt, if one can be made of what was handed over. */
-  #issue(delivery: Delivery, text: string): Pending {
+  /** Signs one receipt, if one can be made of what was handed over; null when nothing can be signed now. */
+  #issue(delivery: Delivery, text: string): Pending | null {
     let handed: ReceiptEntry | null = null;
     let span: Span | undefined;
     try {
@@ -126,6 +148,12 @@ export class ReceiptsWorker {
       span = this.#deps.events.receiptBegun(handed);
       return { delivery, text, handed, issued: issueReceipt(this.#deps, handed.record), span };
     } catch (error) {
+      if (error instanceof SigningKeyProblem) {
+        // It is no fault of the record, and without an agent it does not come.
+        this.#deps.events.signingKeysUnreadable(error);
+        this.#deps.events.leftUncommitted(span);
+        return null;
+      }
       const requestId = handed?.record.requestId ?? null;
       this.#deps.events.receiptImpossible(delivery, requestId, error, span);
       return { delivery, text, handed, issued: null, span };
@@ -165,7 +193,7 @@ export class ReceiptsWorker {
         this.#deps.events.commitFailed(batch.length, error);
         if (error instanceof UnstorableReceipt && (await this.#commitEach(batch))) return true;
         if (this.#stopping) return false;
-        await new Promise((resolve) => setTimeout(resolve, COMMIT_RETRY_MS));
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }

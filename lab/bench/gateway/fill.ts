@@ -35,7 +35,7 @@ export function openFiller(gateway: Gateway, dataDir: string, pool: Pool) {
   let at = 0;
   const deps = {
     issuer,
-    signer: currentReceiptSigner(config.signingKeysDir, issuer.did, (error) => {
+    signer: currentReceiptSigner({ dir: config.signingKeysDir, did: issuer.did }, (error) => {
       throw error;
     }),
     estimate: shippedMethodologies().current.estimate,

@@ -45,15 +45,28 @@ export interface SignerKey {
   did: string;
 }
 
+/** A key of which only the public half is here (32 bytes), and what signs with it. */
+export interface HeldKey extends Pick<SignerKey, 'did'> {
+  publicKey: Uint8Array;
+  sign: Sign;
+}
+
 /** Signs credentials with Data Integrity eddsa-jcs-2022. */
-export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialSigner {
-  const privateKey = createPrivateKey(key.privateKeyPem);
+export function createReceiptSigner({
+  did,
+  privateKeyPem,
+}: SignerKey): ReceiptSigner & CredentialSigner {
+  const privateKey = createPrivateKey(privateKeyPem);
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('A signing key must be Ed25519.');
-  const kid = `${key.did}#${jwkThumbprint(rawPublicKey(privateKey))}`;
-  const signature = ed25519Signer(privateKey);
-  const proofs = proofWriter(signature, kid, true);
+  return signerWith({ did, publicKey: rawPublicKey(privateKey), sign: ed25519Signer(privateKey) });
+}
+
+/** The same with a key that is not here. */
+export function signerWith({ did, publicKey, sign }: HeldKey): ReceiptSigner & CredentialSigner {
+  const kid = `${did}#${jwkThumbprint(publicKey)}`;
+  const proofs = proofWriter(sign, kid, true);
   // A receipt says when it was signed as `validFrom`; so its proof's configuration is one for all.
-  const receiptProofs = proofWriter(signature, kid, false);
+  const receiptProofs = proofWriter(sign, kid, false);
   return {
     kid,
     sign(document) {
@@ -118,7 +131,7 @@ function proofWriter(sign: Sign, kid: string, dated: boolean): ProofWriter {
 }
 
 /** Signs bytes; what it returns holds until the next call. */
-type Sign = (data: Uint8Array) => Uint8Array;
+export type Sign = (data: Uint8Array) => Uint8Array;
 
 /**
  * A signature of Ed25519 follows from key and data (RFC 8032), so it is the same by libsodium, which takes half of the

@@ -31,6 +31,7 @@ import {
   revokeSigningKey,
   rotateSigningKey,
 } from '#shared/receipts/signing/files/rotation.ts';
+import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
@@ -131,7 +132,8 @@ describe('signing keys are made once and kept from others', () => {
     writeFileSync(path, pem);
     chmodSync(path, 0o644);
     expect(didDocument(loadSigningKeys(dir), PUBLIC_URL)).toEqual(before);
-    expect(() => activeKey(loadSigningKeys(dir), 'receipts')).toThrow(problem('public_only'));
+    const sign = () => currentReceiptSigner({ dir, did: issuer.did }, () => {});
+    expect(sign).toThrow(problem('public_only'));
     expect(activeKey(loadSigningKeys(dir), 'packs').privateKeyPem).toContain('PRIVATE KEY');
   });
 });
@@ -170,7 +172,7 @@ describe('rotation publishes a key before it signs', () => {
   it('receipts from before and after verify with the did.json of after', () => {
     const signed = () =>
       createReceiptSigner({
-        privateKeyPem: activeKey(loadSigningKeys(dir), 'receipts').privateKeyPem,
+        privateKeyPem: activeKey(loadSigningKeys(dir), 'receipts').privateKeyPem!,
         did: issuer.did,
       }).sign(buildReceipt(INPUTS['full']!));
     ensureSigningKeys(dir);
@@ -199,7 +201,7 @@ describe('rotation publishes a key before it signs', () => {
     mkdirSync(join(dir, 'receipts', 'retired'));
     writeFileSync(
       join(dir, 'receipts', 'retired', `${thumbprint}.pem`),
-      createPublicKey(privateKeyPem).export({ type: 'spki', format: 'pem' }),
+      createPublicKey(privateKeyPem!).export({ type: 'spki', format: 'pem' }),
     );
     expect([inState('active'), inState('retired')]).toEqual([[thumbprint], []]);
     rotateSigningKey(dir, 'receipts', later());

@@ -176,7 +176,7 @@ describe('docket verify', () => {
     const keysDir = join(dir, 'signing-keys');
     const { privateKeyPem } = activeKey(ensureSigningKeys(keysDir), 'receipts');
     vi.stubEnv('SIGNING_KEYS_DIR', keysDir);
-    const own = createReceiptSigner({ privateKeyPem, did: issuer.did }).sign(
+    const own = createReceiptSigner({ privateKeyPem: privateKeyPem!, did: issuer.did }).sign(
       buildReceipt(inputOf('degraded')),
     );
     // A directory of keys that came with a receipt says nothing of whose it is, as a did.json does not.

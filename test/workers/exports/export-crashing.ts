@@ -64,7 +64,7 @@ await runExport(
     documents: packDocuments({ signingKeysDir, publicUrl }),
     operator: STATES_NOTHING,
     issuer: receiptIssuer(publicUrl),
-    signer: () => createReceiptSigner({ privateKeyPem, did }),
+    signer: () => createReceiptSigner({ privateKeyPem: privateKeyPem!, did }),
     events: {
       started: ignore,
       waiting: ignore,

@@ -1,6 +1,8 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import type { KeyPurpose, KnownKey } from '#shared/ledger/key-events.ts';
 import type { CheckpointSigner } from '#shared/ledger/checkpoints.ts';
+import type { SigningAgent } from '../sockets/signing-agent.ts';
+import { heldKey } from './held-key.ts';
 import { activeKey, type SigningKey } from './key-files.ts';
 import { keyId } from '../publication.ts';
 
@@ -12,10 +14,12 @@ import { keyId } from '../publication.ts';
 export function createCheckpointSigner(
   keys: readonly SigningKey[],
   purpose: Extract<KeyPurpose, 'checkpoints' | 'anchor'>,
+  agent?: SigningAgent,
 ): CheckpointSigner {
-  const { privateKeyPem, publicKey } = activeKey(keys, purpose);
-  const privateKey = createPrivateKey(privateKeyPem);
-  return { publicKey, sign: (bytes) => sign(null, bytes, privateKey) };
+  const key = activeKey(keys, purpose);
+  if (key.privateKeyPem === undefined) return heldKey(key, agent);
+  const privateKey = createPrivateKey(key.privateKeyPem);
+  return { publicKey: key.publicKey, sign: (bytes) => sign(null, bytes, privateKey) };
 }
 
 /** The keys as the anchor log is told of them. */

@@ -1,22 +1,47 @@
-import type { ReceiptSigner } from '../signer.ts';
+import {
+  createReceiptSigner,
+  type CredentialSigner,
+  type ReceiptSigner,
+  signerWith,
+} from '../signer.ts';
+import type { SigningAgent } from '../sockets/signing-agent.ts';
 import { currentKeys } from './current-keys.ts';
-import { activeKey } from './key-files.ts';
-import { createReceiptSigner } from '../signer.ts';
+import { heldKey } from './held-key.ts';
+import { activeKey, loadSigningKeys, type SigningKey } from './key-files.ts';
+
+/** Where the signing keys of a process are. */
+export interface SigningKeysPlace {
+  /** Of key files, or of public halves. */
+  dir: string;
+  /** Has the private halves of the keys whose public half alone is in the directory. */
+  agent?: SigningAgent | undefined;
+  /** The issuer, `did:web:…`. */
+  did: string;
+}
 
 /**
- * The signer of receipts whose key in `dir` is active, made anew when keys are rotated.
- * @param did the issuer, `did:web:…`
+ * The signer of receipts whose key is active, made anew when keys are rotated.
  * @throws SigningKeyProblem as `currentKeys` does
  */
 export function currentReceiptSigner(
-  dir: string,
-  did: string,
+  place: SigningKeysPlace,
   onError: (error: unknown) => void,
 ): () => ReceiptSigner {
-  return currentKeys(
-    dir,
-    (keys) =>
-      createReceiptSigner({ privateKeyPem: activeKey(keys, 'receipts').privateKeyPem, did }),
-    onError,
-  );
+  return currentKeys(place.dir, (keys) => signerOf('receipts', keys, place), onError);
+}
+
+/** The signer of packs whose key is active now. @throws SigningKeyProblem */
+export function packSigner(place: SigningKeysPlace): CredentialSigner {
+  return signerOf('packs', loadSigningKeys(place.dir), place);
+}
+
+function signerOf(
+  purpose: 'packs' | 'receipts',
+  keys: readonly SigningKey[],
+  { agent, did }: SigningKeysPlace,
+): CredentialSigner & ReceiptSigner {
+  const key = activeKey(keys, purpose);
+  return key.privateKeyPem === undefined
+    ? signerWith({ did, ...heldKey(key, agent) })
+    : createReceiptSigner({ did, privateKeyPem: key.privateKeyPem });
 }

@@ -6,6 +6,7 @@ import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import { KEY_PURPOSES, type KeyPurpose } from '#shared/ledger/key-events.ts';
 import { jwkThumbprint } from '../identifiers.ts';
 import { rawPublicKey } from '../key-objects.ts';
+import { SigningKeyProblem } from '../problem.ts';
 
 export { KEY_PURPOSES, type KeyPurpose };
 
@@ -26,25 +27,6 @@ export interface SigningKey {
   privateKeyPem?: string;
   /** When it was retired or revoked, `2026-11-20T09:38:04.123Z`. */
   since?: string;
-}
-
-export type SigningKeyProblemCode =
-  | 'missing'
-  | 'readable_by_others'
-  | 'not_a_key'
-  | 'public_only'
-  | 'unknown_key'
-  | 'published_too_recently'
-  | 'rotated_meanwhile';
-
-/** Why the signing keys cannot be used, with what to do about it. For operators; holds no key material. */
-export class SigningKeyProblem extends Error {
-  readonly code: SigningKeyProblemCode;
-  constructor(code: SigningKeyProblemCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'SigningKeyProblem';
-    this.code = code;
-  }
 }
 
 /** A PEM of an Ed25519 key has about 120 bytes; this leaves room for lines of comment above it. */
@@ -76,21 +58,10 @@ export function ensureSigningKeys(dir: string): SigningKey[] {
   return loadSigningKeys(dir);
 }
 
-/** The key that signs. @throws SigningKeyProblem `public_only` when this process holds only its public half. */
-export function activeKey(
-  keys: readonly SigningKey[],
-  purpose: KeyPurpose,
-): SigningKey & { privateKeyPem: string } {
-  const key = keys.find(
-    (candidate) => candidate.purpose === purpose && candidate.state === 'active',
-  );
-  if (key?.privateKeyPem === undefined) {
-    throw new SigningKeyProblem(
-      'public_only',
-      `The private key for ${purpose} is needed to sign, and only its public half is here.`,
-    );
-  }
-  return { ...key, privateKeyPem: key.privateKeyPem };
+/** The key that signs, or its public half alone. */
+export function activeKey(keys: readonly SigningKey[], purpose: KeyPurpose): SigningKey {
+  // Each purpose has one: `loadSigningKeys` does not return without it.
+  return keys.find((key) => key.purpose === purpose && key.state === 'active')!;
 }
 
 /** Changes when a key is added, rotated or revoked: what a long-running process compares to notice. */

@@ -1,13 +1,7 @@
 import { renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  activeKey,
-  createKey,
-  keyPath,
-  type KeyPurpose,
-  loadSigningKeys,
-  SigningKeyProblem,
-} from './key-files.ts';
+import { activeKey, createKey, keyPath, type KeyPurpose, loadSigningKeys } from './key-files.ts';
+import { SigningKeyProblem } from '../problem.ts';
 import { writeExclusively } from '#shared/kernel/files/write-exclusively.ts';
 import { publicKeyFromRaw } from '#shared/kernel/primitives/node.ts';
 import { MINUTE_MS } from '#shared/kernel/time.ts';
@@ -24,25 +18,39 @@ export interface Rotation {
   retired?: string;
 }
 
+export interface RotationOptions {
+  /** How long a next key is published before it signs. */
+  publishedBeforeUseMs?: number;
+  /** 32 bytes: the next key, which an agent holds. Without it one is made here. */
+  publicKey?: Uint8Array | undefined;
+}
+
 /**
  * One step of a rotation: publishes a next key, or puts the published one to use and retires the other. Only the
  * retired key's public half stays. Safe to repeat, and after a crash at any point.
- * @throws SigningKeyProblem `published_too_recently` until the next key was published for `publishedBeforeUseMs`.
+ * @throws SigningKeyProblem `another_key` where another is the next one already, and `published_too_recently` until the next key was published for `publishedBeforeUseMs`.
  */
 export function rotateSigningKey(
   dir: string,
   purpose: KeyPurpose,
   nowMs: number,
-  publishedBeforeUseMs: number = PUBLISHED_BEFORE_USE_MS,
+  { publishedBeforeUseMs = PUBLISHED_BEFORE_USE_MS, publicKey }: RotationOptions = {},
 ): Rotation {
   const next = loadSigningKeys(dir).find((key) => key.purpose === purpose && key.state === 'next');
   if (next === undefined) {
-    createKey(dir, purpose, 'next');
+    if (publicKey === undefined) createKey(dir, purpose, 'next');
+    else writeExclusively(keyPath(dir, purpose, 'next'), publicPem(publicKey));
     const made = loadSigningKeys(dir).find(
       (key) => key.purpose === purpose && key.state === 'next',
     );
     if (made === undefined) throw rotatedMeanwhile();
     return { step: 'published', thumbprint: made.thumbprint };
+  }
+  if (publicKey !== undefined && Buffer.compare(publicKey, next.publicKey) !== 0) {
+    throw new SigningKeyProblem(
+      'another_key',
+      `The next key for ${purpose} is ${next.thumbprint} already. Put that one to use first, without a public key.`,
+    );
   }
   const path = keyPath(dir, purpose, 'next');
   const publishedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? nowMs;
@@ -89,8 +97,11 @@ export function revokeSigningKey(
 
 /** A line above the PEM says since when; readers of PEM skip it. The first to write it is right about the time. */
 function keepPublicHalf(path: string, publicKey: Uint8Array, nowMs: number): void {
-  const pem = publicKeyFromRaw(publicKey).export({ type: 'spki', format: 'pem' });
-  writeExclusively(path, `since ${new Date(nowMs).toISOString()}\n${pem}`);
+  writeExclusively(path, `since ${new Date(nowMs).toISOString()}\n${publicPem(publicKey)}`);
+}
+
+function publicPem(publicKey: Uint8Array): string {
+  return publicKeyFromRaw(publicKey).export({ type: 'spki', format: 'pem' });
 }
 
 function rotatedMeanwhile(): SigningKeyProblem {

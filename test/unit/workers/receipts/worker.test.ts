@@ -7,6 +7,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import { type ReceiptRow, UnstorableReceipt } from '#shared/receipts/columns.ts';
+import { SigningKeyProblem } from '#shared/receipts/signing/problem.ts';
 import { type ReceiptsDeps, ReceiptsWorker } from '#workers/receipts/worker.ts';
 import {
   catalogue,
@@ -81,6 +82,7 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
         receiptImpossible: say('receiptImpossible'),
         outcomeUnknown: say('outcomeUnknown'),
         storeFailed: say('storeFailed'),
+        signingKeysUnreadable: say('signingKeysUnreadable'),
       },
       ...over,
     },
@@ -112,6 +114,47 @@ const delivered = (entryId: string, ...entries: (ReceiptEntry | string)[]): Deli
   consumer: 'worker-1',
   number: 1,
   texts: entries.map((entry) => (typeof entry === 'string' ? entry : encodeMessage(entry))),
+});
+
+it(
+  'outcomes wait while the key that signs cannot be used, and each has its receipt when it can',
+  { tags: ['survives.signing-agent'] },
+  async () => {
+    vi.useFakeTimers();
+    let isAway = true;
+    const away = new SigningKeyProblem('agent_away', 'The signing agent is away.');
+    let asked = 0;
+    const sign: typeof signer.sign = (document) => {
+      asked += 1;
+      // The second of three, so that one before it was signed.
+      if (isAway && asked % 2 === 0) throw away;
+      return signer.sign(document);
+    };
+    const { take, stored, outbox, events } = workerWith({ signer: () => ({ ...signer, sign }) });
+    const taken = take(delivered('1-0', handed(), handed()), delivered('2-0', handed()));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(events).toContain('signingKeysUnreadable');
+    expect([stored.size, outbox.queued]).toEqual([0, []]);
+    isAway = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    await taken;
+    expect(stored.size).toBe(3);
+    expect(events.filter((event) => event === 'receiptIssued')).toHaveLength(3);
+    expect(events).not.toContain('receiptImpossible');
+  },
+);
+
+it('a worker that stops while nothing can be signed leaves the outcomes on their lane', async () => {
+  vi.useFakeTimers();
+  const sign = (): never => {
+    throw new SigningKeyProblem('agent_away', 'The signing agent is away.');
+  };
+  const { worker, take, stored, outbox } = workerWith({ signer: () => ({ ...signer, sign }) });
+  const taken = take(delivered('1-0', handed()));
+  worker.stop();
+  await vi.advanceTimersByTimeAsync(1_000);
+  await taken;
+  expect([stored.size, outbox.queued]).toEqual([0, []]);
 });
 
 describe('a batch of outcomes', () => {
