@@ -45,6 +45,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
     max: BATCHES + 1,
     applicationName: 'docket receipts',
     statementTimeoutMs: config.statementTimeoutMs,
+    keepsPlans: true,
     onError: (error) => events.commitFailed(0, error),
   });
   const hours = keepGridHours(() => {

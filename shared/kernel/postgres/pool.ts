@@ -26,6 +26,11 @@ export interface PoolOptions {
   applicationName: string;
   /** After this PostgreSQL cancels a statement; unbounded when absent (migrations). */
   statementTimeoutMs?: number;
+  /**
+   * A connection plans each statement that has a name once, for all parameters. PostgreSQL left to itself plans one anew at each
+   * call for as long as that looks cheaper, and does not count the planning at what it takes.
+   */
+  keepsPlans?: boolean;
   /** Told of connections that broke while idle; the pool replaces them by itself. */
   onError?: (error: Error) => void;
 }
@@ -61,10 +66,14 @@ export function createPool(options: PoolOptions): Pool {
 }
 
 /** Connections that are the server's own: each keeps its role, its time-outs and what it has prepared. */
-function ofSessions({ url, role, statementTimeoutMs }: PoolOptions): PoolConfig {
+function ofSessions({ url, role, statementTimeoutMs, keepsPlans }: PoolOptions): PoolConfig {
+  const settings = {
+    ...(role === undefined ? {} : { role }),
+    ...(keepsPlans ? { plan_cache_mode: 'force_generic_plan' } : {}),
+  };
   return {
     Client: SelfClosingClient,
-    connectionString: withRole(url, role),
+    connectionString: withSettings(url, settings),
     ...(statementTimeoutMs === undefined
       ? {}
       : {
@@ -97,14 +106,16 @@ async function mustActAs(client: ClientBase, role: DatabaseRole): Promise<void> 
 }
 
 /**
- * The role as a start-up parameter: a connection never exists without it, and a role that is not
- * there, or not ours, refuses the connection.
+ * Settings as start-up parameters: a connection never exists without its role, and a role that is not there, or not ours,
+ * refuses the connection.
  */
-function withRole(url: string, role: DatabaseRole | undefined): string {
-  if (role === undefined) return url;
+function withSettings(url: string, settings: Readonly<Record<string, string>>): string {
   const target = new URL(url);
-  const given = target.searchParams.get('options') ?? '';
-  target.searchParams.set('options', `${given} -c role=${role}`.trim());
+  const given = target.searchParams.get('options');
+  const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  const options = [...(given === null ? [] : [given]), ...ours].join(' ');
+  if (options === '') return url;
+  target.searchParams.set('options', options);
   return target.href;
 }
 

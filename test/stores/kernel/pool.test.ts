@@ -49,6 +49,19 @@ describe('a pool', () => {
     expect(rows).toEqual([{ name: 'docket_api', memory: '5MB' }]);
   });
 
+  it('plans a statement that has a name once, where it keeps plans', async () => {
+    const options = { url: database.url, max: 1, applicationName: 'test', keepsPlans: true };
+    const pool = createPool({ ...options, role: 'docket_receipts' });
+    // One for which PostgreSQL would take a plan of its own each time: what it reads depends on what is given.
+    const text = 'select from unnest($1::text[]) as t (id) where id = (select current_user::text)';
+    for (const id of ['a', 'b', 'c']) await pool.query({ name: 'kept', text, values: [[id]] });
+    const { rows } = await pool.query(
+      'select generic_plans, custom_plans from pg_prepared_statements',
+    );
+    await pool.end();
+    expect(rows).toEqual([{ generic_plans: '3', custom_plans: '0' }]);
+  });
+
   it('cancels a statement that takes too long', async () => {
     const options = { url: database.url, max: 1, applicationName: 'test', statementTimeoutMs: 100 };
     const pool = createPool(options);
