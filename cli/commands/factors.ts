@@ -10,7 +10,7 @@ import {
   type HourlySource,
   parseHourlyFactors,
 } from '#shared/methodology/hourly-factors.ts';
-import { addGridHours } from '#shared/methodology/postgres/grid-hours.ts';
+import { addGridHours } from '#shared/methodology/postgres/grid-hour-imports.ts';
 import { type ActOptions, actorFrom, asOperator, withActOptions } from '#cli/operator.ts';
 import { printFields, printJson } from '#cli/print.ts';
 
