@@ -69,7 +69,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const pagePool = openPool(PAGE_CONNECTIONS, 'docket pages');
   const keptPool = openPool(KEPT_CONNECTIONS, 'docket kept responses');
   const access = openCredentials(context, pool, events);
-  const inference = openInference(context, {
+  const inference = await openInference(context, {
     pool,
     keptPool,
     catalogue,

@@ -35,7 +35,6 @@ import { createSingleSignOns } from '#shared/persons/postgres/single-sign-on.ts'
 import { createTeams } from '#shared/persons/postgres/team.ts';
 import { anchoredAuditHead } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
-import { createPublicFetch } from '#shared/kernel/http/public-fetch.ts';
 import { madeOnce } from '#shared/kernel/made-once.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
@@ -130,7 +129,10 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     return site && createCeremony({ passkeys, errands, now: () => surroundings.now() }, site);
   };
   const reachIssuers = async (): Promise<Issuers> => {
-    const { createIssuers } = await import('./session/issuer.ts');
+    const [{ createIssuers }, { createPublicFetch }] = await Promise.all([
+      import('./session/issuer.ts'),
+      import('#shared/kernel/http/public-fetch.ts'),
+    ]);
     return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
   };
   return {

@@ -35,7 +35,7 @@ import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
-import { JUDGED_AT_ONCE, Moderator } from '#shared/screening/http/moderation.ts';
+import type { Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import { inTurns } from './admit/budgets.ts';
@@ -54,6 +54,8 @@ import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts
 import { usedByNow } from '#shared/budgets/postgres/budgets.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 
+/** How many requests a process has judged at once by a moderation endpoint, each on a connection of its own. */
+const JUDGED_AT_ONCE = 256;
 /** A quarter, so that a moderation endpoint that answers slowly to one organisation's texts judges those of others. */
 const JUDGED_OF_ONE = JUDGED_AT_ONCE / 4;
 
@@ -69,7 +71,7 @@ export interface InferenceSources {
 }
 
 /** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
-export function openInference(
+export async function openInference(
   context: ProcessContext,
   { pool, keptPool, catalogue, issuer, events, isTraced }: InferenceSources,
 ) {
@@ -99,7 +101,7 @@ export function openInference(
   const serving = watchServing(steady, events.storeFailed);
   const trials = new Trials();
   const tokens = createTokenCounter();
-  const moderator = openModerator(config);
+  const moderator = await openModerator(config);
   const largeBodies = new LargeBodies({
     processId,
     shards: config.shards,
@@ -261,15 +263,17 @@ function roomIn({ code, capacity, organisations }: Region, served: ServedRegions
   return roomOf(served.get(code), capacity, organisations?.length === 1);
 }
 
-/** The second stage of screening, where one is configured. */
-function openModerator(config: Config): Moderator | undefined {
+/** The second stage of screening, where one is configured. Its client takes a while to load, and most processes have none. */
+async function openModerator(config: Config): Promise<Moderator | undefined> {
   const { moderationUrl, moderationModel, moderationFailMode, moderationTimeoutMs } = config;
   if (moderationUrl === undefined) return undefined;
+  const { Moderator } = await import('#shared/screening/http/moderation.ts');
   const { moderationApiKey } = config.secrets;
   return new Moderator({
     baseUrl: moderationUrl,
     model: moderationModel,
     ...(moderationApiKey === undefined ? {} : { apiKey: moderationApiKey }),
+    atOnce: JUDGED_AT_ONCE,
     timeoutMs: moderationTimeoutMs,
     failMode: moderationFailMode,
     now: Date.now,

@@ -13,16 +13,20 @@ const folded = (text: string): string =>
     .replaceAll(/[^\p{L}]/gu, '')
     .toLowerCase();
 
-/** Names and codes as a person types them, without marks and white space. */
-const CODES: ReadonlyMap<string, string> = new Map(
-  COUNTRIES.flatMap((code) => [
-    [folded(code), code],
-    [folded(NAMES.of(code) ?? code), code],
-    [folded(countryName(code)), code],
-  ]),
-);
+/** Names and codes as a person types them, without marks and white space. Made for the first: most processes are never asked. */
+let codes: ReadonlyMap<string, string> | undefined;
+
+const readCodes = (): ReadonlyMap<string, string> =>
+  new Map(
+    COUNTRIES.flatMap((code) => [
+      [folded(code), code],
+      [folded(NAMES.of(code) ?? code), code],
+      [folded(countryName(code)), code],
+    ]),
+  );
 
 /** The code of a country that was typed by its name or its code; what is none stays as it is, to be refused. */
 export function countryCode(typed: string): string {
-  return CODES.get(folded(typed)) ?? typed;
+  codes ??= readCodes();
+  return codes.get(folded(typed)) ?? typed;
 }

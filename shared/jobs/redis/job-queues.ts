@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { Value } from 'typebox/value';
 import { JOBS, type JobName, type JobPayload, type JobRow } from '../table.ts';
@@ -24,7 +24,7 @@ export interface FailedJob {
 export class JobQueues {
   readonly #connection: RedisClient;
   readonly #onError: (error: Error) => void;
-  readonly #queues = new Map<JobName, Queue>();
+  readonly #queues = new Map<JobName, Promise<Queue>>();
 
   /** The connection stays its owner's to close. */
   constructor(connection: RedisClient, onError: (error: Error) => void = () => {}) {
@@ -36,17 +36,20 @@ export class JobQueues {
   async add<N extends JobName>(name: N, payload: JobPayload<N>): Promise<void> {
     const row: JobRow = JOBS[name];
     if (!Value.Check(row.payload, payload)) throw new Error(`the payload is not one of ${name}`);
-    await this.#queue(name).add(name, payload, { ...retention(row), ...identity(row, payload) });
+    const queue = await this.#queue(name);
+    await queue.add(name, payload, { ...retention(row), ...identity(row, payload) });
   }
 
   /** How many jobs of a kind wait, run, or have failed. */
   async counts(name: JobName): Promise<Record<string, number>> {
-    return this.#queue(name).getJobCounts('waiting', 'active', 'delayed', 'failed');
+    const queue = await this.#queue(name);
+    return queue.getJobCounts('waiting', 'active', 'delayed', 'failed');
   }
 
   /** The jobs of a kind that have failed for good and are kept, newest first. */
   async failures(name: JobName, limit: number): Promise<FailedJob[]> {
-    const jobs = await this.#queue(name).getFailed(0, limit - 1);
+    const queue = await this.#queue(name);
+    const jobs = await queue.getFailed(0, limit - 1);
     return jobs.map(({ failedReason, finishedOn = 0, attemptsMade }) => ({
       name,
       reason: failedReason,
@@ -62,16 +65,22 @@ export class JobQueues {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+    await Promise.all([...this.#queues.values()].map(async (queue) => (await queue).close()));
   }
 
-  #queue(name: JobName): Queue {
-    let queue = this.#queues.get(name);
-    if (queue === undefined) {
-      queue = new Queue(name, { connection: this.#connection, prefix: JOB_PREFIX });
-      queue.on('error', this.#onError);
-      this.#queues.set(name, queue);
-    }
+  #queue(name: JobName): Promise<Queue> {
+    const known = this.#queues.get(name);
+    if (known !== undefined) return known;
+    const queue = this.#open(name);
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  async #open(name: JobName): Promise<Queue> {
+    // An api process that is asked for no export and shows no queues never needs it, and starts without it.
+    const { Queue } = await import('bullmq');
+    const queue = new Queue(name, { connection: this.#connection, prefix: JOB_PREFIX });
+    queue.on('error', this.#onError);
     return queue;
   }
 }

@@ -13,6 +13,8 @@ export interface ModerationOptions {
   baseUrl: string;
   model: string;
   apiKey?: string;
+  /** How many requests are judged at once, each on a connection of its own. */
+  atOnce: number;
   /** The whole call. Screening is on the way of every request, so this should be short. */
   timeoutMs: number;
   /** `open` lets requests pass that could not be judged, `closed` does not. */
@@ -27,8 +29,6 @@ export interface ModerationOptions {
 const TEXT_UNITS_MAX = 8_388_608;
 /** A verdict for each of some thousand inputs; more is not an answer. */
 const ANSWER_BYTES_MAX = 4 * 1_048_576;
-/** How many requests a process has judged at once, each on a connection of its own. */
-export const JUDGED_AT_ONCE = 256;
 const CATEGORY = /^[a-z0-9][a-z0-9/_ -]{0,63}$/i;
 
 /** What is asked to see whether the endpoint works at all; no caller has a say in it. */
@@ -72,7 +72,7 @@ export class Moderator {
       accept: 'application/json',
       ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
     };
-    this.#dispatcher = options.dispatcher ?? new Agent({ connections: JUDGED_AT_ONCE });
+    this.#dispatcher = options.dispatcher ?? new Agent({ connections: options.atOnce });
     this.#probing = options.dispatcher ?? new Agent({ connections: 1 });
   }
 

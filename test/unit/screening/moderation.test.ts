@@ -24,6 +24,7 @@ function moderator(options: Partial<ModerationOptions> = {}): Moderator {
   return new Moderator({
     baseUrl: `${ORIGIN}/v1/`,
     model: 'mod-1',
+    atOnce: 256,
     apiKey: 'secret',
     timeoutMs: 1_000,
     failMode: 'closed',
@@ -193,6 +194,7 @@ it('whether the endpoint works is told also while one caller holds every connect
   const real = new Moderator({
     baseUrl: `http://127.0.0.1:${port}`,
     model: 'mod-1',
+    atOnce: 256,
     timeoutMs: 60_000,
     failMode: 'open',
     now: () => now,
