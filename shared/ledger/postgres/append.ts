@@ -16,11 +16,9 @@ import {
 import { EMPTY_ROOT } from '../hashing.ts';
 import { sumUp, type UsageRange } from './usage-sums.ts';
 
-const PLAN_BY_INDEX = statement(
-  { set_config: 'text' },
-  `select set_config(name, 'off', true)
-   from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) as name`,
-);
+const BY_INDEX = `select set_config(name, 'off', true)
+   from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) as name`;
+const PLAN_BY_INDEX = statement({ set_config: 'text' }, BY_INDEX);
 
 /**
  * The ledger's tables grow by thousands of rows a second, faster than the planner's statistics: a plan
@@ -31,18 +29,18 @@ export async function planByIndex(client: Queryable): Promise<void> {
   await queryRows(client, PLAN_BY_INDEX);
 }
 
-const KEEP_PLANS = statement(
+const KEEP_PLANS_BY_INDEX = statement(
   { set_config: 'text' },
-  `select set_config('plan_cache_mode', 'force_generic_plan', true)`,
+  `${BY_INDEX} union all select set_config('plan_cache_mode', 'force_generic_plan', true)`,
+  { name: 'keep-plans-by-index' },
 );
 
 /**
- * Until the transaction ends, a connection plans each statement that has a name once, for all parameters. To be
- * called after `planByIndex`, by which the plan is the same for all. Planning the sums of usage for each batch took a
- * quarter of what they cost.
+ * The same, and a connection plans each statement that has a name once, for all parameters: by index the plan is the same for
+ * all. What reading and planning a statement takes is most of what a round of one receipt would cost.
  */
-export async function keepPlans(client: Queryable): Promise<void> {
-  await queryRows(client, KEEP_PLANS);
+export async function keepPlansByIndex(client: Queryable): Promise<void> {
+  await queryRows(client, KEEP_PLANS_BY_INDEX);
 }
 
 /** A log's head, locked until the transaction ends. */
@@ -65,6 +63,7 @@ const MAKE_HEADS = statement(
   `insert into ledger_head (org_id, size, root, frontier, integrated_at)
    select org_id, 0, $2, ''::bytea, now() from unnest($1::text[]) as t (org_id) order by org_id collate "C"
    on conflict (org_id) do nothing`,
+  { name: 'make-heads' },
 );
 
 const LOCK_HEADS = statement(
@@ -78,6 +77,7 @@ const LOCK_HEADS = statement(
   },
   `select org_id, size, frontier, usage_size, halted_at, greatest(integrated_at, now()::timestamptz(3)) as integrated_at
    from ledger_head where org_id = any ($1) order by org_id for update`,
+  { name: 'lock-heads' },
 );
 
 /**
@@ -215,20 +215,23 @@ async function insertEntries(client: Queryable, rows: readonly IndexedRow[]): Pr
 }
 
 /** Inserts full tiles, the hashes of each made by `hashes` from what is stored. */
-const insertTilesOf = (hashes: string) =>
+const insertTilesOf = (name: string, hashes: string) =>
   statement(
     {},
     `insert into ledger_tile (org_id, level, index, root, hashes)
      select t.org_id, t.level, t.index, t.root, (${hashes})
      from unnest($1::text[], $2::smallint[], $3::bigint[], $4::bytea[]) as t (org_id, level, index, root)`,
+    { name },
   );
 
 const INSERT_LEAF_TILES = insertTilesOf(
+  'insert-leaf-tiles',
   `select string_agg(e.leaf_hash, ''::bytea order by e.index) from ledger_entry e
    where e.org_id = t.org_id and e.index >= t.index * 256 and e.index < (t.index + 1) * 256`,
 );
 
 const INSERT_HIGHER_TILES = insertTilesOf(
+  'insert-higher-tiles',
   `select string_agg(b.root, ''::bytea order by b.index) from ledger_tile b
    where b.org_id = t.org_id and b.level = t.level - 1
      and b.index >= t.index * 256 and b.index < (t.index + 1) * 256`,
@@ -258,6 +261,7 @@ const UPDATE_HEADS = statement(
    from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::timestamptz[], $6::bigint[])
      as n (org_id, size, root, frontier, integrated_at, usage_size)
    where h.org_id = n.org_id`,
+  { name: 'update-heads' },
 );
 
 async function updateHeads(

@@ -11,10 +11,9 @@ import { LEDGER_KINDS } from '../entries.ts';
 import {
   appendEntries,
   haltLogs,
-  keepPlans,
+  keepPlansByIndex,
   type LockedHead,
   lockHeads,
-  planByIndex,
   type SoundRow,
 } from './append.ts';
 
@@ -64,8 +63,7 @@ export async function integrateBatch(
     return { claimed: 0, integrated: 0, quarantined: [], halted: [] };
   }
   return inTransaction(pool, async (client) => {
-    await planByIndex(client);
-    await keepPlans(client);
+    await keepPlansByIndex(client);
     const claimed = await queryRows(client, CLAIM, [limit, from]);
     const batch: Batch = {
       client,
