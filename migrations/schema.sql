@@ -284,6 +284,20 @@ create table derivation (
   constraint derivation_pkey PRIMARY KEY (digest)
 );
 
+create table event (
+  id text not null,
+  org_id text not null,
+  type text not null,
+  data jsonb not null,
+  once text,
+  at timestamp(3) with time zone not null,
+  constraint event_data_check CHECK ((length((data)::text) <= 20000)),
+  constraint event_id_check CHECK ((id ~~ 'evt\_%'::text)),
+  constraint event_org_id_once_key UNIQUE (org_id, once),
+  constraint event_pkey PRIMARY KEY (id),
+  constraint event_type_check CHECK ((length(type) <= 100))
+);
+
 create table export (
   id text not null,
   org_id text not null,
@@ -1077,6 +1091,8 @@ CREATE INDEX audit_log_by_subject ON public.audit_log USING btree (org_id, subje
 CREATE INDEX audit_log_by_time ON public.audit_log USING btree (org_id, at);
 CREATE INDEX budget_by_organisation ON public.budget USING btree (org_id, id);
 CREATE INDEX declaration_by_organisation ON public.declaration USING btree (org_id, id DESC);
+CREATE INDEX event_by_organisation ON public.event USING btree (org_id, id);
+CREATE INDEX event_by_time ON public.event USING btree (at);
 CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
@@ -1511,6 +1527,23 @@ begin
   end loop;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.event_id_at(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE STRICT
+RETURN ('evt_'::text || substr(receipt_id_at(at), 6));
+
+CREATE OR REPLACE FUNCTION public.forget_events()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  delete from event where org_id = new.id;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.forget_kept_responses()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1780,6 +1813,7 @@ CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
 CREATE TRIGGER account_forgets AFTER UPDATE OF keep_responses, state ON public.account FOR EACH ROW WHEN (((old.keep_responses AND (NOT new.keep_responses)) OR ((new.state = 'closed'::text) AND (old.state <> 'closed'::text)))) EXECUTE FUNCTION forget_kept_responses();
+CREATE TRIGGER account_forgets_events AFTER UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'closed'::text) AND (old.state <> 'closed'::text))) EXECUTE FUNCTION forget_events();
 CREATE TRIGGER account_forgets_webhooks AFTER UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'closed'::text) AND (old.state <> 'closed'::text))) EXECUTE FUNCTION forget_webhooks();
 CREATE TRIGGER account_hold_changed AFTER UPDATE OF legal_hold ON public.account FOR EACH ROW WHEN ((new.legal_hold <> old.legal_hold)) EXECUTE FUNCTION account_hold_changed();
 CREATE TRIGGER account_names_changed BEFORE UPDATE OF name, billing_name, technical_name ON public.account FOR EACH ROW WHEN ((((new.name IS DISTINCT FROM old.name) OR (new.billing_name IS DISTINCT FROM old.billing_name)) OR (new.technical_name IS DISTINCT FROM old.technical_name))) EXECUTE FUNCTION account_names_changed();
@@ -1915,6 +1949,13 @@ grant select on derivation to docket_exports;
 grant select on derivation to docket_operator;
 grant insert, select on derivation to docket_recalculation;
 grant insert, select on derivation to docket_receipts;
+grant insert, select on event to docket_api;
+grant insert on event to docket_exports;
+grant insert on event to docket_housekeeping;
+grant insert on event to docket_ledger;
+grant insert on event to docket_operator;
+grant delete on event to docket_purge;
+grant insert on event to docket_recalculation;
 grant insert, select on export to docket_api;
 grant delete, select, update on export to docket_exports;
 grant select on export to docket_housekeeping;
@@ -2101,6 +2142,13 @@ grant update (name, limit_amount, mode, shares) on budget to docket_api;
 grant select (org_id, scope, target, created_at) on budget to docket_ledger;
 grant update (confirmed_at) on contact_address to docket_api;
 grant update (confirmed_at) on contact_address to docket_operator;
+grant select (org_id, once) on event to docket_api;
+grant select (org_id, once) on event to docket_exports;
+grant select (org_id, once) on event to docket_housekeeping;
+grant select (org_id, once) on event to docket_ledger;
+grant select (org_id, once) on event to docket_operator;
+grant select (id, at) on event to docket_purge;
+grant select (org_id, once) on event to docket_recalculation;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
 grant update (anchor_size) on export_anchor to docket_exports;
@@ -2202,10 +2250,12 @@ create table membership (
   org_id text not null,
   role text not null,
   created_at timestamp(3) with time zone not null,
+  seen_event text not null default event_id_at(now()),
   constraint membership_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint membership_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint membership_pkey PRIMARY KEY (person_id, org_id),
-  constraint membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'auditor'::text])))
+  constraint membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'auditor'::text]))),
+  constraint membership_seen_event_check CHECK ((length(seen_event) <= 40))
 );
 
 create table passkey (
@@ -2376,7 +2426,7 @@ grant select (expires_at) on invitation to docket_housekeeping;
 grant select (org_id, person_id) on issuer_login to docket_operator;
 grant select (person_id) on login to docket_operator;
 grant update (password, updated_at) on login to docket_operator;
-grant update (role) on membership to docket_api;
+grant update (role, seen_event) on membership to docket_api;
 grant select (person_id, org_id, role) on membership to docket_housekeeping;
 grant update (counter, last_used_at) on passkey to docket_api;
 grant select (person_id) on passkey to docket_operator;

@@ -26,6 +26,7 @@ import {
   takeAttempt,
 } from '#shared/persons/postgres/persons.ts';
 import { createCommandLines } from '#shared/persons/postgres/command-lines.ts';
+import { createNotifications } from '#shared/persons/postgres/notifications.ts';
 import { createPasskeys } from '#shared/persons/postgres/passkeys.ts';
 import { createErrands } from '#shared/persons/postgres/errands.ts';
 import { createLogins } from '#shared/persons/postgres/logins.ts';
@@ -171,6 +172,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     unsentLetters: createUnsentLetters(pool, surroundings),
     vettings: createVettings(pool, surroundings),
     sanctions: createSanctionsStore(pool, surroundings),
+    /** What organisations were told, for their members. */
+    notifications: createNotifications(pool),
     exports: options.exports,
     usage: resources.usage.usage,
     requests: resources.requests.requests,

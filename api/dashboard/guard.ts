@@ -532,13 +532,21 @@ function isOfOrganisation(request: { membership?: Membership | null }): boolean 
 async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Frame> {
   const { visit } = request;
   const { formToken } = await deps.signIn();
+  const membership = isOfOrganisation(request) ? request.membership : undefined;
   return {
     assets: ASSETS.addresses,
     person: visit.person,
     formToken: formToken(`session ${visit.session.id}`),
     memberships: visit.memberships,
     staff: visit.staff,
-    membership: isOfOrganisation(request) ? request.membership : undefined,
+    membership,
+    unread:
+      membership === undefined
+        ? 0
+        : await deps.notifications.unread({
+            orgId: membership.orgId,
+            personId: visit.person.id,
+          }),
     supportEmail: deps.supportEmail,
     now: deps.now(),
   };

@@ -22,6 +22,7 @@ import { keyPageRoutes } from './keys/routes.ts';
 import { receiptByAddress, receiptByAnyId, receiptPageRoutes } from './receipts/routes.ts';
 import { requestPageRoutes } from './requests/routes.ts';
 import { rotationRoutes } from './rotation/routes.ts';
+import { notificationRoutes } from './notifications/routes.ts';
 import { budgetRoutes } from './budgets/routes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 import { usagePageRoutes } from './usage/routes.ts';
@@ -120,6 +121,7 @@ export const dashboardRoutes: FastifyPluginAsync<
           async (organisation) => {
             demandMembership(organisation);
             onboardingRoutes(organisation, deps);
+            notificationRoutes(organisation, deps);
             keyPageRoutes(organisation, deps);
             rotationRoutes(organisation, deps);
             receiptPageRoutes(organisation, deps);

@@ -8,7 +8,7 @@ interface NamedKey {
 }
 
 /** What `data` holds beside the organisation, by the type of the event. Times are RFC 3339 in UTC. */
-interface WebhookData {
+export interface WebhookData {
   'budget.reached': {
     budget: {
       id: string;
@@ -119,6 +119,9 @@ export const WEBHOOK_EVENTS: { readonly [T in WebhookType]: EventRow<T> } = {
 export const CHOSEN_TYPES = (Object.keys(WEBHOOK_EVENTS) as WebhookType[]).filter(
   (type) => type !== 'webhook.test',
 );
+
+/** How long events are kept for members: a person who was away for a quarter still reads what happened. */
+export const EVENT_DAYS = 90;
 
 export interface WebhookFact<T extends WebhookType = WebhookType> {
   orgId: string;

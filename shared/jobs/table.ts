@@ -133,6 +133,8 @@ export const JOBS = {
   },
   /** Forgets what was sent to webhooks thirty days ago. */
   'webhook-purge': PURGE,
+  /** Forgets what organisations were told ninety days ago. */
+  'event-purge': PURGE,
   /** Deletes the hashed records of keys that were revoked 90 days ago. */
   'key-purge': PURGE,
   /** Forgets which requests ran on metered endpoints when METERED_DAYS are over. */

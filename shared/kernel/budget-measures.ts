@@ -2,6 +2,9 @@
 export const BUDGET_MEASURES = ['requests', 'tokens', 'energy', 'gwp', 'money'] as const;
 export type BudgetMeasure = (typeof BUDGET_MEASURES)[number];
 
+export const isBudgetMeasure = (text: string): text is BudgetMeasure =>
+  BUDGET_MEASURES.some((measure) => measure === text);
+
 /**
  * Steps in which counters of admission count a unit: they are whole numbers. One request of a small model takes some 10,000
  * steps of energy, so that what is rounded up of it is a ten-thousandth.

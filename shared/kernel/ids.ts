@@ -13,6 +13,7 @@ const ID_PREFIXES = [
   'bgt',
   'whe',
   'msg',
+  'evt',
   'inc',
 ] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];

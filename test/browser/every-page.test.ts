@@ -49,6 +49,7 @@ const PAGES = [
   'requests',
   'usage',
   'budgets',
+  'notifications',
   'webhooks',
   'exports',
   'ledger',

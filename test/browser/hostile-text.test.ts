@@ -208,6 +208,19 @@ beforeAll(async () => {
      where receipt_id = $1 and org_id = $2`,
     [receipts[1], orgId, outside('stage'), outside('code')],
   );
+  const display = outside('display of an event');
+  const leaked = { key: { id: newId('key'), name: outside('name in an event'), display } };
+  // Later than all that its reader has seen.
+  await pool.query(
+    `insert into event (id, org_id, type, data, at) values ($1, $2, 'key.leaked', $3, now()), ($4, $2, $5, '{}', now())`,
+    [
+      `evt_${'7'.repeat(26)}`,
+      orgId,
+      leaked,
+      newId('evt'),
+      outside('type of an event').slice(0, 100),
+    ],
+  );
   const hook = {
     address: 'https://hooks.example/',
     description: outside('webhook').slice(0, 100),

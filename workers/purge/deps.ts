@@ -1,5 +1,7 @@
 import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';
 import { LETTER_DAYS } from '#shared/accounts/letters.ts';
+import { forgetEvents } from '#shared/accounts/postgres/events.ts';
+import { EVENT_DAYS } from '#shared/accounts/webhook-events.ts';
 import { forgetLetters } from '#shared/accounts/postgres/mail.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
@@ -31,6 +33,10 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
     'webhook-purge': async () => {
       const forgotten = await forgetDeliveries(role.pool, daysAgo(DELIVERY_DAYS), PURGED_MAX);
       if (forgotten > 0) context.log.info({ event: 'webhooks_purged', forgotten });
+    },
+    'event-purge': async () => {
+      const forgotten = await forgetEvents(role.pool, daysAgo(EVENT_DAYS), PURGED_MAX);
+      if (forgotten > 0) context.log.info({ event: 'events_purged', forgotten });
     },
     'metered-purge': async () => {
       const until = daysAgo(context.config.meteredDays);

@@ -5,6 +5,7 @@ import { count, counted } from '#shared/methodology/readable.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
 import { may } from '#shared/persons/roles.ts';
+import { sizeWords } from '../parts/figures.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import {
   badge,
@@ -105,7 +106,7 @@ function list(frame: Frame, items: readonly ExportRecord[]): Html {
           <td>${periodOf(each)}</td>
           <td class="num" data-head="Receipts">${count(each.total)}</td>
           <td class="num" data-head="Size">
-            ${each.sizeBytes === null ? undefined : sizeOf(each.sizeBytes)}
+            ${each.sizeBytes === null ? undefined : sizeWords(each.sizeBytes)}
           </td>
           <td>${stateOf(each)}</td>
           <td data-head="Asked for">${shortMoment(each.createdAt, frame.now)}</td>
@@ -129,13 +130,6 @@ function periodOf({ period, firstIndex, lastIndex }: ExportRecord): string {
 
 const entriesOf = (first: number, last: number): string =>
   first === last ? `entry ${count(first)}` : `entries ${count(first)} to ${count(last)}`;
-
-/** Bytes as people read them. */
-function sizeOf(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  return `${Number((bytes / 1_000 ** step).toPrecision(3))} ${units[step]}`;
-}
 
 const STATES = {
   queued: ['plain', 'waiting'],
@@ -204,7 +198,7 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
           'Size',
           sizeBytes === null
             ? undefined
-            : html`<span title="${count(sizeBytes)} bytes">${sizeOf(sizeBytes)}</span>`,
+            : html`<span title="${count(sizeBytes)} bytes">${sizeWords(sizeBytes)}</span>`,
         ],
         ['SHA-256', sha256 === null ? undefined : copyable('sha256', sha256)],
         ['Kept until', record.expiresAt === null ? undefined : moment(record.expiresAt, frame.now)],

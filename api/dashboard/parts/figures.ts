@@ -132,3 +132,10 @@ export function age(ms: number): string {
   if (hours < 1) return `${Math.floor(seconds / 60)} min`;
   return hours < 48 ? `${Math.floor(hours)} h` : `${count(Math.floor(hours / 24))} days`;
 }
+
+/** Bytes as people read them. */
+export function sizeWords(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${Number((bytes / 1_000 ** step).toPrecision(3))} ${units[step]}`;
+}

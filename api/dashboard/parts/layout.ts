@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import { UNREAD_MAX } from '#shared/persons/notifications.ts';
 import type { Membership, Person, StaffRole } from '#shared/persons/roles.ts';
 import { may } from '#shared/persons/roles.ts';
 import { moment, note } from './elements.ts';
@@ -22,6 +23,8 @@ export interface Frame {
   staff: readonly StaffRole[];
   /** The organisation that the page is about. */
   membership: Membership | undefined;
+  /** Of what that was told, how much this person has not seen; `UNREAD_MAX` stands for more. */
+  unread: number;
   /** Whom to write to. */
   supportEmail: string;
   /** Epoch milliseconds. */
@@ -46,7 +49,10 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
     `${title} · ${membership?.orgName ?? 'Docket'}`,
     html`<div class="frame">
       <aside class="side">
-        <a class="brand" href="/dashboard">Docket</a>
+        <div class="first">
+          <a class="brand" href="/dashboard">Docket</a>
+          ${bell(frame, section)}
+        </div>
         <button class="opens-menu" type="button" popovertarget="menu">Menu</button>
         <div class="menu" id="menu" popover>
           <button class="opens-menu" type="button" popovertarget="menu" popovertargetaction="hide">
@@ -73,6 +79,30 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
     </div>`,
   );
 }
+
+/** The way to what the organisation was told, and how much of it is new. A closed one has no such page. */
+function bell({ membership, unread }: Frame, section: string | undefined): Html | undefined {
+  if (membership === undefined || membership.orgState === 'closed') return undefined;
+  const number = unread < UNREAD_MAX ? String(unread) : `${UNREAD_MAX - 1}+`;
+  return html`<a
+    class="bell"
+    href="/dashboard/${membership.orgId}/${NOTIFICATIONS[0]}"
+    ${section === NOTIFICATIONS[0] ? CURRENT : undefined}
+  >
+    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d="M3 12h10l-1.2-2V7a3.8 3.8 0 0 0-7.6 0v3zM6.5 13.8h3" />
+    </svg>
+    <span class="hidden-words">${NOTIFICATIONS[1]}</span>
+    ${
+      unread === 0
+        ? undefined
+        : html`<span class="count">${number}<span class="hidden-words"> unread</span></span>`
+    }
+  </a>`;
+}
+
+/** The page that the bell leads to. */
+const NOTIFICATIONS = ['notifications', 'Notifications'] as const;
 
 /** The search, from every page: in the organisation that the page is about. */
 function searchForm(membership: Membership | undefined): Html {
@@ -242,7 +272,8 @@ export function pagesOfOrganisation(
   membership: Membership,
 ): { address: string; name: string; note: string }[] {
   const { orgId, orgName } = membership;
-  return entriesOf(membership).map(([path, name]) => ({
+  const bells = membership.orgState === 'closed' ? [] : [NOTIFICATIONS];
+  return [...entriesOf(membership), ...bells].map(([path, name]) => ({
     address: `/dashboard/${orgId}/${path}`,
     name,
     note: orgName,

@@ -42,7 +42,7 @@ import { draftOfClosingAsked, draftOfEndedExpiries } from '../letters.ts';
 import { askContacts, confirmContact, vouchForContacts } from './contacts.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
 import { confirmedAmong, readersAmong } from './readers.ts';
-import { queueWebhooks } from './webhook-outbox.ts';
+import { recordEvent } from './events.ts';
 
 type AccountRow = Selectable<Database['account']>;
 
@@ -334,7 +334,7 @@ export async function act(
   if (next.action === 'account.suspended') {
     const data = { suspended_at: timeText(row.state_changed_at.getTime()) };
     const suspended = { orgId: account.id, type: 'organisation.suspended', data } as const;
-    await queueWebhooks(client, surroundings, suspended);
+    await recordEvent(client, surroundings, suspended);
   }
   await askContacts(client, surroundings, changed);
   return { ...held, account: changed };

@@ -2,7 +2,7 @@ import { BUDGET_MEASURES } from '#shared/kernel/budget-measures.ts';
 import type { Pool, PoolClient } from 'pg';
 import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
 import { onceEach, queueLetter } from '#shared/accounts/postgres/mail.ts';
-import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { ownersOf, readersAmong } from '#shared/accounts/postgres/readers.ts';
 import type { WebhookFact } from '#shared/accounts/webhook-events.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -143,7 +143,7 @@ async function tell(
   // Where e-mails are full for this hour webhooks are told all the same, once.
   const fact = factOf({ ...budget, used }, highest.share, since, surroundings.now());
   const once = `${id} ${since.getTime()} ${highest.share}`;
-  const messages = await queueWebhooks(client, surroundings, fact, { once });
+  const messages = await recordEvent(client, surroundings, fact, { once });
   const owners = await ownersOf(client, orgId);
   const contacts = await readersAmong(client, orgId, [account.technical.email]);
   const readers = [...onceEach([...owners, ...contacts])];

@@ -207,6 +207,15 @@ interface DerivationTable {
   body: Buffer;
 }
 
+interface EventTable {
+  id: string;
+  org_id: string;
+  type: string;
+  data: Json;
+  once: string | null;
+  at: Date;
+}
+
 interface ExportTable {
   id: string;
   org_id: string;
@@ -857,6 +866,7 @@ interface PersonsMembershipTable {
   org_id: string;
   role: 'owner' | 'admin' | 'member' | 'auditor';
   created_at: Date;
+  seen_event: Defaulted<string>;
 }
 
 interface PersonsPasskeyTable {
@@ -963,6 +973,7 @@ export interface Database {
   declaration: DeclarationTable;
   declaration_draft: DeclarationDraftTable;
   derivation: DerivationTable;
+  event: EventTable;
   export: ExportTable;
   export_anchor: ExportAnchorTable;
   grid_day_open: GridDayOpenTable;

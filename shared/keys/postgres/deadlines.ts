@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queueExpiryWarning } from '#shared/accounts/postgres/mail.ts';
-import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -144,7 +144,7 @@ async function warnExpiring(pool: Pool, surroundings: Surroundings, limit: numbe
           expires_at: timeText(expiresAt),
         };
         const fact = { orgId: key.orgId, type: 'key.expiring', data } as const;
-        await queueWebhooks(client, surroundings, fact, { once: row.once });
+        await recordEvent(client, surroundings, fact, { once: row.once });
       });
     }
   }

@@ -5,7 +5,7 @@ import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
 import { negotiatedLimitsOf } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { queueKeyMail } from '#shared/accounts/postgres/mail.ts';
-import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
@@ -360,7 +360,7 @@ export async function record(
   await queueKeyMail(client, surroundings, { key: named, action, actor, reason: told });
   if (leaked && (action === 'key.leaked' || action === 'key.revoked')) {
     const leak = { orgId, type: 'key.leaked', data: { key: { id, name, display } } } as const;
-    await queueWebhooks(client, surroundings, leak);
+    await recordEvent(client, surroundings, leak);
   }
 }
 

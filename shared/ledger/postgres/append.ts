@@ -1,4 +1,4 @@
-import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { execute, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -123,8 +123,8 @@ const HALT = statement(
 );
 
 /**
- * Stops integration and signing of these logs until a person has looked. The first reason is kept, and webhooks of an
- * organisation are told that its log is halted, without the reason, which is for the service to look into.
+ * Stops integration and signing of these logs until a person has looked. The first reason is kept, and an organisation is told
+ * that its log is halted, without the reason, which is for the service to look into.
  */
 export async function haltLogs(
   client: Queryable,
@@ -134,7 +134,7 @@ export async function haltLogs(
   const halted = await queryRows(client, HALT, [[...reasons.keys()], [...reasons.values()]]);
   for (const { org_id: orgId } of halted) {
     const data = { halted_at: timeText(systemSurroundings.now()) };
-    await queueWebhooks(client, systemSurroundings, { orgId, type: 'ledger.halted', data });
+    await recordEvent(client, systemSurroundings, { orgId, type: 'ledger.halted', data });
   }
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type UpdateObject } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
-import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -256,7 +256,7 @@ async function rememberSeal(
     .execute();
 }
 
-/** Tells the webhooks of its organisation that a pack can be fetched. */
+/** Tells its organisation that a pack can be fetched. */
 async function tellReady(
   client: PoolClient,
   surroundings: Surroundings,
@@ -265,7 +265,7 @@ async function tellReady(
   const data = {
     export: { id, size_bytes: sizeBytes!, sha256: sha256!, expires_at: timeText(expiresAt!) },
   };
-  await queueWebhooks(client, surroundings, { orgId, type: 'export.ready', data });
+  await recordEvent(client, surroundings, { orgId, type: 'export.ready', data });
 }
 
 const ahead = (seconds: number): RawBuilder<Date> =>

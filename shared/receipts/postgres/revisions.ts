@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
-import { queueWebhooks } from '#shared/accounts/postgres/webhook-outbox.ts';
+import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
@@ -150,7 +150,7 @@ export function createRevisionStore(
         const data = { receipt_id: receiptId, stage, code };
         const fact = { orgId: row.org_id, type: 'receipts.degraded', data } as const;
         const hour = Math.floor(systemSurroundings.now() / HOUR_MS);
-        await queueWebhooks(client, systemSurroundings, fact, { once: `degraded in ${hour}` });
+        await recordEvent(client, systemSurroundings, fact, { once: `degraded in ${hour}` });
       });
     },
     /** Makes everything due that failed on another basis, parked or not: it may succeed on this one. @returns how many */

@@ -85,6 +85,7 @@ const PAGES = {
     ':org/ledger',
     ':org/usage',
     ':org/budgets',
+    ':org/notifications',
     ':org/webhooks',
     ':org/webhooks/:id',
     ':org/audit-log',

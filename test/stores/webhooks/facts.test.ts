@@ -1,5 +1,11 @@
 import { beforeEach, expect, it } from 'vitest';
-import { WEBHOOK_EVENTS, type WebhookType, CHOSEN_TYPES } from '#shared/accounts/webhook-events.ts';
+import {
+  CHOSEN_TYPES,
+  EVENT_DAYS,
+  WEBHOOK_EVENTS,
+  type WebhookType,
+} from '#shared/accounts/webhook-events.ts';
+import { forgetEvents } from '#shared/accounts/postgres/events.ts';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
 import { createBudgetRounds } from '#shared/budgets/postgres/told.ts';
@@ -57,6 +63,14 @@ const messages = async (): Promise<{ endpoint: string; body: Record<string, unkn
     body: JSON.parse(row.body) as Record<string, unknown>,
   }));
 };
+/** What members of the organisation read. */
+const events = async (): Promise<{ id: string; type: string; data: object }[]> =>
+  (
+    await database.pool.query<{ id: string; type: string; data: object }>(
+      'select id, type, data from event where org_id = $1 order by id',
+      [orgId],
+    )
+  ).rows;
 const use = (requests: number, over: object = {}) =>
   issueReceipts(
     pools,
@@ -127,8 +141,8 @@ const FACTS: Readonly<Record<Exclude<WebhookType, 'webhook.test'>, () => Promise
 };
 
 it.for(CHOSEN_TYPES)(
-  '%s is written once for each webhook that was made for it, with what the documentation shows of it',
-  { tags: ['webhooks.delivered'] },
+  '%s is written once for members and once for each webhook that was made for it, with what the documentation shows of it',
+  { tags: ['webhooks.delivered', 'dashboard.notifications'] },
   async (type) => {
     const told = [await make([type]), await make([...CHOSEN_TYPES])];
     await make(CHOSEN_TYPES.filter((other) => other !== type));
@@ -136,6 +150,9 @@ it.for(CHOSEN_TYPES)(
     const written = await messages();
     expect(written.map(({ endpoint }) => endpoint).toSorted()).toEqual(told.toSorted());
     const { example } = WEBHOOK_EVENTS[type];
+    expect((await events()).map(({ data, ...event }) => [event.type, shapeOf(data)])).toEqual([
+      [type, shapeOf(example)],
+    ]);
     for (const { body } of written) {
       expect(Object.keys(body)).toEqual(['type', 'timestamp', 'data']);
       expect(body['type']).toBe(type);
@@ -154,7 +171,7 @@ function shapeOf(value: unknown): unknown {
 
 it(
   'a fact that is undone leaves no message, and one that repeats itself no second one',
-  { tags: ['webhooks.delivered'] },
+  { tags: ['webhooks.delivered', 'dashboard.notifications'] },
   async () => {
     await make(['key.leaked', 'key.expiring', 'budget.reached']);
     const { key } = await keys.issue(orgId, { name: 'k' }, OPERATOR);
@@ -169,6 +186,7 @@ it(
     });
     await expect(undone).rejects.toThrow('killed');
     expect(await messages()).toEqual([]);
+    expect(await events()).toEqual([]);
     expect((await keys.get(orgId, key.id)).leaked).toBe(false);
     await FACTS['key.expiring']();
     await createKeyDeadlines(housekeeping, systemSurroundings).warnExpiring(10);
@@ -176,6 +194,30 @@ it(
     await createBudgetRounds(housekeeping, systemSurroundings)(10);
     const types = (await messages()).map(({ body }) => body['type']);
     expect(types).toEqual(['key.expiring', 'budget.reached']);
+    expect((await events()).map(({ type }) => type)).toEqual(types);
+  },
+);
+
+it(
+  'what was told is forgotten after its days, and all of it when the organisation is closed',
+  { tags: ['dashboard.notifications'] },
+  async () => {
+    await FACTS['key.leaked']();
+    await FACTS['key.leaked']();
+    const [first, second] = await events();
+    await database.pool.query('update event set at = $2 where id = $1', [
+      first!.id,
+      new Date(Date.now() - EVENT_DAYS * DAY_MS - 1_000),
+    ]);
+    const until = new Date(Date.now() - EVENT_DAYS * DAY_MS);
+    await forgetEvents(database.poolAs('docket_purge'), until, 10);
+    expect((await events()).map(({ id }) => id)).toEqual([second!.id]);
+    await createAccountRegistry(database.poolAs('docket_operator'), systemSurroundings).close(
+      orgId,
+      OPERATOR,
+      'asked for',
+    );
+    expect(await events()).toEqual([]);
   },
 );
 
