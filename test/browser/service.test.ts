@@ -262,6 +262,8 @@ it(
       'digest',
       'form',
       'kind',
+      'sign-reason',
+      'sign-ticket',
       'signatory',
       'signed',
     ]);

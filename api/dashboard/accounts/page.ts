@@ -6,7 +6,11 @@ import {
   limitsOf,
 } from '#shared/accounts/account.ts';
 import { LIMIT_LABELS } from '#shared/accounts/checks.ts';
-import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
+import {
+  type AuditEntry,
+  REASON_LENGTH_MAX,
+  TICKET_LENGTH_MAX,
+} from '#shared/accounts/audit/entry.ts';
 import type { Review } from '#shared/accounts/vetting.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
@@ -16,7 +20,7 @@ import { stateAt } from '#shared/keys/lifecycle.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { counted } from '#shared/methodology/readable.ts';
-import type { Member } from '#shared/persons/postgres/persons.ts';
+import type { MemberWithFactors } from '#shared/persons/postgres/persons.ts';
 import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
 import { limitWords } from '../parts/figures.ts';
 import { leakedBadge } from '../keys/page.ts';
@@ -130,7 +134,9 @@ function stateBadge(state: AccountState): Html {
 
 export interface AccountParts {
   account: Account;
-  members: readonly Member[];
+  members: readonly MemberWithFactors[];
+  /** Contacts that have not confirmed their address. */
+  unconfirmed: readonly string[];
   domains: readonly SignInDomain[];
   keys: Page<KeyRecord>;
   review: Review | null;
@@ -169,7 +175,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
     <div class="sides">
       <section class="stack tight">
         <h2>Account</h2>
-        ${accountFacts(frame, account)}
+        ${accountFacts(frame, parts)} ${elsewhere(account)}
       </section>
       <section class="stack tight">
         <h2>Acts</h2>
@@ -184,7 +190,17 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
     ${members(frame, parts)} ${domainsSection(frame, parts)} ${history(frame, parts)}`;
 }
 
-function accountFacts(frame: Frame, account: Account): Html {
+/** Where else support looks at this account. */
+function elsewhere({ id }: Account): Html {
+  return html`<p class="row">
+    <a href="/dashboard/service/policy?org=${id}">What screening has blocked of it</a>
+  </p>`;
+}
+
+function accountFacts(frame: Frame, { account, unconfirmed }: AccountParts): Html {
+  const contact = ({ name, email }: Account['billing']): Html =>
+    html`${name}<br />${email}
+      ${unconfirmed.includes(email) ? badge('warn', 'not confirmed') : undefined}`;
   return facts([
     ['Id', html`<code>${account.id}</code>`],
     [
@@ -211,118 +227,217 @@ function accountFacts(frame: Frame, account: Account): Html {
       'Legal hold',
       account.legalHold ? 'receipts stay where they are' : html`<span class="soft">none</span>`,
     ],
-    ['Billing', html`${account.billing.name}<br />${account.billing.email}`],
-    ['Technical', html`${account.technical.name}<br />${account.technical.email}`],
+    ['Billing', contact(account.billing)],
+    ['Technical', contact(account.technical)],
     ['Opened', moment(account.createdAt, frame.now)],
   ]);
 }
+
+/** Everything that support does to an account, by the last part of its address. */
+export type AccountActName =
+  | 'suspend'
+  | 'reinstate'
+  | 'close'
+  | 'sign'
+  | 'activate'
+  | 'plan'
+  | 'limits'
+  | 'identify'
+  | 'keep-none'
+  | 'hold'
+  | 'release'
+  | 'reset-factor'
+  | 'domain';
+
+/** Acts that say why, so that more than a name stands in the audit log. */
+export const ASKS_REASON: ReadonlySet<string> = new Set<AccountActName>([
+  'suspend',
+  'reinstate',
+  'close',
+  'hold',
+  'release',
+  'reset-factor',
+]);
+const TAKES_AWAY: ReadonlySet<AccountActName> = new Set<AccountActName>([
+  'suspend',
+  'close',
+  'keep-none',
+  'release',
+  'reset-factor',
+]);
+const OF_THE_ACCOUNT: ReadonlySet<AccountActName> = new Set<AccountActName>([
+  'suspend',
+  'reinstate',
+  'close',
+]);
 
 /** What an operator can do to an account in its state. */
 function acts(frame: Frame, parts: AccountParts): Html {
   const { account } = parts;
   const { state } = account;
-  const why = (name: string): Html =>
-    textArea({
-      name,
-      label: 'Reason',
-      max: '500',
-      help: 'The customer can read this in its audit log.',
-    });
+  const resettable = parts.members.filter(({ factors }) =>
+    factors.some((factor) => factor !== 'single sign-on'),
+  );
   const hasEnded = state === 'closed' || state === 'rejected';
   const limits = limitsOf(account);
-  const offered: readonly (readonly [boolean, string, string, string, Html | undefined])[] = [
+  const offered: readonly (readonly [boolean, AccountActName, string, string, Html | undefined])[] =
     [
-      state === 'active',
-      'suspend',
-      'Suspend',
-      'Requests with its keys are refused with customer_suspended within a second. The contacts get an e-mail. It can be reinstated.',
-      why('suspend-reason'),
-    ],
-    [
-      state === 'suspended',
-      'reinstate',
-      'Reinstate',
-      'Its keys work again at once, provided that its screening is current and no review stands against it. The contacts get an e-mail.',
-      why('reinstate-reason'),
-    ],
-    [
-      state === 'approved',
-      'sign',
-      'Record the contract',
-      'Only the SHA-256 of the signed document is kept. The signatory is then screened in the background.',
-      html`<fieldset>
-          <legend>Kind</legend>
-          ${choices('radio', 'kind', [
-            { value: 'service', words: 'Service contract', isChosen: true },
-            { value: 'pilot', words: 'Pilot', isChosen: false },
-          ])}
-        </fieldset>
-        <div class="field" hidden>
-          <label for="document">Signed document</label>
-          <input id="document" type="file" data-digest="digest" aria-describedby="document-help" />
-          <p class="help" id="document-help">
-            Its SHA-256 is computed in this browser; the document is not sent.
-          </p>
-          <p class="error" role="alert"></p>
-        </div>
-        ${field({ name: 'digest', label: 'SHA-256 of the document', required: true, max: '64', help: 'What sha256sum FILE prints first.' })}
-        ${field({ name: 'signatory', label: 'Signed for the organisation by', required: true, max: '200' })}
-        ${field({ name: 'signed', label: 'Signed on', type: 'date', required: true })}`,
-    ],
-    [
-      state === 'contracted',
-      'activate',
-      'Activate',
-      'Keys can then be issued, and the contacts get an e-mail. This is refused until everyone named has been screened against the current lists, normally half a minute after the contract was recorded.',
-      undefined,
-    ],
-    [
-      !hasEnded,
-      'plan',
-      'Change the plan',
-      'Takes effect at once. On the Audit plan, keys no longer expire.',
-      choice(
-        { name: 'plan', label: 'Plan' },
-        account.plan,
-        PLANS.map((plan) => [plan, plan.replace('_', ' ')]),
-      ),
-    ],
-    [
-      !hasEnded && account.plan === 'enterprise',
-      'limits',
-      'Negotiated limits',
-      'They take effect within seconds. Leave all four empty to use the plan’s limits.',
-      html`${field({ name: 'rps', label: LIMIT_LABELS.requestsPerSecond, type: 'number', value: String(limits.requestsPerSecond) })}
-      ${field({ name: 'burst', label: LIMIT_LABELS.burst, type: 'number', value: String(limits.burst) })}
-      ${field({ name: 'day', label: LIMIT_LABELS.requestsPerDay, type: 'number', value: String(limits.requestsPerDay) })}
-      ${field({ name: 'streams', label: LIMIT_LABELS.concurrentStreams, type: 'number', value: String(limits.concurrentStreams) })}`,
-    ],
-    [
-      !hasEnded,
-      'close',
-      'Close',
-      `Ends the account and revokes its keys. This cannot be undone. Its owners can read receipts, packs and the audit log for ${counted(parts.closedReadDays, 'day')} more; receipts stay verifiable. The contacts get an e-mail.`,
-      why('close-reason'),
-    ],
-  ];
-  const possible = offered.filter(([isOffered]) => isOffered);
-  if (possible.length === 0)
-    return html`<p class="soft">The account is closed; there is nothing left to do.</p>`;
-  return html`${possible.map(([, name, label, effect, fields]) => {
-    const takesAway = name === 'suspend' || name === 'close';
+      [
+        state === 'active',
+        'suspend',
+        'Suspend',
+        'Requests with its keys are refused with customer_suspended within a second. The contacts get an e-mail. It can be reinstated.',
+        undefined,
+      ],
+      [
+        state === 'suspended',
+        'reinstate',
+        'Reinstate',
+        'Its keys work again at once, provided that its screening is current and no review stands against it. The contacts get an e-mail.',
+        undefined,
+      ],
+      [
+        state === 'approved',
+        'sign',
+        'Record the contract',
+        'Only the SHA-256 of the signed document is kept. The signatory is then screened in the background.',
+        html`<fieldset>
+            <legend>Kind</legend>
+            ${choices('radio', 'kind', [
+              { value: 'service', words: 'Service contract', isChosen: true },
+              { value: 'pilot', words: 'Pilot', isChosen: false },
+            ])}
+          </fieldset>
+          <div class="field" hidden>
+            <label for="document">Signed document</label>
+            <input
+              id="document"
+              type="file"
+              data-digest="digest"
+              aria-describedby="document-help"
+            />
+            <p class="help" id="document-help">
+              Its SHA-256 is computed in this browser; the document is not sent.
+            </p>
+            <p class="error" role="alert"></p>
+          </div>
+          ${field({ name: 'digest', label: 'SHA-256 of the document', required: true, max: '64', help: 'What sha256sum FILE prints first.' })}
+          ${field({ name: 'signatory', label: 'Signed for the organisation by', required: true, max: '200' })}
+          ${field({ name: 'signed', label: 'Signed on', type: 'date', required: true })}`,
+      ],
+      [
+        state === 'contracted',
+        'activate',
+        'Activate',
+        'Keys can then be issued, and the contacts get an e-mail. This is refused until everyone named has been screened against the current lists, normally half a minute after the contract was recorded.',
+        undefined,
+      ],
+      [
+        !hasEnded,
+        'plan',
+        'Change the plan',
+        'Takes effect at once. On the Audit plan, keys no longer expire.',
+        choice(
+          { name: 'plan', label: 'Plan' },
+          account.plan,
+          PLANS.map((plan) => [plan, plan.replace('_', ' ')]),
+        ),
+      ],
+      [
+        !hasEnded && account.plan === 'enterprise',
+        'limits',
+        'Negotiated limits',
+        'They take effect within seconds. Leave all four empty to use the plan’s limits.',
+        html`${field({ name: 'rps', label: LIMIT_LABELS.requestsPerSecond, type: 'number', value: String(limits.requestsPerSecond) })}
+        ${field({ name: 'burst', label: LIMIT_LABELS.burst, type: 'number', value: String(limits.burst) })}
+        ${field({ name: 'day', label: LIMIT_LABELS.requestsPerDay, type: 'number', value: String(limits.requestsPerDay) })}
+        ${field({ name: 'streams', label: LIMIT_LABELS.concurrentStreams, type: 'number', value: String(limits.concurrentStreams) })}`,
+      ],
+      [
+        !hasEnded,
+        'close',
+        'Close',
+        `Ends the account and revokes its keys. This cannot be undone. Its owners can read receipts, packs and the audit log for ${counted(parts.closedReadDays, 'day')} more; receipts stay verifiable. The contacts get an e-mail.`,
+        undefined,
+      ],
+      [
+        !hasEnded,
+        'identify',
+        'Set the identifier',
+        'Reports of evidence packs that are made from now on give it beside the name. Empty takes it away.',
+        field({
+          name: 'identifier',
+          label: 'Identifier',
+          value: account.identifier ?? '',
+          max: '200',
+          help: 'A LEI or a number in a register, with what it is: LEI 5299…',
+        }),
+      ],
+      [
+        !hasEnded && account.keepResponses,
+        'keep-none',
+        'Keep no responses',
+        'Deletes the responses that are kept of it at once, and keeps none from now on. previous_response_id then finds none. An owner can switch it on again.',
+        undefined,
+      ],
+      [
+        !account.legalHold,
+        'hold',
+        'Begin a legal hold',
+        'From now on no receipt of it is moved to the archive or dropped, however old. It changes nothing for its requests, and can be ended.',
+        undefined,
+      ],
+      [
+        account.legalHold,
+        'release',
+        'End the legal hold',
+        'Its receipts are archived and dropped again as those of all others, the next time that their months are due. What is dropped does not come back.',
+        undefined,
+      ],
+      [
+        resettable.length > 0,
+        'reset-factor',
+        'Reset a second factor',
+        'For a person who has lost app, recovery codes and passkeys; find out that it is they. All of these are removed and every session of theirs ends, also in other organisations; the password alone lets them in again. They get an e-mail. This cannot be undone.',
+        choice(
+          { name: 'member', label: 'Person' },
+          undefined,
+          resettable.map(({ id, name, email }) => [id, `${name}, ${email}`] as const),
+        ),
+      ],
+    ];
+  return html`${offered.map(([isOffered, name, label, effect, fields]) => {
+    if (!isOffered) return undefined;
+    const takesAway = TAKES_AWAY.has(name);
     return act(
       frame,
       {
         summary: `${label}…`,
         isOpen: parts.open === name,
         action: `${ADDRESS}/${account.id}/${name}`,
-        button: takesAway || name === 'reinstate' ? `${label} the account` : label,
+        button: OF_THE_ACCOUNT.has(name) ? `${label} the account` : label,
         tone: takesAway ? 'danger' : 'primary',
       },
       html`<p class="prose">${effect}</p>
-        ${fields}`,
+        ${fields} ${why(name)}`,
     );
   })}`;
+}
+
+/** Why it is done, and which request to support it answers. */
+function why(name: AccountActName): Html {
+  const isAsked = ASKS_REASON.has(name);
+  return html`${textArea({
+    name: `${name}-reason`,
+    label: isAsked ? 'Reason' : 'Reason, if there is one to say',
+    max: String(REASON_LENGTH_MAX),
+    required: isAsked,
+    help:
+      name === 'reset-factor'
+        ? 'How you found out that it is they. It stands in the audit log of the service.'
+        : 'The customer can read this in its audit log.',
+  })}
+  ${field({ name: `${name}-ticket`, label: 'Request to support, if it answers one', max: String(TICKET_LENGTH_MAX) })}`;
 }
 
 /** Keys as support sees them. */
@@ -376,21 +491,32 @@ export function keysTable(
   );
 }
 
-function members(frame: Frame, { members: all }: AccountParts): Html {
+function members(frame: Frame, { account, members: all }: AccountParts): Html {
+  const add = `docket persons add E-MAIL --name NAME --org ${account.id} --role member`;
   return html`<section class="stack tight">
     <h2>Members</h2>
+    <p class="soft prose">
+      Owners and admins invite and remove them. At the command line
+      <code>${add}</code> lets a person in without asking them, and
+      <code>docket persons remove</code> takes a part away.
+    </p>
     ${
       all.length === 0
-        ? html`<p class="soft">Nobody: <code>docket persons add</code> lets someone in.</p>`
+        ? html`<p class="soft">No member yet.</p>`
         : table(
             'Members',
-            ['Name', 'E-mail', 'Role', 'Since'],
+            ['Name', 'E-mail', 'Role', 'Beside a password', 'Since'],
             all.map(
-              ({ name, email, role, since }) =>
+              ({ name, email, emailVerified, role, factors, since }) =>
                 html`<tr>
                   <th scope="row" class="clip" title="${name}">${name}</th>
-                  <td class="clip" title="${email}">${email}</td>
+                  <td class="wrap">
+                    ${email} ${emailVerified ? undefined : badge('warn', 'not confirmed')}
+                  </td>
                   <td data-head="Role">${role}</td>
+                  <td data-head="Beside a password">
+                    ${factors.length === 0 ? html`<span class="soft">nothing</span>` : factors.join(', ')}
+                  </td>
                   <td data-head="Since">${shortMoment(since, frame.now)}</td>
                 </tr>`,
             ),

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ACCOUNT_STATES } from '#shared/accounts/account.ts';
-import { type Actor, REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
+import { type Actor, REASON_LENGTH_MAX, TICKET_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
@@ -19,7 +19,13 @@ import {
   whyNot,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
-import { accountPage, type AccountParts, accountsPage } from './page.ts';
+import {
+  type AccountActName,
+  accountPage,
+  type AccountParts,
+  accountsPage,
+  ASKS_REASON,
+} from './page.ts';
 import { WHOLE_KEY_ADDRESS } from '../look-up/routes.ts';
 
 const PAGE_LENGTH = 50;
@@ -33,17 +39,17 @@ type OfAct = { Params: { id: string; act: string } };
 type Perform = (deps: DashboardDeps, id: string, actor: Actor, form: Form) => Promise<unknown>;
 
 /** Each act by the last part of its address, and what is said when it is done. */
-const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
+const ACTS: Readonly<Record<AccountActName, readonly [Perform, string]>> = {
   suspend: [
-    ({ accounts }, id, actor, form) => accounts.suspend(id, actor, reasonFrom(form, 'suspend')),
+    ({ accounts }, id, actor) => accounts.suspend(id, actor, actor.reason ?? ''),
     'The account is suspended: its keys are refused within a second.',
   ],
   reinstate: [
-    ({ accounts }, id, actor, form) => accounts.reinstate(id, actor, reasonFrom(form, 'reinstate')),
+    ({ accounts }, id, actor) => accounts.reinstate(id, actor, actor.reason ?? ''),
     'The account is active again.',
   ],
   close: [
-    ({ accounts }, id, actor, form) => accounts.close(id, actor, reasonFrom(form, 'close')),
+    ({ accounts }, id, actor) => accounts.close(id, actor, actor.reason ?? ''),
     'The account is closed, and its keys are revoked.',
   ],
   sign: [
@@ -90,7 +96,42 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
     },
     'Limits set.',
   ],
+  identify: [
+    ({ accounts }, id, actor, form) =>
+      accounts.identify(id, form.note('identifier') || null, actor),
+    'Identifier set. Reports that are made from now on give it.',
+  ],
+  'keep-none': [
+    ({ accounts }, id, actor) => accounts.setKeepResponses(id, false, actor),
+    'No responses are kept any more, and those that were are deleted.',
+  ],
+  hold: [
+    ({ accounts }, id, actor) => accounts.setLegalHold(id, true, actor),
+    'The legal hold has begun: no receipt of the account is archived or dropped.',
+  ],
+  release: [
+    ({ accounts }, id, actor) => accounts.setLegalHold(id, false, actor),
+    'The legal hold has ended.',
+  ],
+  'reset-factor': [
+    async ({ persons }, id, actor, form) => {
+      const members = await persons.members(id);
+      const member = members.find((one) => one.id === form.text('member'));
+      if (member === undefined) throw invalidParam('member', 'There is no such member.');
+      // Their sessions open more than organisations.
+      if ((await persons.staffRoles(member.id)).length > 0) {
+        throw invalidParam(
+          'member',
+          'This person works for the service. Reset it at the command line: docket persons reset-second-factor.',
+        );
+      }
+      await persons.removeSecondFactor(member.email, actor);
+    },
+    'The second factor is reset: the password alone lets the person in. They get an e-mail.',
+  ],
 };
+
+const isAct = (name: string): name is AccountActName => Object.hasOwn(ACTS, name);
 
 /** They cannot wait for a password. */
 const TAKING_AWAY: ReadonlySet<string> = new Set(['suspend', 'close']);
@@ -125,19 +166,19 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     return seeOther(reply, `/dashboard/service/accounts${query === '' ? '' : `?${query}`}`);
   });
   app.get<OfAccount>('/accounts/:id', SESSION, (request, reply) => {
-    const done = ACTS[askedFor(request, 'done')]?.[1];
-    return showAccount(deps, [request, reply], done === undefined ? {} : { done });
+    const done = askedFor(request, 'done');
+    return showAccount(deps, [request, reply], isAct(done) ? { done: ACTS[done][1] } : {});
   });
   app.post<OfAct>('/accounts/:id/:act', SESSION, async (request, reply) => {
     const { id, act } = request.params;
     const form = await sessionForm(deps, request);
-    const perform = Object.hasOwn(ACTS, act) ? ACTS[act]![0] : undefined;
-    if (perform === undefined) throw new Fault('organisation_not_found');
+    if (!isAct(act)) throw new Fault('organisation_not_found');
+    const [perform] = ACTS[act];
     const mayNot = whyNot(request, id);
     if (mayNot !== undefined) throw new PageError(403, 'You cannot do this here', mayNot);
     if (!TAKING_AWAY.has(act)) await confirmedForm(deps, request);
     try {
-      await perform(deps, id, staffActorOf(request), form);
+      await perform(deps, id, { ...staffActorOf(request), ...wordsOf(form, act) }, form);
     } catch (error) {
       const { message, status } = refusalOf(error);
       const problem = `Nothing was done. ${message}`;
@@ -155,8 +196,9 @@ async function showAccount(
 ): Promise<FastifyReply> {
   const { id: orgId } = request.params as OfAccount['Params'];
   const account = await deps.accounts.get(orgId);
-  const [members, domains, keys, review, history] = await Promise.all([
-    deps.persons.members(orgId),
+  const [members, unconfirmed, domains, keys, review, history] = await Promise.all([
+    deps.persons.membersWithFactors(orgId),
+    deps.accounts.unconfirmedContacts(account),
     deps.singleSignOn.domains(orgId),
     deps.keys.list({ orgId, limit: KEYS_SHOWN, order: 'desc' }),
     deps.vettings.openReview(orgId),
@@ -167,6 +209,7 @@ async function showAccount(
   const parts = {
     account,
     members,
+    unconfirmed,
     domains,
     keys,
     review,
@@ -184,6 +227,12 @@ async function showAccount(
   });
 }
 
-function reasonFrom(form: Form, act: string): string {
-  return form.note(`${act}-reason`, REASON_LENGTH_MAX);
+/** What an operator says of an act, for the audit log. @throws Fault `invalid_reason` where it must say why */
+function wordsOf(form: Form, act: AccountActName): Pick<Actor, 'reason' | 'ticket'> {
+  const reason = form.note(`${act}-reason`, REASON_LENGTH_MAX);
+  const ticket = form.note(`${act}-ticket`, TICKET_LENGTH_MAX);
+  if (reason === '' && ASKS_REASON.has(act)) {
+    throw new Fault('invalid_reason', { message: 'Enter a reason.' });
+  }
+  return { ...(reason !== '' && { reason }), ...(ticket !== '' && { ticket }) };
 }

@@ -119,6 +119,56 @@ describe('accounts, for operators', () => {
   );
 
   it(
+    'an operator begins and ends a legal hold and resets a second factor, each with its reason and ticket, and for no one who works for the service',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const address = `${SERVICE}/accounts/${id}`;
+      const part = { kind: 'organisation', orgId: id, role: 'member' } as const;
+      const lost = await newPerson(database.pool, [part], 'Lost Device');
+      const staff = await newPerson(database.pool, [part, { kind: 'staff', role: 'reviewer' }]);
+      const act = (name: string, fields: Record<string, string> = {}) =>
+        visitors.otto.send(address, `${address}/${name}`, fields);
+      const silent = await act('hold');
+      expect([silent.statusCode, (await accounts.get(id)).legalHold]).toEqual([400, false]);
+      const why = { 'hold-reason': 'order 7', 'hold-ticket': 'T-1' };
+      expect((await act('hold', why)).statusCode).toBe(303);
+      expect((await accounts.get(id)).legalHold).toBe(true);
+      await act('release', { 'release-reason': 'order lifted' });
+      expect((await accounts.get(id)).legalHold).toBe(false);
+      const holds = (await audit.list({ orgId: id, limit: 2, order: 'desc' })).items.toReversed();
+      expect(holds.map(({ action, reason }) => [action, reason])).toEqual([
+        ['account.legal_hold_set', 'order 7'],
+        ['account.legal_hold_set', 'order lifted'],
+      ]);
+      expect(JSON.parse(holds[0]!.details)).toEqual({ legal_hold: true, ticket: 'T-1' });
+
+      expect((await visitors.otto.get(address)).payload).not.toContain('Reset a second factor…');
+      await database.pool.query(
+        `update persons.person set two_factor_enabled = true where id = any ($1)`,
+        [[lost.id, staff.id]],
+      );
+      expect((await visitors.otto.get(address)).payload).toContain('Reset a second factor…');
+      const factors = async (): Promise<boolean[]> =>
+        (
+          await database.pool.query<{ has: boolean }>(
+            'select two_factor_enabled as has from persons.person where id = any ($1) order by id',
+            [[lost.id, staff.id]],
+          )
+        ).rows.map(({ has }) => has);
+      const said = { 'reset-factor-reason': 'called back at the number of the contract' };
+      const outside = await act('reset-factor', { ...said, member: otto.id });
+      expect(outside.payload).toContain('There is no such member');
+      const ofStaff = await act('reset-factor', { ...said, member: staff.id });
+      expect(ofStaff.payload).toContain('works for the service');
+      expect((await act('reset-factor', { member: lost.id })).statusCode).toBe(400);
+      expect(await factors()).toEqual([true, true]);
+      expect((await act('reset-factor', { ...said, member: lost.id })).statusCode).toBe(303);
+      expect(await factors()).toEqual([false, true]);
+    },
+  );
+
+  it(
     'an operator records a contract, activates, changes plan and limits, and closes; what is refused says why and changes nothing',
     { tags: ['dashboard.operators', 'accounts.onboarding'] },
     async () => {
@@ -168,7 +218,7 @@ describe('accounts, for operators', () => {
       expect((await accounts.get(id)).negotiatedLimits).toBeNull();
       await act('close', { 'close-reason': 'over' });
       expect((await accounts.get(id)).state).toBe('closed');
-      expect((await visitors.otto.get(address)).payload).toContain('The account is closed; there');
+      expect((await visitors.otto.get(address)).payload).not.toContain('Suspend…');
       expect((await act('delete')).statusCode).toBe(404);
       expect((await act('constructor')).statusCode).toBe(404);
     },

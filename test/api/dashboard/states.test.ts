@@ -559,7 +559,7 @@ describe('every page in every state', () => {
     ['closed', 'owner', ':org/receipts/:id', [/ledger #0/], [/Flag for recalculation/]],
     ['rejected', 'owner', ':org/onboarding', [/support@docket\.example/], [/Create the first/]],
     ['suspended', 'owner', ':org/onboarding', [/Requests are refused/], [/Create the first key/]],
-    ['closed', 'staff', 'service/accounts/:id', [/The account is closed; there/], [/Suspend…/]],
+    ['closed', 'staff', 'service/accounts/:id', [/Begin a legal hold…/], [/Suspend…/]],
     [
       'in_review',
       'staff',
