@@ -67,6 +67,8 @@ const completion = await openai.chat.completions.create({
 console.log(completion.choices[0].message.content, completion.receipt.id);
 \`\`\`
 
+[From a key to a verified receipt](${publicUrl}/docs/guides/first-call) has whole programs in curl, Python, JavaScript and Go: with retries, a stream, and how to verify what they keep.
+
 ## Keys and scopes
 
 Requests carry \`Authorization: Bearer <key>\`; those of Anthropic’s clients may carry \`x-api-key\`. A key is shown once, when it is issued. It has scopes, and each operation names the one it demands.

@@ -64,16 +64,21 @@ async function go(client: Client, place: Place): Promise<Command> {
   const { cache, say } = place;
   const cwd = join(HERE, 'go');
   const file = join(cache.directory, 'bin', client.program);
-  const env = {
+  const env = goEnvironment(place);
+  await fetched(client, 'go', ['mod', 'download'], place, { cwd, env });
+  say(`compiling ${client.name}`);
+  await run('go', ['build', '-p=2', '-o', file, `./${client.program}`], place, { cwd, env });
+  return { file, args: [] };
+}
+
+/** Where Go keeps what it fetches and compiles. */
+export function goEnvironment({ cache }: Pick<Place, 'cache'>): Record<string, string> {
+  return {
     GOPATH: join(cache.directory, 'go'),
     GOCACHE: join(cache.directory, 'gocache'),
     GOFLAGS: '-mod=readonly',
     GOTOOLCHAIN: 'local',
   };
-  await fetched(client, 'go', ['mod', 'download'], place, { cwd, env });
-  say(`compiling ${client.name}`);
-  await run('go', ['build', '-p=2', '-o', file, `./${client.program}`], place, { cwd, env });
-  return { file, args: [] };
 }
 
 async function rust(client: Client, place: Place): Promise<Command> {
