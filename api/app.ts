@@ -58,6 +58,7 @@ import { docsRoutes } from '#api/routes/docs.ts';
 import { madeOnce } from '#shared/kernel/made-once.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { DashboardDeps } from '#api/dashboard/deps.ts';
+import { playgroundRuns } from '#api/dashboard/playground/runs.ts';
 import { errorPageAnswer, sendError, sendPage } from '#api/dashboard/guard.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
 import { notFoundPage } from '#api/front/not-found-page.ts';
@@ -295,7 +296,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax, held });
   parseJson(app);
   const operations = collectOperations(app);
-  await app.register(async (v1) => addRoutes(v1, options, unread), { prefix: '/v1' });
+  const inference = { ...options.inference, unread };
+  await app.register(async (v1) => addRoutes(v1, options, inference), { prefix: '/v1' });
   await app.register(healthRoutes);
   await app.register(publicDocumentRoutes, options.publicDocuments);
   await app.register(verifierRoutes, options.verifier);
@@ -311,6 +313,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   if (options.dashboard !== undefined) {
     const docs = madeOnce(async () => docsPlaces(operations, description, await guides()));
     await app.register(dashboardRoutes, { ...options.dashboard, docs });
+    await app.register(playgroundRuns, { pages: options.dashboard, inference });
   }
   await app.register(docsRoutes, { operations, description, guides, hasDashboard });
   return app;
@@ -319,11 +322,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 async function addRoutes(
   v1: FastifyInstance,
   options: AppOptions,
-  unread: UnreadAnswers,
+  inference: InferenceDeps,
 ): Promise<void> {
   await v1.register(healthRoutes);
-  await v1.register(inferenceRoutes, { ...options.inference, unread });
-  await v1.register(messageRoutes, { ...options.inference, unread });
+  await v1.register(inferenceRoutes, inference);
+  await v1.register(messageRoutes, inference);
   await v1.register(responseRoutes, { ...options.kept, reading: options.inference });
   await v1.register(modelRoutes, options.models);
   await v1.register(receiptRoutes, { ...options.receipts, index: options.models.index });

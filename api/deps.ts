@@ -125,6 +125,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     didDocument: publication.publicDocuments.didDocument,
     exampleModel,
     index: inference.deps.index,
+    credentialOf: (hash) => access.credentials.ofHash(hash),
     operations: {
       health: inference.deps.health,
       served: inference.served,

@@ -23,6 +23,7 @@ create table account (
   keep_responses boolean not null default true,
   tags text[] not null default '{}'::text[],
   legal_hold boolean not null default false,
+  playground boolean not null default true,
   constraint account_allowed_models_check CHECK (((cardinality(allowed_models) >= 1) AND (cardinality(allowed_models) <= 1000))),
   constraint account_allowed_regions_check CHECK (((cardinality(allowed_regions) >= 1) AND (cardinality(allowed_regions) <= 1000))),
   constraint account_burst_check CHECK ((burst > 0)),
@@ -135,6 +136,7 @@ create table api_key (
   revoked_at timestamp(3) with time zone,
   last_used_at timestamp(3) with time zone,
   leaked boolean not null default false,
+  playground_of text,
   constraint api_key_burst_check CHECK ((burst > 0)),
   constraint api_key_check CHECK (((state = 'revoked'::text) = (revoked_at IS NOT NULL))),
   constraint api_key_check1 CHECK ((num_nulls(requests_per_second, burst) = ANY (ARRAY[0, 2]))),
@@ -144,6 +146,7 @@ create table api_key (
   constraint api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   constraint api_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint api_key_pkey PRIMARY KEY (id),
+  constraint api_key_playground_of_check CHECK ((playground_of ~~ 'usr\_%'::text)),
   constraint api_key_requests_per_second_check CHECK ((requests_per_second > 0)),
   constraint api_key_scopes_check CHECK ((cardinality(scopes) > 0)),
   constraint api_key_state_check CHECK ((state = ANY (ARRAY['active'::text, 'revoked'::text, 'expired'::text]))),
@@ -1084,6 +1087,8 @@ CREATE INDEX api_key_active ON public.api_key USING btree (org_id, id) WHERE (st
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
 CREATE INDEX api_key_by_organisation ON public.api_key USING btree (org_id, id);
 CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE ((state = 'active'::text) AND (expires_at IS NOT NULL));
+CREATE UNIQUE INDEX api_key_of_playground ON public.api_key USING btree (org_id, playground_of) WHERE ((playground_of IS NOT NULL) AND (state = 'active'::text));
+CREATE INDEX api_key_playgrounds ON public.api_key USING btree (org_id, id) WHERE (playground_of IS NOT NULL);
 CREATE INDEX api_key_purgeable ON public.api_key USING btree (revoked_at) WHERE (state = 'revoked'::text);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, sequence);
 CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, sequence);

@@ -103,6 +103,14 @@ export class CredentialCache {
     return this.#read(hash);
   }
 
+  /** The same of a key that is known by its hash (hex) alone. */
+  ofHash(hash: string): Credential | null | Promise<Credential | null> {
+    const entry = this.#entries.get(hash);
+    if (entry !== undefined) return this.#serve(hash, entry, this.#monotonicNow());
+    this.#observer.lookedUp('miss');
+    return this.#read(hash);
+  }
+
   /** Whose key a token is and what it may, where it is in memory and works now, and its account too. */
   ownerOf(token: string): Pick<Credential, 'keyId' | 'orgId' | 'scopes'> | undefined {
     const credential = this.#entries.peek(hashKey(token))?.credential;

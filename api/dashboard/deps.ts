@@ -16,6 +16,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
+import type { Credential } from '#shared/keys/credential.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { openResources } from '#api/routes/deps.ts';
@@ -42,6 +43,7 @@ import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { readTraffic } from '#shared/requests/postgres/traffic.ts';
+import { readCost } from '#shared/receipts/postgres/cost.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import { AttemptCounter } from './session/attempts.ts';
 import { openSignIn } from './session/sign-in.ts';
@@ -76,6 +78,8 @@ export interface DashboardOptions {
   exampleModel: () => string | undefined;
   /** The catalogue as it is now. */
   index: () => RoutingIndex;
+  /** The credential of a playground's key, by its hash. */
+  credentialOf: (hash: string) => Credential | null | Promise<Credential | null>;
   operations: Operations;
   /** What an address may ask of this process; pages have a share of it. */
   perAddress: Rate;
@@ -193,6 +197,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     closedReadMs: options.closedReadMs,
     exampleModel: options.exampleModel,
     index: options.index,
+    credentialOf: options.credentialOf,
+    costOf: (of: { orgId: string; receiptId: string }) => readCost(pool, of),
     operations: options.operations,
     policyHits: createPolicyHits(pool),
     /** What became of the requests of all organisations since a moment. */

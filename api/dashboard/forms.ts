@@ -123,12 +123,20 @@ export function takeForms(app: FastifyInstance): void {
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
     (_request, body, done) => {
-      // No store holds a NUL, and no person types one.
-      if (/%00|\0/.test(body as string))
-        return done(unreadable('The form contains a NUL character.'));
-      if ((body as string).split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
-        return done(unreadable('The form has more fields than it should.'));
-      done(null, new Form(new URLSearchParams(body as string)));
+      try {
+        done(null, formIn(body as string));
+      } catch (error) {
+        done(error as Error);
+      }
     },
   );
+}
+
+/** @throws PageError for what no form of ours has */
+export function formIn(body: string): Form {
+  // No store holds a NUL, and no person types one.
+  if (/%00|\0/.test(body)) throw unreadable('The form contains a NUL character.');
+  if (body.split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
+    throw unreadable('The form has more fields than it should.');
+  return new Form(new URLSearchParams(body));
 }

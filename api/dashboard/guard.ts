@@ -57,10 +57,10 @@ export const PAGE_HEADERS = {
   'permissions-policy': 'camera=(), microphone=(), geolocation=()',
 } as const;
 /** Neither a proxy nor the browser keeps what a person was shown. */
-const PRIVATE = { ...PAGE_HEADERS, 'cache-control': 'no-store' } as const;
+export const PRIVATE = { ...PAGE_HEADERS, 'cache-control': 'no-store' } as const;
 
 const STRICT_TRANSPORT = 'max-age=31536000';
-const HTML_TYPE = 'text/html; charset=utf-8';
+export const HTML_TYPE = 'text/html; charset=utf-8';
 export const CSV_TYPE = 'text/csv; charset=utf-8';
 
 /** The scope of every page: sessions open them, and API keys none. */
@@ -106,21 +106,17 @@ export function guardPages(
   app: FastifyInstance,
   { publicUrl, onError, onFailure }: Pick<DashboardDeps, 'publicUrl' | 'onError' | 'onFailure'>,
 ): void {
-  const publicOrigin = new URL(publicUrl).origin;
+  const isOurs = ownOrigin(publicUrl);
   const secure = publicUrl.startsWith('https:');
   app.addHook('onRequest', (request, reply, next) => {
     if (secure) void reply.header('strict-transport-security', STRICT_TRANSPORT);
-    const { method, headers, host } = request;
+    const { method } = request;
     if (method === 'GET' || method === 'HEAD') {
       const clean = withoutKeyToGo(request);
       if (clean === undefined) return next();
       return void seeOther(reply, clean);
     }
-    // Browsers send it with every form; what another site sends names that site, or `null`.
-    const { origin } = headers;
-    const isOurs =
-      origin === publicOrigin || origin === `http://${host}` || origin === `https://${host}`;
-    next(isOurs ? undefined : foreignForm());
+    next(isOurs(request) ? undefined : foreignForm());
   });
   app.setErrorHandler((thrown: Error, request, reply) => {
     if (thrown instanceof ConfirmationNeeded) return askToConfirm(thrown, request, reply);
@@ -136,8 +132,15 @@ export function guardPages(
   });
 }
 
+/** Tells what a page of ours has sent: browsers name its origin with every form, and of another site that site, or `null`. */
+export function ownOrigin(publicUrl: string): (request: FastifyRequest) => boolean {
+  const publicOrigin = new URL(publicUrl).origin;
+  return ({ headers: { origin }, host }) =>
+    origin === publicOrigin || origin === `http://${host}` || origin === `https://${host}`;
+}
+
 /** What is said of an act whose person may not do it any more. */
-function lostBy(thrown: Error): PageError | undefined {
+export function lostBy(thrown: Error): PageError | undefined {
   if (thrown instanceof SessionEnded) {
     return new PageError(
       401,
@@ -257,7 +260,7 @@ function shown(error: Error & { statusCode?: number }): {
   };
 }
 
-function foreignForm(): PageError {
+export function foreignForm(): PageError {
   return new PageError(
     403,
     'This form did not come from this site',
@@ -562,10 +565,19 @@ export interface FramedPage extends Omit<PageParts, 'body'> {
 export async function sendFramed(
   deps: DashboardDeps,
   [request, reply]: PageExchange,
-  { body, status, ...parts }: FramedPage,
+  { status, ...page }: FramedPage,
 ): Promise<FastifyReply> {
+  return sendPage(reply, await inFrame(deps, request, page), status);
+}
+
+/** Draws a page of a person who is signed in. */
+export async function inFrame(
+  deps: DashboardDeps,
+  request: FastifyRequest,
+  { body, ...parts }: Omit<FramedPage, 'status'>,
+): Promise<Html> {
   const frame = await frameOf(deps, request);
-  return sendPage(reply, framed(frame, { ...parts, body: body(frame) }), status);
+  return framed(frame, { ...parts, body: body(frame) });
 }
 
 /**

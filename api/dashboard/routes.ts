@@ -18,6 +18,7 @@ import { accountPageRoutes, credentialRoutes } from './account/routes.ts';
 import { commandLineRoutes } from './command-line/routes.ts';
 import { accountsRoutes } from './accounts/routes.ts';
 import { signInRoutes } from './sign-in/routes.ts';
+import { playgroundRoutes } from './playground/routes.ts';
 import { keyPageRoutes } from './keys/routes.ts';
 import { receiptByAddress, receiptByAnyId, receiptPageRoutes } from './receipts/routes.ts';
 import { requestPageRoutes } from './requests/routes.ts';
@@ -126,6 +127,7 @@ export const dashboardRoutes: FastifyPluginAsync<
             rotationRoutes(organisation, deps);
             receiptPageRoutes(organisation, deps);
             requestPageRoutes(organisation, deps);
+            playgroundRoutes(organisation, deps);
             exportPageRoutes(organisation, deps);
             ledgerPageRoutes(organisation, deps);
             usagePageRoutes(organisation, deps);

@@ -17,6 +17,13 @@ const FILES = {
   },
   /** The picture of the page's tab. */
   icon: { path: '/assets/mark.svg', type: 'image/svg+xml', text: read('mark.svg') },
+  playground: {
+    path: '/assets/playground.js',
+    type: 'text/javascript',
+    text: read('playground.js'),
+  },
+  /** Of an answer, for the playground and for the console of /docs. */
+  receipt: { path: '/assets/receipt.js', type: 'text/javascript', text: read('receipt.js') },
   verify: { path: '/assets/verify.js', type: 'text/javascript', text: read('verify.js') },
   /** Its address stays: a browser asks for it again by itself. */
   offline: { path: '/assets/offline.js', type: 'text/javascript', text: read('offline.js') },
@@ -33,6 +40,8 @@ export const ASSETS = {
     script: versioned(FILES.script),
   },
   verify: versioned(FILES.verify),
+  playground: versioned(FILES.playground),
+  receipt: versioned(FILES.receipt),
 };
 
 const PUBLIC = { config: { scope: 'public', asksNoStore: true }, schema: { hide: true } } as const;

@@ -26,6 +26,8 @@ declare module 'fastify' {
     scope?: RouteScope;
     /** A key may stand in `x-api-key` as well, where Anthropic's clients have it. */
     takesApiKeyHeader?: boolean;
+    /** Finds the credential of a request that shows no key: of a page, whose person is signed in. */
+    credentialOf?: (request: FastifyRequest) => Promise<Credential | null>;
   }
   interface FastifyRequest {
     /** The caller. Set on every route whose scope is not `public` or `session`. */
@@ -119,7 +121,10 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     const error = asError(thrown);
     if (!(error instanceof Fault) || (error.status !== 401 && error.status !== 403)) return error;
     let refused = refusal(options.addresses.take(request.ip));
-    if (error.status === 403) refused ??= await options.organisations.takeForbidden(request, reply);
+    // Where its key was not found yet, no organisation is known that it could count for.
+    const isKnown = (request.credential as Credential | null) !== null;
+    if (error.status === 403 && isKnown)
+      refused ??= await options.organisations.takeForbidden(request, reply);
     if (refused === undefined) return error;
     const { credential, ip, raw } = request;
     const caller = credential === null ? callerNetwork(ip) : credential.orgId;
@@ -135,8 +140,11 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     if (refused !== undefined) throw refused(0);
   };
   const check = (request: FastifyRequest, required: Scope | 'any') => {
-    const token = tokenOf(request);
-    const found = credentials.lookup(token, () => mayRead(request));
+    const { credentialOf } = request.routeOptions.config;
+    const found =
+      credentialOf === undefined
+        ? credentials.lookup(tokenOf(request), () => mayRead(request))
+        : credentialOf(request);
     return found instanceof Promise
       ? found.then((credential) => admit(request, credential, required))
       : admit(request, found, required);

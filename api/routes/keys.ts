@@ -174,7 +174,12 @@ const readingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, {
         errors: ['key_not_found'],
       },
     },
-    async (request) => describe(await keys.get(request.credential.orgId, request.params.id), now()),
+    async (request) => {
+      const key = await keys.get(request.credential.orgId, request.params.id);
+      // It is no key that a program could use, and is not listed either.
+      if (key.playgroundOf !== null) throw new Fault('key_not_found');
+      return describe(key, now());
+    },
   );
 };
 

@@ -14,6 +14,8 @@ const ENTRIES = {
   'pack-worker': 'cli/verify/pack-worker.ts',
   // How a page writes the figures of a receipt that it has verified.
   figures: 'shared/methodology/readable.ts',
+  // What the playground sends, and the code that sends the same.
+  playground: 'api/dashboard/playground/call.ts',
 };
 
 /**

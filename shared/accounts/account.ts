@@ -45,6 +45,8 @@ export interface Account {
   allowedModels: readonly string[] | null;
   /** Its responses are kept, sealed, for those who go on from them. */
   keepResponses: boolean;
+  /** Its members may try models in the playground, as far as their roles let them. */
+  playground: boolean;
   /** The bodies of its receipts stay where they are, by an operator's decision. */
   legalHold: boolean;
   /** The members of `metadata` that are tags of its requests. */

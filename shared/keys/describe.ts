@@ -61,7 +61,9 @@ export function describeKey(key: KeyRecord, now: number): KeyDescription {
 export function auditDetailsOf(key: KeyRecord): AuditDetails {
   return {
     name: key.name,
-    display: displayText(key.display),
+    ...(key.playgroundOf === null
+      ? { display: displayText(key.display) }
+      : { playground_of: key.playgroundOf }),
     scopes: key.scopes,
     lineage_id: key.lineageId,
     ...(key.predecessorId === null ? {} : { predecessor_id: key.predecessorId }),

@@ -11,10 +11,13 @@ const ROTATION_INTERVAL_MS = 365 * DAY_MS;
 
 /** Until when a key should be rotated, in epoch milliseconds; null for one that is not active. A recommendation: nothing happens to the key. */
 export function rotationDueAt(
-  key: Lifetime & Pick<KeyRecord, 'createdAt'>,
+  key: Lifetime & Pick<KeyRecord, 'createdAt' | 'playgroundOf'>,
   now: number,
 ): number | null {
-  return stateAt(key, now) === 'active' ? key.createdAt + ROTATION_INTERVAL_MS : null;
+  // What has no secret has none that grows old.
+  return stateAt(key, now) === 'active' && key.playgroundOf === null
+    ? key.createdAt + ROTATION_INTERVAL_MS
+    : null;
 }
 
 type Lifetime = Pick<KeyRecord, 'state' | 'expiresAt' | 'revokedAt'>;

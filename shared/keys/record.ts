@@ -10,6 +10,8 @@ export interface KeyRecord {
   display: KeyDisplay;
   state: KeyState;
   scopes: readonly Scope[];
+  /** The person whose playground counts by it: a key without a secret. Null for keys that programs use. */
+  playgroundOf: string | null;
   /** Of its own, within its organisation's limits. */
   limit: Rate | null;
   /** Shared by a key and all its rotation successors; the first key's id. */

@@ -1,7 +1,7 @@
 import type { AccountState } from '#shared/accounts/account.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
-import { isPrintable } from '#shared/kernel/plain-text.ts';
+import { isPrintable, printable } from '#shared/kernel/plain-text.ts';
 import { planCovers, type Limits, type Plan, type Rate } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { DEFAULT_SCOPES, isScope, SCOPES, type Scope } from './credential.ts';
@@ -127,6 +127,43 @@ export function grantSuccessor(
     },
     terms,
   );
+}
+
+/** What the playground does with models. It reads receipts, usage and the rest as its person. */
+const PLAYGROUND_SCOPES: readonly Scope[] = ['inference:read', 'inference:write'];
+
+/** A person tries one thing at a time, in two models: who floods from a page leaves the organisation's limits to its programs. */
+const PLAYGROUND_RATE: Rate = { requestsPerSecond: 2, burst: 8 };
+
+/** The grant of the key by which the playground of a person counts. */
+export function grantPlayground(
+  { name }: { name: string },
+  { limits }: Pick<GrantTerms, 'limits'>,
+): KeyGrant {
+  return {
+    name: printable(`Playground of ${name}`.slice(0, KEY_NAME_LENGTH_MAX)),
+    scopes: PLAYGROUND_SCOPES,
+    expiresAt: null,
+    limit: {
+      requestsPerSecond: Math.min(PLAYGROUND_RATE.requestsPerSecond, limits.requestsPerSecond),
+      burst: Math.min(PLAYGROUND_RATE.burst, limits.burst),
+    },
+  };
+}
+
+/** An organisation has no playground. */
+export function noPlayground(): Fault {
+  return new Fault('key_state_conflict', {
+    message: 'The playground of the organisation is switched off.',
+  });
+}
+
+/** What is done with keys is not done with one of a playground, which begins and ends with it. */
+export function ofPlayground(): Fault {
+  return new Fault('key_state_conflict', {
+    message:
+      'This key is that of a playground and has no secret. It ends with the part of its person, or when an owner switches the playground off.',
+  });
 }
 
 /** A key with `admin:keys` revokes other keys, never itself: a slip must not take an organisation's last administrator. */

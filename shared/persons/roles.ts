@@ -25,6 +25,11 @@ export const ACTS = {
     roles: ['owner', 'admin'],
   },
   'revoke keys': { words: 'revoke keys', roles: ['owner', 'admin'] },
+  'use the playground': {
+    words: 'try models in the playground',
+    roles: ['owner', 'admin', 'member'],
+  },
+  'switch the playground': { words: 'switch the playground on and off', roles: ['owner'] },
   'set budgets': { words: 'set budgets', roles: ['owner', 'admin'] },
   'set up webhooks': { words: 'set up webhooks', roles: ['owner', 'admin'] },
   'change settings': { words: 'change the settings', roles: ['owner', 'admin'] },

@@ -45,6 +45,7 @@ const HELLO: OpenAI.ChatCompletionCreateParamsNonStreaming = {
 /** Below an organisation's address. */
 const PAGES = [
   'overview',
+  'playground',
   'receipts',
   'requests',
   'usage',

@@ -2,7 +2,7 @@ import type { SessionSecrets } from '#api/dashboard/session/secrets.ts';
 import { randomBytes } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
-import { type DashboardDeps, openDashboard } from '#api/dashboard/deps.ts';
+import { type DashboardDeps, type DashboardOptions, openDashboard } from '#api/dashboard/deps.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
 import type { Operations } from '#api/dashboard/operations.ts';
 import type { RegionStatus } from '#shared/catalogue/catalogue.ts';
@@ -58,6 +58,8 @@ interface EdgeParts {
   /** An empty catalogue when absent. */
   index?: RoutingIndex;
   didDocument?: () => object;
+  /** Of a playground's key, by its hash; that of none when absent. */
+  credentialOf?: DashboardOptions['credentialOf'];
   exports?: Partial<ExportRoutesOptions>;
   insideIssuers?: readonly string[];
   /** Without a bound that a test reaches when absent. */
@@ -102,6 +104,7 @@ export async function openDashboardEdge(
   publicUrl = ORIGIN,
   {
     didDocument = idleKey,
+    credentialOf = () => null,
     exports = {},
     index = { models: new Map(), byName: new Map(), regions: new Map(), currency: null },
     operations = {},
@@ -134,6 +137,7 @@ export async function openDashboardEdge(
     insideWebhooks: [],
     exampleModel: () => 'a-model',
     index: () => index,
+    credentialOf,
     operations: {
       health: () => ({ states: new Map(), openCircuits: new Set() }),
       served: () => new Map(),

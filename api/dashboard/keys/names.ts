@@ -11,7 +11,11 @@ export async function keyNames(
   orgId: string,
 ): Promise<ReadonlyMap<string, string>> {
   const { items } = await keys.list({ orgId, limit: KEY_NAMES_MAX, order: 'desc' });
-  return new Map(items.map(({ id, name, display }) => [id, `${display.head}… ${name}`]));
+  const playgrounds = await keys.playgrounds(orgId);
+  return new Map([
+    ...items.map(({ id, name, display }) => [id, `${display.head}… ${name}`] as const),
+    ...playgrounds.map(({ id, name }) => [id, name] as const),
+  ]);
 }
 
 /** The choice of a key in a list's filters; one that was asked for and is not among the newest is named by its id. */

@@ -48,7 +48,7 @@ function base(frame: Frame): string {
 export function keysPage(
   frame: Frame,
   { items, hasMore }: Page<KeyRecord>,
-  after: string | undefined,
+  { after, playgrounds }: { after: string | undefined; playgrounds: readonly KeyRecord[] },
 ): Html {
   const issues = may(frame.membership!, 'issue keys');
   return html`<div class="head">
@@ -79,7 +79,36 @@ export function keysPage(
           </div>`
         : keysTable(frame, items)
     }
-    ${pager('keys', { address: base(frame), after, next: hasMore ? items.at(-1)!.id : undefined })}`;
+    ${pager('keys', { address: base(frame), after, next: hasMore ? items.at(-1)!.id : undefined })}
+    ${playgroundsSection(frame, playgrounds)}`;
+}
+
+/** The keys by which playgrounds count, which are no keys that a person could use: each is a line. */
+function playgroundsSection(frame: Frame, keys: readonly KeyRecord[]): Html | undefined {
+  const active = keys.filter((key) => stateAt(key, frame.now) === 'active');
+  if (active.length === 0) return undefined;
+  const { orgId } = frame.membership!;
+  return html`<section class="stack tight">
+    <h2>Playgrounds</h2>
+    <p class="prose soft">
+      What members run in the <a href="/dashboard/${orgId}/playground">playground</a> counts by
+      these, which have no secret.
+      ${
+        may(frame.membership!, 'switch the playground')
+          ? html`You can <a href="/dashboard/${orgId}/settings#playground">switch it off</a>.`
+          : undefined
+      }
+    </p>
+    <ul>
+      ${active.map(
+        ({ id, name, lastUsedAt }) =>
+          html`<li>
+            <a href="${base(frame)}/${id}"><bdi>${name}</bdi></a>
+            ${lastUsedAt === null ? undefined : html`<span class="soft">last used</span> ${shortMoment(lastUsedAt, frame.now)}`}
+          </li>`,
+      )}
+    </ul>
+  </section>`;
 }
 
 function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
@@ -362,12 +391,13 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
   const { now, membership } = frame;
   const state = stateAt(key, now);
   const rotated = rotatedKey(parts, now);
+  const isPlayground = key.playgroundOf !== null;
   return html`<div class="head">
       <p class="crumb"><a href="${base(frame)}">Keys</a></p>
       <h1>${key.name}</h1>
       ${stateBadge(key, now)} ${leakedBadge(key)}
       ${
-        state === 'active' && may(membership!, 'issue keys')
+        state === 'active' && !isPlayground && may(membership!, 'issue keys')
           ? html`<div class="acts">
               <a class="button" href="${base(frame)}/${key.id}/rotation">Rotate…</a>
             </div>`
@@ -382,8 +412,8 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
       ['Successor of', predecessor && keyLink(frame, predecessor)],
       ['Succeeded by', successor === null ? undefined : keyLink(frame, successor)],
     )}
-    ${may(membership!, 'issue keys') ? renaming(frame, parts) : undefined}
-    ${may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}
+    ${!isPlayground && may(membership!, 'issue keys') ? renaming(frame, parts) : undefined}
+    ${!isPlayground && may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}
     ${activitySections(frame, parts.activity)}`;
 }
 
@@ -405,7 +435,12 @@ function renaming(frame: Frame, { key, open, problem }: KeyParts): Html {
 export function keyFacts(key: KeyRecord, now: number, ...relatives: readonly Fact[]): Html {
   const { expiresAt, lastUsedAt, revokedAt } = key;
   return facts([
-    ['Key', html`<code>${displayText(key.display)}</code>`],
+    [
+      'Key',
+      key.playgroundOf === null
+        ? html`<code>${displayText(key.display)}</code>`
+        : 'of a playground, without a secret: it ends when its person leaves or becomes auditor, or when an owner switches the playground off',
+    ],
     ['Id', copyable('key-id', key.id)],
     [
       'Scopes',

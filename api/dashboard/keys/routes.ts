@@ -71,7 +71,10 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { orgId } = request.membership;
     const after = askedAfter(request, 'key');
     const page = await deps.keys.list({ orgId, limit: PAGE_LENGTH, order: 'desc', after });
-    return send(deps, [request, reply], 'Keys', (frame) => keysPage(frame, page, after));
+    const playgrounds = await deps.keys.playgrounds(orgId);
+    return send(deps, [request, reply], 'Keys', (frame) =>
+      keysPage(frame, page, { after, playgrounds }),
+    );
   });
   app.get<OfKey>('/keys/:id', SESSION, (request, reply) => {
     const open = askedFor(request, 'do');

@@ -287,6 +287,7 @@ function entriesOf(membership: Membership): readonly (readonly [path: string, la
     ['overview', 'Overview'],
     ...(isIn ? [] : [['onboarding', 'Onboarding'] as const]),
     ['keys', 'Keys'],
+    ...(isIn ? [['playground', 'Playground'] as const] : []),
     ['receipts', 'Receipts'],
     ['requests', 'Requests'],
     ['exports', 'Exports'],

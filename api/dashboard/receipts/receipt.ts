@@ -153,7 +153,7 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
       key === undefined
         ? undefined
         : html`${frame.membership!.orgState === 'closed' ? key.name : html`<a href="/dashboard/${key.orgId}/keys/${key.id}">${key.name}</a>`}
-            <code>${displayText(key.display)}</code>`,
+          ${key.playgroundOf === null ? html`<code>${displayText(key.display)}</code>` : undefined}`,
     ],
     ['Operation', html`<code>${subject.route}</code>`],
     [

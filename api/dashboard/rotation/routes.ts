@@ -4,6 +4,7 @@ import type { KeyRecord } from '#shared/keys/record.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { sendFramed, SESSION } from '../guard.ts';
+import { notFound } from '../page-error.ts';
 import { rotationPage } from './page.ts';
 
 const DONE: Readonly<Record<string, string>> = {
@@ -16,6 +17,7 @@ export function rotationRoutes(app: FastifyInstance, deps: DashboardDeps): void 
   app.get<{ Params: { id: string } }>('/keys/:id/rotation', SESSION, async (request, reply) => {
     const { orgId } = request.membership;
     const old = await deps.keys.get(orgId, request.params.id);
+    if (old.playgroundOf !== null) throw notFound();
     const successor = await deps.keys.successor(orgId, old.id);
     const isActive = (key: KeyRecord | null): boolean =>
       key !== null && stateAt(key, deps.now()) === 'active';

@@ -81,12 +81,17 @@ export class PageBounds {
   limit(app: FastifyInstance): void {
     app.decorateRequest('pageCallers', null as never);
     app.addHook('onRequest', (request, _reply, next) => {
-      const cookie = this.#digestOfCookie(request);
-      const known = cookie === undefined ? undefined : this.#known.get(cookie);
-      request.pageCallers = callersOf(request, known);
-      next(this.#take(request.pageCallers));
+      next(this.count(request));
     });
     this.#drawn.limit(app, { callersOf: ({ pageCallers }) => pageCallers });
+  }
+
+  /** Counts a page for those who are known to ask for it; what it is refused with when they have had enough. */
+  count(request: FastifyRequest): Fault | undefined {
+    const cookie = this.#digestOfCookie(request);
+    const known = cookie === undefined ? undefined : this.#known.get(cookie);
+    request.pageCallers = callersOf(request, known);
+    return this.#take(request.pageCallers);
   }
 
   /**

@@ -31,7 +31,7 @@ export interface Choice {
 }
 
 /** The forms of the page, by the last part of their address. */
-export type SettingsForm = 'names' | 'contacts' | 'use' | 'tags' | 'keep' | 'close';
+export type SettingsForm = 'names' | 'contacts' | 'use' | 'tags' | 'keep' | 'playground' | 'close';
 
 export interface SettingsParts extends Told {
   account: Account;
@@ -52,7 +52,7 @@ export function settingsPage(frame: Frame, parts: SettingsParts): Html {
   return html`<div class="head"><h1>Settings</h1></div>
     ${told(parts)} ${use(frame, parts, changes)} ${names(frame, parts, changes)}
     ${contacts(frame, parts, changes)} ${tags(frame, parts, changes)} ${keeping(frame, parts)}
-    ${terms(parts)} ${closing(frame, parts)}
+    ${trying(frame, parts)} ${terms(parts)} ${closing(frame, parts)}
     ${
       changes
         ? undefined
@@ -266,6 +266,39 @@ function keeping(frame: Frame, { account: { keepResponses } }: SettingsParts): H
           )
         : html`<p>
             ${keepResponses ? 'Responses are kept.' : 'None is kept.'}
+            <span class="soft">Owners of the organisation decide it.</span>
+          </p>`
+    }
+  </section>`;
+}
+
+/** Whether members may try models from here, which owners decide. */
+function trying(frame: Frame, { account: { playground } }: SettingsParts): Html {
+  const is = playground ? 'on' : 'off';
+  return html`<section class="stack tight" id="playground">
+    <h2>Playground</h2>
+    <p class="prose">
+      Members, admins and owners try models in the playground. It counts towards the organisation’s
+      limits and budgets by a key of each person that has no secret: it works here alone, ends when
+      its person leaves or becomes auditor, and is named on the page Keys.
+    </p>
+    ${
+      may(frame.membership!, 'switch the playground')
+        ? form(
+            frame,
+            'playground',
+            'Save the playground',
+            choices(
+              'radio',
+              'playground',
+              [
+                { value: 'on', words: 'On' },
+                { value: 'off', words: 'Off', help: 'Its keys are revoked at once.' },
+              ].map((each) => ({ ...each, isChosen: each.value === is })),
+            ),
+          )
+        : html`<p>
+            The playground is ${is}.
             <span class="soft">Owners of the organisation decide it.</span>
           </p>`
     }

@@ -29,6 +29,7 @@ const DONE: Readonly<Record<SettingsForm, string>> = {
     'Contacts saved. The previous addresses get an e-mail, and new ones are asked to confirm.',
   tags: 'Tags saved. Requests are counted by them within a second.',
   keep: 'Saved. Every process knows within a second.',
+  playground: 'Saved. It holds from the next run on.',
   close: 'Support has been asked to close the organisation. Nothing changes until it does.',
 };
 
@@ -38,6 +39,7 @@ const RIGHTS: Readonly<Record<SettingsForm, Act>> = {
   contacts: 'change settings',
   tags: 'change settings',
   keep: 'have responses kept',
+  playground: 'switch the playground',
   close: 'ask for closing',
 };
 
@@ -105,6 +107,14 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     const keeps = chosen === 'on';
     if (keeps) await confirmedForm(deps, request);
     return deps.accounts.setKeepResponses(request.membership.orgId, keeps, actorOf(request));
+  });
+  save('playground', async (request, form) => {
+    const chosen = form.text('playground');
+    if (chosen !== 'on' && chosen !== 'off')
+      throw invalidParam('playground', 'Say whether the playground is on or off.');
+    const isOn = chosen === 'on';
+    if (isOn) await confirmedForm(deps, request);
+    return deps.accounts.setPlayground(request.membership.orgId, isOn, actorOf(request));
   });
   save('close', async (request, form) => {
     const { orgId } = request.membership;

@@ -61,3 +61,21 @@ for (const input of document.querySelectorAll('input[data-digest]')) {
     }
   });
 }
+
+// The playground's own script comes when a visitor turns to it. Where it does not come, the form goes as without scripts.
+const playground = document.getElementById('playground-form');
+if (playground !== null) {
+  const comes = () => import(playground.dataset.scriptAt);
+  playground.addEventListener('focusin', () => void comes().catch(() => {}), { once: true });
+  playground.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    playground.requestSubmit();
+  });
+  playground.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const script = await comes().catch(() => null);
+    if (script === null) playground.submit();
+    else await script.runAll();
+  });
+}

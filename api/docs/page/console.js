@@ -111,7 +111,10 @@ const send = async (form, place) => {
       .join('\n');
     const { receipt, text } = await showAnswer(at, reply);
     took();
-    if (receipt !== undefined) await showReceipt(at, receipt, { text, request: request.body });
+    if (receipt === undefined) return;
+    const { showReceipt } = await import(template.dataset.receiptScript);
+    const { verifier, scales } = template.dataset;
+    await showReceipt(at, receipt, { text, request: request.body, verifier, scales });
   } catch (error) {
     const isStopped = abort.signal.aborted;
     tell(at, isStopped ? 'plain' : 'bad', isStopped ? 'Stopped' : 'Not sent, or not answered');
@@ -185,91 +188,3 @@ const inFrames = (text) =>
     .filter((line) => line.startsWith('data: {'))
     .map((line) => parsed(line.slice('data: '.length))?.receipt)
     .findLast((receipt) => receipt !== undefined);
-
-/** @param text the whole answer, and `request`, the body that was sent: both are compared with the receipt's digests */
-const showReceipt = async (at, receipt, { text: answer, request }) => {
-  at.receipt.hidden = false;
-  // The page that opens takes it from there, and out of there.
-  at.toVerify.addEventListener('click', () => {
-    sessionStorage.setItem('to-verify', JSON.stringify({ answer, request }));
-  });
-  at.receiptId.textContent = receipt.id;
-  at.receiptTier.textContent = `tier ${receipt.tier}`;
-  const results = receipt.measurement?.result ?? [];
-  at.figures.hidden = results.length === 0;
-  if (receipt.proof === undefined) {
-    at.verdict.textContent = receipt.explanation ?? 'It is not signed yet.';
-    return;
-  }
-  try {
-    const [{ scaleFor, QUANTITY_TITLES }, verifier, didJson] = await Promise.all([
-      import(template.dataset.scales),
-      import(template.dataset.verifier),
-      fetch('/.well-known/did.json').then((reply) => reply.text()),
-    ]);
-    at.figures.replaceChildren(
-      ...results.map(({ quantityKind, value, lower, upper }) => {
-        const { unit, text } = scaleFor(quantityKind, value);
-        return figure(
-          QUANTITY_TITLES[quantityKind],
-          text(value),
-          unit,
-          `[${text(lower)}–${text(upper)}]`,
-        );
-      }),
-    );
-    const source = `${location.host}/.well-known/did.json`;
-    const judge = async (derivation) => {
-      const { verdict, text } = await verifier.verifyReceipt(answer, {
-        file: 'receipt',
-        trust: { didJson, source, isChosen: true },
-        request,
-        derivation,
-      });
-      const [tone, words] = VERDICTS[verdict];
-      at.verdict.className = `badge ${tone}`;
-      at.verdict.textContent = words;
-      at.checks.textContent = text;
-    };
-    // Asked for by its digest, and by the click alone.
-    at.ask.addEventListener('click', () => {
-      at.record.hidden = true;
-      void judge(verifier.publishedDerivations(didJson));
-    });
-    await judge(async ({ digest }) => {
-      at.recordDigest.textContent = digest;
-      at.record.hidden = false;
-      return { missing: `${location.host} is asked for it by the button below, and not before` };
-    });
-  } catch (error) {
-    at.verdict.className = 'badge warn';
-    at.verdict.textContent = 'The verifier could not be loaded';
-    at.checks.textContent = error.message;
-  }
-};
-
-const VERDICTS = {
-  good: ['good', 'Verified in this browser, by the keys that this service publishes'],
-  bad: ['bad', 'Does not verify'],
-  cannot_judge: ['warn', 'Cannot be judged here'],
-};
-
-const figure = (title, value, unit, interval) => {
-  const place = document.createElement('div');
-  const [term, data] = [document.createElement('dt'), document.createElement('dd')];
-  term.className = 'soft';
-  term.textContent = title;
-  const parts = [
-    ['value', value],
-    ['unit', ` ${unit}`],
-    ['soft small interval', interval],
-  ];
-  for (const [name, text] of parts) {
-    const part = document.createElement('span');
-    part.className = name;
-    part.textContent = text;
-    data.append(part);
-  }
-  place.append(term, data);
-  return place;
-};

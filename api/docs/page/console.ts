@@ -1,4 +1,5 @@
 import type { Method, Operation, Parameter } from '../document-shape.ts';
+import { ASSETS } from '#api/front/assets.ts';
 import { html, type Html } from '#api/html.ts';
 import { typeOf } from './schema.ts';
 
@@ -112,39 +113,45 @@ function parameterField({ name, in: place, required, schema, example }: Paramete
   >`;
 }
 
+/** Where the receipt of an answer is shown, and what checking it in the browser came to; a script fills it in. */
+export function receiptPlace(heading: Html): Html {
+  return html`<section class="stack tight" data-receipt hidden>
+    ${heading}
+    <p class="row">
+      <code data-receipt-id></code> <span class="soft small" data-receipt-tier></span>
+    </p>
+    <dl class="figures" data-figures></dl>
+    <p><span class="badge" data-verdict>Being checked…</span></p>
+    <details>
+      <summary>What was checked</summary>
+      <pre tabindex="0" data-checks></pre>
+    </details>
+    <div class="stack tight" data-record hidden>
+      <p>
+        Its figures follow from a published record, <code data-record-digest></code>. The button
+        asks this service for it by this digest, and sends nothing else.
+      </p>
+      <p>
+        <button type="button" data-ask>Fetch the record and compute the figures again</button>
+      </p>
+    </div>
+    <p><a class="button" href="/verify" data-to-verify>Check it on the verifier’s page</a></p>
+  </section>`;
+}
+
 /** What stands below a form once there is an answer; the script fills in a copy. */
 export function outcomeTemplate(): Html {
   return html`<template
     id="outcome"
     data-verifier="/verify/docket-verify.js"
     data-scales="/verify/figures.js"
+    data-receipt-script="${ASSETS.receipt}"
   >
     <p role="status">
       <span class="badge" data-status>Sending…</span> <span class="soft small" data-took></span>
     </p>
     <p class="note bad" data-problem hidden></p>
-    <section class="stack tight" data-receipt hidden>
-      <h4>Receipt</h4>
-      <p class="row">
-        <code data-receipt-id></code> <span class="soft small" data-receipt-tier></span>
-      </p>
-      <dl class="figures" data-figures></dl>
-      <p><span class="badge" data-verdict>Being checked…</span></p>
-      <details>
-        <summary>What was checked</summary>
-        <pre tabindex="0" data-checks></pre>
-      </details>
-      <div class="stack tight" data-record hidden>
-        <p>
-          Its figures follow from a published record, <code data-record-digest></code>. The button
-          asks this service for it by this digest, and sends nothing else.
-        </p>
-        <p>
-          <button type="button" data-ask>Fetch the record and compute the figures again</button>
-        </p>
-      </div>
-      <p><a class="button" href="/verify" data-to-verify>Check it on the verifier’s page</a></p>
-    </section>
+    ${receiptPlace(html`<h4>Receipt</h4>`)}
     <h4>Answer</h4>
     <pre class="answer" tabindex="0" aria-label="Answer" data-answer></pre>
     <p data-save hidden><a class="button" download>Save the file</a></p>

@@ -1,7 +1,7 @@
 import type { ApiDocument, Example, Method, Operation, Parameter } from '../document-shape.ts';
 
 /** What a sample sends. */
-interface Call {
+export interface Call {
   method: string;
   url: string;
   headers: [name: string, value: string][];
@@ -25,7 +25,11 @@ export function samplesOf(
   path: string,
   operation: Operation,
 ): Sample[] {
-  const call = callOf(document, method, path, operation);
+  return codeOf(callOf(document, method, path, operation));
+}
+
+/** The same of any call. Browsers run this too. */
+export function codeOf(call: Call): Sample[] {
   return [
     { language: 'curl', code: curl(call) },
     { language: 'Python', code: python(call) },

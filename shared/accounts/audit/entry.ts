@@ -59,6 +59,7 @@ export const AUDIT_ACTIONS = [
   'account.contacts_set',
   'account.allowed_set',
   'account.keep_responses_set',
+  'account.playground_set',
   'account.legal_hold_set',
   'account.tags_set',
   'account.renamed',

@@ -41,6 +41,7 @@ import { appendAudit } from './audit.ts';
 import { draftOfClosingAsked, draftOfEndedExpiries } from '../letters.ts';
 import { askContacts, confirmContact, vouchForContacts } from './contacts.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
+import { endPlaygrounds } from './playground-keys.ts';
 import { confirmedAmong, readersAmong } from './readers.ts';
 import { recordEvent } from './events.ts';
 
@@ -230,6 +231,17 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         const set = { keep_responses: keepResponses };
         const action = 'account.keep_responses_set';
         return changeSettings(held, actor, { set, action, details: set });
+      }),
+
+    /** Sets whether there is a playground. Without it, the keys by which it counted are revoked. */
+    setPlayground: (orgId: string, playground: boolean, actor: Actor): Promise<Account> =>
+      hold(orgId, async (held) => {
+        if (held.account.playground === playground) return held.account;
+        const reason = 'The playground was switched off.';
+        if (!playground)
+          await endPlaygrounds(held.client, held.surroundings, { orgId, actor, reason });
+        const set = { playground };
+        return changeSettings(held, actor, { set, action: 'account.playground_set', details: set });
       }),
 
     /** Sets or ends a legal hold, in every state: while there is one, no body of its receipts moves, and none is dropped. */
@@ -665,6 +677,7 @@ function accountOf(row: AccountRow): Account {
     allowedRegions: row.allowed_regions,
     allowedModels: row.allowed_models,
     keepResponses: row.keep_responses,
+    playground: row.playground,
     legalHold: row.legal_hold,
     tags: row.tags,
     billing: { name: row.billing_name, email: row.billing_email },

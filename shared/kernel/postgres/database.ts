@@ -36,6 +36,7 @@ interface AccountTable {
   keep_responses: Defaulted<boolean>;
   tags: Defaulted<string[]>;
   legal_hold: Defaulted<boolean>;
+  playground: Defaulted<boolean>;
 }
 
 interface AccountTransitionTable {
@@ -116,6 +117,7 @@ interface ApiKeyTable {
   revoked_at: Date | null;
   last_used_at: Date | null;
   leaked: Defaulted<boolean>;
+  playground_of: string | null;
 }
 
 interface AuditCheckpointTable {

@@ -1,7 +1,7 @@
-import { type Selectable, sql } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { limitsOf } from '#shared/accounts/account.ts';
-import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
+import { type Actor, AllowanceLost, type AuditAction } from '#shared/accounts/audit/entry.ts';
 import { negotiatedLimitsOf } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { queueKeyMail } from '#shared/accounts/postgres/mail.ts';
@@ -15,6 +15,7 @@ import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { isActOf, type Person } from '#shared/persons/roles.ts';
 import { isScope } from '../credential.ts';
 import { auditDetailsOf, displayText } from '../describe.ts';
 import { displayOf, generateKey, hashKey, withoutKeys } from '../format.ts';
@@ -27,11 +28,14 @@ import {
   checkRestorable,
   checkRevoker,
   grantKey,
+  grantPlayground,
   grantSuccessor,
   grantTerms,
   type GrantTerms,
   type KeyGrant,
   type KeyRequest,
+  noPlayground,
+  ofPlayground,
 } from '../rules.ts';
 
 /** A key at the only moment its plaintext is known. */
@@ -47,6 +51,13 @@ const HEAD_LENGTH_MIN = 5;
 const FOUND_MAX = 50;
 /** The newest keys of an organisation, which a search looks through in some ten milliseconds. */
 export const SEARCHED_MAX = 10_000;
+
+/** Playgrounds that are named: those of a large team. */
+const PLAYGROUNDS_MAX = 100;
+/** Of a hash that is random in place of that of a secret. */
+const HASH_BYTES = 32;
+/** What would be shown of a secret where there is none. */
+const NO_SECRET = { head: '(no key)', tail: 'none' } as const;
 
 /** Why a key is revoked. That it leaked is a choice of the one who revokes it, never read from the words. */
 interface Revocation {
@@ -68,8 +79,43 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
     issue: (orgId: string, request: KeyRequest, actor: Actor): Promise<IssuedKey> =>
       inAct(async (within) => {
         const grant = grantKey(request, await lockTerms(within, orgId, actor));
-        return insertKey(within, { orgId, grant, predecessor: null, actor });
+        return issueKey(within, { orgId, grant, predecessor: null, actor });
       }),
+
+    /**
+     * The hash of the key by which the playground of a person counts in an organisation; the key is made when there is none. Each
+     * person has one in each organisation, and no more: two requests at once are given the same.
+     * @throws Fault when there is no playground, and when the account is given no keys; AllowanceLost without a role for it
+     */
+    async playground(orgId: string, person: Player, actor: Actor): Promise<string> {
+      const found = await playgroundHash(pool, orgId, person);
+      if (found !== undefined) return found;
+      return inAct(async (within) => {
+        const { account, now } = await lockAccount(within, orgId);
+        const made = await playgroundHash(within.client, orgId, person);
+        if (made !== undefined) return made;
+        if (!account.playground) throw noPlayground();
+        await holdPlayer(within.client, orgId, person);
+        // However many keys programs have: of these there are no more than members.
+        const terms = grantTerms({ ...account, activeKeys: 0 }, actor, now);
+        const grant = grantPlayground(person, terms);
+        const hash = Buffer.from(surroundings.randomBytes(HASH_BYTES));
+        const stored = { hash, ...NO_SECRET, playground_of: person.id };
+        await insertKey(within, { orgId, grant, predecessor: null, actor }, stored);
+        return hash.toString('hex');
+      });
+    },
+
+    /** The keys by which playgrounds of an organisation count, or did, newest first; the newest hundred. */
+    async playgrounds(orgId: string): Promise<KeyRecord[]> {
+      const rows = await keysOn(pool)
+        .where('org_id', '=', orgId)
+        .where('playground_of', 'is not', null)
+        .orderBy('id', 'desc')
+        .limit(PLAYGROUNDS_MAX)
+        .execute();
+      return rows.map(keyOf);
+    },
 
     /** Issues a successor in the same lineage. The predecessor stays active until it is revoked. */
     rotate: (
@@ -82,7 +128,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         const terms = await lockTerms(within, orgId, actor);
         const predecessor = await lockKey(within, orgId, keyId);
         const grant = grantSuccessor(predecessor, request, terms);
-        return insertKey(within, { orgId, grant, predecessor, actor });
+        return issueKey(within, { orgId, grant, predecessor, actor });
       }),
 
     /** A key that is not active any more, and leaked, is marked so. */
@@ -136,11 +182,11 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         return key;
       }),
 
-    /** A page of an organisation's keys. Ids sort by time, so it follows the index on (org_id, id). */
+    /** A page of an organisation's keys, without those of playgrounds. Ids sort by time, so it follows the index on (org_id, id). */
     async list(request: PageRequest & { orgId: string }): Promise<Page<KeyRecord>> {
       const { after, orgId } = request;
       if (after !== undefined && !isId('key', after)) throw new Fault('invalid_after');
-      const query = keysOn(pool).where('org_id', '=', orgId);
+      const query = keysOn(pool).where('org_id', '=', orgId).where('playground_of', 'is', null);
       return pageOf(await keyset(query, 'id', request).execute(), request, keyOf);
     },
 
@@ -186,6 +232,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         .selectFrom('api_key')
         .select(KEY_COLUMNS)
         .where('org_id', '=', orgId)
+        .where('playground_of', 'is', null)
         .orderBy('id', 'desc')
         .limit(SEARCHED_MAX);
       const rows = await queriesOn(pool)
@@ -208,6 +255,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
     async findByHead(head: string): Promise<KeyRecord[]> {
       if (head.length < HEAD_LENGTH_MIN) return [];
       const rows = await keysOn(pool)
+        .where('playground_of', 'is', null)
         .where('head', 'like', `${head.slice(0, 8).replaceAll(/[\\%_]/g, '\\$&')}%`)
         .orderBy('id', 'desc')
         .limit(FOUND_MAX)
@@ -231,18 +279,14 @@ export interface Within {
   surroundings: Surroundings;
 }
 
-/** Locks the account against changes of state and plan, and asks whether it may have one more key. */
-async function lockTerms(
-  { client, surroundings }: Within,
-  orgId: string,
-  actor: Actor,
-): Promise<GrantTerms> {
-  const db = queriesOn(client);
-  const account = await db
+/** Locks the account against changes of state and plan. */
+async function lockAccount({ client, surroundings }: Within, orgId: string) {
+  const account = await queriesOn(client)
     .selectFrom('account')
     .select([
       'state',
       'plan',
+      'playground',
       'requests_per_second',
       'burst',
       'requests_per_day',
@@ -252,6 +296,15 @@ async function lockTerms(
     .forNoKeyUpdate()
     .executeTakeFirst();
   if (account === undefined) throw new Fault('organisation_not_found');
+  const { state, plan, playground } = account;
+  const limits = limitsOf({ plan, negotiatedLimits: negotiatedLimitsOf(account) });
+  return { account: { state, plan, playground, limits }, now: surroundings.now() };
+}
+
+/** The same, and asks whether it may have one more key. */
+async function lockTerms(within: Within, orgId: string, actor: Actor): Promise<GrantTerms> {
+  const { account, now } = await lockAccount(within, orgId);
+  const db = queriesOn(within.client);
   const active = await db
     .selectFrom(
       db
@@ -259,19 +312,51 @@ async function lockTerms(
         .select('id')
         .where('org_id', '=', orgId)
         .where('state', '=', 'active')
+        .where('playground_of', 'is', null)
         // Counting further would change nothing.
         .limit(ACTIVE_KEYS_MAX)
         .as('active'),
     )
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .executeTakeFirstOrThrow();
-  const { state, plan } = account;
-  const limits = limitsOf({ plan, negotiatedLimits: negotiatedLimitsOf(account) });
-  const grantee = { state, plan, limits, activeKeys: Number(active.count) };
-  return grantTerms(grantee, actor, surroundings.now());
+  return grantTerms({ ...account, activeKeys: Number(active.count) }, actor, now);
 }
 
-/** Someone else's key and no key are the same answer. */
+/** The person whose playground it is. */
+type Player = Pick<Person, 'id' | 'name'>;
+
+async function playgroundHash(
+  on: Queryable,
+  orgId: string,
+  { id }: Player,
+): Promise<string | undefined> {
+  const row = await queriesOn(on)
+    .selectFrom('api_key')
+    .select('hash')
+    .where('org_id', '=', orgId)
+    .where('playground_of', '=', id)
+    .where('state', '=', 'active')
+    .executeTakeFirst();
+  return row?.hash.toString('hex');
+}
+
+/** Holds a person's part in an organisation: who takes it away meanwhile waits, and finds the key that goes with it. */
+async function holdPlayer(client: PoolClient, orgId: string, { id }: Player): Promise<void> {
+  const part = await queriesOn(client)
+    .selectFrom('persons.membership')
+    .select('role')
+    .where('org_id', '=', orgId)
+    .where('person_id', '=', id)
+    .forShare()
+    .executeTakeFirst();
+  if (part === undefined || !isActOf(part.role, 'use the playground'))
+    throw new AllowanceLost(part === undefined);
+}
+
+/**
+ * Someone else's key and no key are the same answer. One of a playground is made and ended with that.
+ * @throws Fault `key_not_found`, and `key_state_conflict` for one of a playground
+ */
 async function lockKey({ client }: Within, orgId: string, keyId: string): Promise<KeyRecord> {
   if (!isId('key', keyId)) throw new Fault('key_not_found');
   const row = await keysOn(client)
@@ -280,6 +365,7 @@ async function lockKey({ client }: Within, orgId: string, keyId: string): Promis
     .forUpdate()
     .executeTakeFirst();
   if (row === undefined) throw new Fault('key_not_found');
+  if (row.playground_of !== null) throw ofPlayground();
   return keyOf(row);
 }
 
@@ -290,12 +376,22 @@ interface Birth {
   actor: Actor;
 }
 
+async function issueKey(within: Within, birth: Birth): Promise<IssuedKey> {
+  const plaintext = generateKey((size) => within.surroundings.randomBytes(size));
+  const hash = Buffer.from(hashKey(plaintext), 'hex');
+  const key = await insertKey(within, birth, { hash, ...displayOf(plaintext) });
+  return { key, plaintext };
+}
+
+/** What is stored of a key itself. */
+type Stored = Pick<Insertable<Database['api_key']>, 'hash' | 'head' | 'tail' | 'playground_of'>;
+
 async function insertKey(
   within: Within,
   { orgId, grant, predecessor, actor }: Birth,
-): Promise<IssuedKey> {
+  stored: Stored,
+): Promise<KeyRecord> {
   const { client, surroundings } = within;
-  const plaintext = generateKey((size) => surroundings.randomBytes(size));
   const id = surroundings.newId('key');
   const row = await queriesOn(client)
     .insertInto('api_key')
@@ -303,8 +399,7 @@ async function insertKey(
       id,
       org_id: orgId,
       name: grant.name,
-      hash: Buffer.from(hashKey(plaintext), 'hex'),
-      ...displayOf(plaintext),
+      ...stored,
       scopes: [...grant.scopes],
       requests_per_second: grant.limit?.requestsPerSecond ?? null,
       burst: grant.limit?.burst ?? null,
@@ -318,7 +413,7 @@ async function insertKey(
   const key = keyOf(row);
   const action = predecessor === null ? 'key.issued' : 'key.rotated';
   await record(within, key, { action, actor });
-  return { key, plaintext };
+  return key;
 }
 
 async function writeState({ client }: Within, key: KeyRecord): Promise<void> {
@@ -335,7 +430,7 @@ export interface KeyEvent {
   reason?: string | undefined;
 }
 
-/** Writes the audit entry and the e-mail of what happened to a key. */
+/** Writes the audit entry and the e-mail of what happened to a key. Of one without a secret no e-mail warns. */
 export async function record(
   { client, surroundings }: Within,
   key: KeyRecord,
@@ -353,6 +448,7 @@ export async function record(
     details: auditDetailsOf(key),
     ...(why === undefined ? {} : { reason: why }),
   });
+  if (key.playgroundOf !== null) return;
   const display = displayText(key.display);
   const until = restorableUntil(key, surroundings.now());
   const named = { orgId, name, display, leaked, restorableUntil: until };
@@ -373,6 +469,7 @@ export const KEY_COLUMNS = [
   'tail',
   'state',
   'scopes',
+  'playground_of',
   'requests_per_second',
   'burst',
   'lineage_id',
@@ -398,6 +495,7 @@ export function keyOf(row: KeyRow): KeyRecord {
     display: { head: row.head, tail: row.tail },
     state: row.state,
     scopes: row.scopes.filter(isScope),
+    playgroundOf: row.playground_of,
     limit: keyLimitOf(row.requests_per_second, row.burst),
     lineageId: row.lineage_id,
     predecessorId: row.predecessor_id,

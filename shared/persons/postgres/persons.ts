@@ -15,7 +15,7 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkPerson, emailTyped } from '../checks.ts';
 import { factorsResetLetter } from '../letters.ts';
 import { writePassword } from './logins.ts';
-import { forgetIssuerLogin, keepAnOwner } from './team.ts';
+import { endPlaygroundOf, forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
 /** How long a person who signed up may take to follow the link of the e-mail; they can ask for another. */
@@ -310,6 +310,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
               conflict.columns(['person_id', 'org_id']).doUpdateSet({ role }),
             )
             .execute();
+          await endPlaygroundOf(client, surroundings, { orgId, personId: person.id, role, actor });
         }
         if (letterOf !== undefined) await queueLetter(client, surroundings, letterOf(person));
         await appendAudit(client, surroundings, {
@@ -350,7 +351,10 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         if (person === undefined || removed === undefined) {
           throw invalidParam('email', 'There is no such person in this place.');
         }
-        if (place.kind === 'organisation') await forgetIssuerLogin(client, place.orgId, id);
+        if (place.kind === 'organisation') {
+          await forgetIssuerLogin(client, place.orgId, id);
+          await endPlaygroundOf(client, surroundings, { orgId: place.orgId, personId: id, actor });
+        }
         await appendAudit(client, surroundings, {
           orgId: place.kind === 'staff' ? SERVICE_CHAIN : place.orgId,
           action: place.kind === 'staff' ? 'staff.removed' : 'member.removed',

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { holdAccount } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import { endPlaygrounds } from '#shared/accounts/postgres/playground-keys.ts';
 import { queueLetter } from '#shared/accounts/postgres/mail.ts';
 import type { Letter } from '#shared/accounts/letters.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
@@ -11,7 +12,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { checkEmail } from '../checks.ts';
 import { checkInviting } from '../inviting.ts';
-import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
+import { isActOf, mayAssign, type OrganisationRole, type Person } from '../roles.ts';
 import { type Session, SESSIONS_MAX } from '../sessions.ts';
 import { sessionOf } from './sessions.ts';
 
@@ -267,6 +268,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
           .where('org_id', '=', orgId)
           .where('person_id', '=', personId)
           .execute();
+        await endPlaygroundOf(client, surroundings, { orgId, personId, role, actor });
         await appendAudit(client, surroundings, {
           orgId,
           action: 'member.role_changed',
@@ -288,6 +290,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
           .where('person_id', '=', personId)
           .execute();
         await forgetIssuerLogin(client, orgId, personId);
+        await endPlaygroundOf(client, surroundings, { orgId, personId, actor });
         await appendAudit(client, surroundings, {
           orgId,
           action: 'member.removed',
@@ -338,6 +341,18 @@ export async function forgetIssuerLogin(
     .where('org_id', '=', orgId)
     .where('person_id', '=', personId)
     .execute();
+}
+
+/** Ends the playground of a person who has no part in an organisation any more, or one in which there is none. */
+export async function endPlaygroundOf(
+  client: PoolClient,
+  surroundings: Surroundings,
+  { role, ...whose }: { orgId: string; personId: string; role?: OrganisationRole; actor: Actor },
+): Promise<void> {
+  if (role !== undefined && isActOf(role, 'use the playground')) return;
+  const reason =
+    role === undefined ? 'Its person left the organisation.' : `Its person became ${role}.`;
+  await endPlaygrounds(client, surroundings, { ...whose, reason });
 }
 
 /** Locks the owners as well, in one order: two of them cannot take each other’s part away at once. */

@@ -155,6 +155,7 @@ describe('a rotation successor', () => {
     display: { head: 'dkt_AAAA', tail: 'BBBB' },
     state: 'active',
     scopes: ['inference:write', 'service:export'],
+    playgroundOf: null,
     limit: { requestsPerSecond: 100, burst: 400 },
     lineageId: 'key_0',
     predecessorId: 'key_0',
