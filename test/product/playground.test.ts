@@ -235,6 +235,22 @@ describe('a run', { tags: ['dashboard.playground'] }, () => {
   });
 });
 
+it(
+  'a person has four runs open, and another one when one of them has ended',
+  { tags: ['dashboard.playground'] },
+  async () => {
+    const one = await join('member');
+    const aborts = Array.from({ length: 4 }, () => new AbortController());
+    const body = chatBody({ stream: true, max_tokens: 50_000 });
+    const runs = await Promise.all(aborts.map(({ signal }) => one.run(body, { signal })));
+    expect(runs.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await statusOf(one.run())).toBe(429);
+    aborts[0]!.abort();
+    await until(async () => (await statusOf(one.run())) === 200);
+    for (const abort of aborts) abort.abort();
+  },
+);
+
 const newPartOf = ({ person, orgId }: Visitor) =>
   createPersonRegistry(pool, systemSurroundings).add(
     person,

@@ -99,15 +99,23 @@ function playgroundsSection(frame: Frame, keys: readonly KeyRecord[]): Html | un
           : undefined
       }
     </p>
-    <ul>
-      ${active.map(
-        ({ id, name, lastUsedAt }) =>
-          html`<li>
-            <a href="${base(frame)}/${id}"><bdi>${name}</bdi></a>
-            ${lastUsedAt === null ? undefined : html`<span class="soft">last used</span> ${shortMoment(lastUsedAt, frame.now)}`}
-          </li>`,
-      )}
-    </ul>
+    ${table(
+      'Playgrounds',
+      ['Name', 'Last used', 'Since'],
+      active.map(
+        ({ id, name, lastUsedAt, createdAt }) =>
+          html`<tr>
+            <th scope="row" class="clip name" title="${name}">
+              <a href="${base(frame)}/${id}">${name}</a>
+            </th>
+            <td data-head="Last used">
+              ${lastUsedAt === null ? undefined : shortMoment(lastUsedAt, frame.now)}
+            </td>
+            <td data-head="Since">${shortMoment(createdAt, frame.now)}</td>
+          </tr>`,
+      ),
+      'stacked',
+    )}
   </section>`;
 }
 

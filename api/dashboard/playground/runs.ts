@@ -30,6 +30,10 @@ declare module 'fastify' {
 /** Longer than prompts that people paste, and no longer than a page can hold. */
 const BODY_BYTES_MAX = 2 * 1024 * 1024;
 
+/** Runs of one person that are open at once: two beside each other, in two tabs. Each may hold a model for minutes. */
+const OPEN_OF_ONE = 4;
+const RETRY_MS = 1_000;
+
 /** The header in which the page's script brings back what a form would. */
 const FORM_HEADER = 'x-docket-form';
 
@@ -60,8 +64,11 @@ export const playgroundRuns: FastifyPluginAsync<PlaygroundRunsOptions> = async (
     const signIn = await deps.signIn();
     if (!signIn.isFormToken(`session ${request.visit.session.id}`, given)) throw foreignForm();
   };
-  const run = (request: FastifyRequest, reply: FastifyReply) =>
-    handle(inference, 'chat.completions', request, reply);
+  const open = new Map<string, number>();
+  const run = (request: FastifyRequest, reply: FastifyReply) => {
+    hold(open, request.visit.person.id, reply);
+    return handle(inference, 'chat.completions', request, reply);
+  };
 
   await app.register(async (forScript) => {
     tellScript(forScript);
@@ -85,6 +92,27 @@ export const playgroundRuns: FastifyPluginAsync<PlaygroundRunsOptions> = async (
     forForm.post('/dashboard/:org/playground', options, run);
   });
 };
+
+/**
+ * Counts a run of a person until its connection is done with it.
+ * @throws Fault when they have as many as they may
+ */
+function hold(open: Map<string, number>, id: string, { raw }: FastifyReply): void {
+  const held = open.get(id) ?? 0;
+  if (held >= OPEN_OF_ONE) {
+    throw new Fault('requests_per_second_exceeded', {
+      message: `You have ${OPEN_OF_ONE} runs open. Stop one, or wait for one to end.`,
+      retryAfterMs: RETRY_MS,
+    });
+  }
+  if (raw.destroyed) return;
+  open.set(id, held + 1);
+  raw.once('close', () => {
+    const left = open.get(id)! - 1;
+    if (left === 0) open.delete(id);
+    else open.set(id, left);
+  });
+}
 
 /** What is no refusal of the api itself is told the script in words. */
 function tellScript(app: FastifyInstance): void {

@@ -394,3 +394,36 @@ describe('tags', () => {
     },
   );
 });
+
+it(
+  'owners alone switch the playground off, which revokes its keys at once; to switch it on asks for the password',
+  { tags: ['dashboard.settings', 'dashboard.step-up', 'dashboard.playground'] },
+  async () => {
+    await database.pool.query(
+      `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
+      [owner.id],
+    );
+    const isOn = async () => (await accounts.get(org)).playground;
+    const [, admin] = await signedIn('admin');
+    expect((await save('playground', { playground: 'off' }, admin)).statusCode).toBe(403);
+    for (const unsaid of [{}, { playground: 'of' }])
+      expect((await save('playground', unsaid)).statusCode).toBe(400);
+    expect(await isOn()).toBe(true);
+    const actor = { kind: 'user', id: owner.id } as const;
+    await registries.keys.playground(org, owner, actor);
+    expect((await visitor.get(`/dashboard/${org}/keys`)).payload).toContain('Playground of Ada');
+    const saved = await save('playground', { playground: 'off' });
+    expect(saved.headers.location).toBe(`${settings}?done=playground`);
+    expect(await isOn()).toBe(false);
+    expect((await registries.keys.playgrounds(org)).map(({ state }) => state)).toEqual(['revoked']);
+    expect(await newest(2)).toEqual([
+      `account.playground_set ${owner.id}`,
+      `key.revoked ${owner.id}`,
+    ]);
+    expect((await save('playground', { playground: 'on' })).statusCode).toBe(403);
+    expect(await isOn()).toBe(false);
+    const confirmed = { playground: 'on', 'confirming-password': PASSWORD };
+    expect((await save('playground', confirmed)).statusCode).toBe(303);
+    expect(await isOn()).toBe(true);
+  },
+);

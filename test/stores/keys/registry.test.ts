@@ -5,7 +5,7 @@ import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { hashKey } from '#shared/keys/format.ts';
 import { SEARCHED_MAX } from '#shared/keys/postgres/keys.ts';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { type Actor, AllowanceLost } from '#shared/accounts/audit/entry.ts';
 import {
   activeAccount,
   createRegistries,
@@ -13,6 +13,7 @@ import {
   newAccount,
   OPERATOR,
 } from '#test/support/accounts.ts';
+import { newPerson } from '#test/support/dashboard.ts';
 import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import { until } from '#test/support/until.ts';
 
@@ -118,6 +119,30 @@ describe('a key in the database', () => {
         code: 'invalid_scope',
       });
       expect((await api.keys.restore(id, other.key.id, OPERATOR)).state).toBe('active');
+    },
+  );
+
+  it(
+    'a playground that begins while its person is taken out does not begin',
+    { tags: ['dashboard.playground'] },
+    async () => {
+      const { id } = await activeAccount(operator);
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId: id, role: 'member' },
+      ]);
+      const actor: Actor = { kind: 'user', id: person.id, allowedBy: { member: 'member' } };
+      const removing = await database.pool.connect();
+      try {
+        await removing.query('begin');
+        await removing.query('delete from persons.membership where org_id = $1', [id]);
+        const begun = api.keys.playground(id, person, actor).catch((error: unknown) => error);
+        await until(() => waitsForLock(database.pool));
+        await removing.query('commit');
+        expect(await begun).toBeInstanceOf(AllowanceLost);
+      } finally {
+        removing.release();
+      }
+      expect(await api.keys.playgrounds(id)).toEqual([]);
     },
   );
 
