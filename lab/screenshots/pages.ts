@@ -87,6 +87,7 @@ const PAGES = [
   ['sign-up', 'nobody', '/dashboard/sign-up'],
   ['password-forgot', 'nobody', '/dashboard/password/forgot'],
   ['overview', 'owner', '/dashboard/{orgId}/overview'],
+  ['playground', 'owner', '/dashboard/{orgId}/playground'],
   ['overview-by-key', 'owner', '/dashboard/{orgId}/overview?days=7&by=key'],
   ['receipts', 'owner', '/dashboard/{orgId}/receipts'],
   ['requests', 'owner', '/dashboard/{orgId}/requests'],

@@ -320,6 +320,39 @@ describe('nothing runs', { tags: ['dashboard.playground'] }, () => {
     expect((await keysOf(stays.person)).map(({ state }) => state)).toEqual(['active', 'revoked']);
   });
 
+  it('of what is no form and no JSON, or too large: each address says so in its own way', async () => {
+    const send = async (page: string, type: string, body: string) => {
+      const answer = await fetch(`${root}/dashboard/${org.id}/${page}`, {
+        method: 'POST',
+        headers: {
+          origin: root,
+          cookie: member.cookie,
+          'x-docket-form': member.token,
+          'content-type': type,
+        },
+        body,
+      });
+      const told = answer.headers.get('content-type')!.split(';')[0];
+      return [answer.status, told, (await answer.text()).includes('error')];
+    };
+    const [form, json] = ['application/x-www-form-urlencoded', 'application/json'];
+    const huge = 'x'.repeat(3 * 1024 * 1024);
+    expect([
+      await send('playground/run', form, 'model=x'),
+      await send('playground/run', json, '{"model":'),
+      await send('playground/run', json, JSON.stringify(huge)),
+      await send('playground/run', json, '[]'),
+    ]).toEqual([415, 400, 413, 400].map((status) => [status, json, true]));
+    expect(
+      await Promise.all([
+        send('playground', json, '{}'),
+        send('playground', form, `form=${member.token}&prompt=${huge}`),
+        send('playground', form, 'form=x&prompt=x'),
+        send('playground', form, 'prompt=%00'),
+      ]),
+    ).toEqual([415, 413, 403, 400].map((status) => [status, 'text/html', expect.anything()]));
+  });
+
   it('of a body whose session ended while it came', async () => {
     const one = await join('member');
     expect(await statusOf(one.run())).toBe(200);
