@@ -45,7 +45,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { Traces } from '#shared/process/traces/traces.ts';
 import type { ApiEvents } from './events.ts';
-import { parseJsonBody } from '#api/openai/parse-json.ts';
+import { parseJsonBodies } from '#api/plugins/json-bodies.ts';
 import type { DescriptionOptions } from '#api/docs/document.ts';
 import { collectOperations } from '#api/docs/operation.ts';
 import { accountRoutes, type AccountRoutesOptions } from '#api/routes/account.ts';
@@ -294,7 +294,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const unread = new UnreadAnswers();
   unread.limit(app);
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax, held });
-  parseJson(app);
+  parseJsonBodies(app);
   const operations = collectOperations(app);
   const inference = { ...options.inference, unread };
   await app.register(async (v1) => addRoutes(v1, options, inference), { prefix: '/v1' });
@@ -345,25 +345,4 @@ async function addRoutes(
   await v1.register(keyRoutes, options.keys);
   await v1.register(accountRoutes, options.account);
   await v1.register(auditLogRoutes, options.auditLog);
-}
-
-/** JSON bodies come as bytes: the fingerprint and the digest are over exactly what was sent. */
-function parseJson(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    (request: FastifyRequest, body, done) => {
-      const rawBody = body as Buffer;
-      if (request.routeOptions.schema?.rawBody !== undefined) {
-        // The reader of a large one takes the bytes with it; how many there were is asked when it is refused.
-        return done(null, { rawBody, bytes: rawBody.length });
-      }
-      try {
-        done(null, rawBody.length === 0 ? undefined : parseJsonBody(rawBody).value);
-      } catch (error) {
-        done(error as Error);
-      }
-    },
-  );
 }

@@ -27,6 +27,7 @@ import { openTraces } from '#shared/process/traces/open-traces.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
 import { GracefulShutdown } from './graceful-shutdown.ts';
+import { openAdmin } from '#api/admin/deps.ts';
 import { openCredentials } from '#api/auth/deps.ts';
 import { dashboardOf } from '#api/dashboard/deps.ts';
 import { connectionsMaxOf } from '#api/plugins/connections.ts';
@@ -114,12 +115,21 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     onError: events.storeFailed,
   });
   const noting = setInterval(() => void status.note(), LOOK_EVERY_MS).unref();
+  const ofPages = openResources(
+    readsOf(pagePool, PAGE_CONNECTIONS),
+    issuer,
+    inference.deps.pendingReceipts,
+  );
+  const admin = await openAdmin(config, {
+    pool: pagePool,
+    resources: ofPages,
+    exports: exports.routes,
+    regionStatuses: inference.regionStatuses,
+    index: inference.deps.index,
+    events,
+  });
   const dashboard = dashboardOf(config, pagePool, {
-    resources: openResources(
-      readsOf(pagePool, PAGE_CONNECTIONS),
-      issuer,
-      inference.deps.pendingReceipts,
-    ),
+    resources: ofPages,
     exports: { ...exports.routes, exports: createExportRegistry(pagePool, systemSurroundings) },
     perAddress,
     didDocument: publication.publicDocuments.didDocument,
@@ -183,6 +193,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     start: async () => {
       replica?.start();
       await inference.start();
+      const adminPort = await admin?.listen();
+      if (adminPort !== undefined) log.info({ event: 'admin_listening', port: adminPort });
       return { port: await listen(app, shutdown, config) };
     },
     drain: async () => {
@@ -194,6 +206,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     close: async () => {
       clearInterval(noting);
       inference.stop();
+      await admin?.close();
       await app.close();
       await requests.close();
       await access.close();

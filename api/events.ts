@@ -8,6 +8,7 @@ import type { Span } from '#shared/process/traces/traces.ts';
 import { accessLineOf, type Answered } from '#api/plugins/answered.ts';
 import type { ConnectionBound } from '#api/plugins/connections.ts';
 import { endSpan } from '#api/plugins/request-spans.ts';
+import type { AskedByOperator } from '#api/admin/app.ts';
 import type { UnroutedEntry } from '#api/inference/read.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
@@ -25,6 +26,8 @@ export interface ApiEvents {
   /** The answer to a request has ended, or its client has left. */
   ended: (answered: Answered, span: Span | null) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
+  /** A program has asked the admin API. */
+  askedByOperator: (asked: AskedByOperator) => void;
   receiptLate: (entry: InferenceEntry) => void;
   clientGone: (entry: UnroutedEntry) => void;
   /** Redis has neither the request nor the answer to it any more. */
@@ -146,6 +149,9 @@ export function apiEvents(log: Logger, registry: Registry, logsAccess = false): 
         route: routeOptions?.url,
         code: fault.code,
       });
+    },
+    askedByOperator({ requestId, ...asked }) {
+      log.info({ event: 'admin_answered', requestId, ...asked });
     },
     ended(answered, span) {
       if (logsAccess) log.info({ event: 'access', ...accessLineOf(answered) });

@@ -40,6 +40,17 @@ create table account (
   constraint account_tags_check CHECK (((cardinality(tags) <= 10) AND (array_position(tags, NULL::text) IS NULL)))
 );
 
+create table account_opening (
+  person_id text not null,
+  name bytea not null,
+  request bytea not null,
+  org_id text not null,
+  constraint account_opening_name_check CHECK ((length(name) = 32)),
+  constraint account_opening_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint account_opening_pkey PRIMARY KEY (person_id, name),
+  constraint account_opening_request_check CHECK ((length(request) = 32))
+);
+
 create table account_transition (
   from_state text not null,
   to_state text not null,
@@ -1876,6 +1887,7 @@ grant insert, select, update on account to docket_api;
 grant insert, select, update on account to docket_housekeeping;
 grant insert, select, update on account to docket_operator;
 grant select on account to docket_purge;
+grant insert, select on account_opening to docket_api;
 grant select on account_transition to docket_api;
 grant select on account_transition to docket_housekeeping;
 grant select on account_transition to docket_operator;
@@ -2209,9 +2221,14 @@ create table command_line (
   expires_at timestamp(3) with time zone not null,
   person_id text,
   allowed_at timestamp(3) with time zone,
+  key_name text,
+  key_days integer,
   constraint command_line_check CHECK (((person_id IS NULL) = (allowed_at IS NULL))),
   constraint command_line_code_check CHECK ((code ~ '^[B-Z]{8}$'::text)),
   constraint command_line_code_key UNIQUE (code),
+  constraint command_line_key CHECK (((key_name IS NULL) = (key_days IS NULL))),
+  constraint command_line_key_days_check CHECK (((key_days >= 1) AND (key_days <= 90))),
+  constraint command_line_key_name_check CHECK (((length(key_name) >= 1) AND (length(key_name) <= 100))),
   constraint command_line_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint command_line_pkey PRIMARY KEY (token),
   constraint command_line_place_check CHECK (((length(place) >= 1) AND (length(place) <= 400))),
@@ -2426,7 +2443,7 @@ grant delete on verification to docket_operator;
 
 grant update (expires_at, person_id, allowed_at) on command_line to docket_api;
 grant select (expires_at) on command_line to docket_housekeeping;
-grant insert (token, code, place, asked_at, expires_at) on command_line to docket_operator;
+grant insert (token, code, place, asked_at, expires_at, key_name, key_days) on command_line to docket_operator;
 grant select (expires_at) on invitation to docket_housekeeping;
 grant select (org_id, person_id) on issuer_login to docket_operator;
 grant select (person_id) on login to docket_operator;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { TSchema } from 'typebox';
-import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
+import { codeRow, CODES, type DocumentedCode, type ErrorCode } from '#shared/kernel/error-codes.ts';
 import { type Fault, fillIn } from '#shared/kernel/errors.ts';
 import { schemaWords, type Schema } from '#shared/kernel/schema-words.ts';
 import { codeOfDeclared } from '#api/plugins/reply-with-error.ts';
@@ -34,7 +34,7 @@ export function pathOf({ url, schema }: DeclaredOperation): string {
 
 function securityOf({ scope, takesApiKeyHeader }: DeclaredOperation): Operation['security'] {
   if (scope === 'public') return [];
-  const scopes = scope === 'any' ? [] : [scope];
+  const scopes = scope === 'any' || scope === 'operator' ? [] : [scope];
   const schemes = takesApiKeyHeader ? [SECURITY_SCHEME, HEADER_SCHEME] : [SECURITY_SCHEME];
   return schemes.map((scheme) => ({ [scheme]: scopes }));
 }
@@ -108,12 +108,15 @@ const OF_BODIES = [
 ] as const satisfies readonly DocumentedCode[];
 
 /** The codes that an operation can answer with; those that follow from what it is come first. */
-function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly DocumentedCode[] {
+function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly ErrorCode[] {
   const { scope, asksNoStore, isCounted, schema } = declared;
   const ofParameters = declaredParameters(declared).map(([name]) => codeOfDeclared(name));
-  const keyed: DocumentedCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
+  const keyed: DocumentedCode[] =
+    scope === 'operator'
+      ? ['invalid_api_key']
+      : ['invalid_api_key', 'revoked_api_key', 'expired_api_key', 'customer_suspended'];
   return [
-    ...(scope === 'public' ? [] : [...keyed, 'customer_suspended' as const]),
+    ...(scope === 'public' ? [] : keyed),
     ...(scope === 'public' || scope === 'any' ? [] : ['insufficient_scope' as const]),
     ...(hasBody ? OF_BODIES : []),
     'invalid_url',
@@ -122,6 +125,7 @@ function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly Docum
     ...(scope !== 'public' || !asksNoStore ? (['store_unavailable'] as const) : []),
     ...ofParameters.filter((code) => isDocumented(code)),
     ...(schema.errors ?? []),
+    ...(schema.patternedErrors ?? []),
     'internal_error',
   ];
 }
@@ -154,7 +158,7 @@ function parameterRefusals(declared: DeclaredOperation): Record<string, Example>
 }
 
 function refusalsOf(
-  codes: readonly DocumentedCode[],
+  codes: readonly ErrorCode[],
   ofParameters: Record<string, Example>,
   {
     components,
@@ -164,14 +168,14 @@ function refusalsOf(
 ): Record<string, Response> {
   const exampleOf = isAnthropic
     ? messageErrorExample
-    : (code: DocumentedCode) => reference('examples', code);
+    : (code: ErrorCode) => (isDocumented(code) ? reference('examples', code) : errorExample(code));
   const answered = [...new Set(codes)].flatMap((code) =>
     statusesOf(code, isAnthropic).map((status) => ({ code, status })),
   );
   const byStatus = Map.groupBy(answered, ({ status }) => status);
   return Object.fromEntries(
     [...byStatus]
-      .map(([status, all]): [number, DocumentedCode[]] => [status, all.map(({ code }) => code)])
+      .map(([status, all]): [number, ErrorCode[]] => [status, all.map(({ code }) => code)])
       .map(([status, ofStatus]): [string, Response] => [
         String(status),
         {
@@ -202,7 +206,7 @@ function refusalsOf(
 }
 
 /** A model that is not there has a status of its own in Anthropic's interface; one that is none has not. */
-function statusesOf(code: DocumentedCode, isAnthropic: boolean): number[] {
+function statusesOf(code: ErrorCode, isAnthropic: boolean): number[] {
   const { status } = codeRow(code);
   const another =
     isAnthropic && code === 'invalid_model' ? unknownModelStatus('messages') : undefined;
@@ -214,9 +218,9 @@ function describedIn(refusals: Record<string, Example>): string[] {
 }
 
 /** The envelope of a code, as an example. */
-export function errorExample(code: DocumentedCode): Example {
+export function errorExample(code: ErrorCode): Example {
   const { type, when, advice, param = null, message, sample = {}, example } = codeRow(code);
-  const shown = example ?? fillIn(message!, sample);
+  const shown = example ?? fillIn(message ?? when, sample);
   return {
     summary: when,
     description: advice,
@@ -225,7 +229,7 @@ export function errorExample(code: DocumentedCode): Example {
 }
 
 /** The same in Anthropic's envelope. */
-function messageErrorExample(code: DocumentedCode, status: number): Example {
+function messageErrorExample(code: ErrorCode, status: number): Example {
   const { value, ...words } = errorExample(code);
   const { error } = value as { error: Pick<Fault, 'code' | 'type' | 'message' | 'param'> };
   return { ...words, value: messageEnvelopeOf({ ...error, status }, EXAMPLE_REQUEST) };

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '#api/plugins/authenticate.ts';
-import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
+import type { DocumentedCode, PatternedCode } from '#shared/kernel/error-codes.ts';
 import type { Method } from './document-shape.ts';
 import type { HeaderName, RequestHeaderName } from './headers.ts';
 
@@ -25,6 +25,8 @@ declare module 'fastify' {
     requestHeaders?: readonly RequestHeaderName[];
     /** Codes beyond those that follow from scope, body and path. */
     errors?: readonly DocumentedCode[];
+    /** The same for codes that follow a pattern and have no row of their own: those of operators. */
+    patternedErrors?: readonly PatternedCode[];
     /** Not in the description: pages, and second addresses of the same. */
     hide?: boolean;
   }
@@ -99,6 +101,9 @@ export const TAGS = {
   Usage: 'What your organisation has used, and its footprint.',
   Keys: 'API keys and the audit log. These need an administrator’s key.',
   Account: 'Your account.',
+  Organisations: 'Organisations, from their application to their closing.',
+  Reviews: 'What the screening of applicants has left to a person.',
+  Regions: 'Which regions take requests.',
   Public:
     'What anyone may read: whether the service answers, and what receipts are checked with. No key.',
 } as const;

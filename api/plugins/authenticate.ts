@@ -17,9 +17,9 @@ import { type Addresses, type Organisations, refusal } from './rates.ts';
 
 /**
  * What a route requires: a scope; `any` valid key; `session`, where the dashboard signs people in by
- * itself; or `public`, for what the whole world may read.
+ * itself; `operator`, an operator key, at the admin API alone; or `public`, for what the whole world may read.
  */
-export type RouteScope = Scope | 'any' | 'session' | 'public';
+export type RouteScope = Scope | 'any' | 'session' | 'operator' | 'public';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -32,6 +32,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller. Set on every route whose scope is not `public` or `session`. */
     credential: Credential;
+    /** In whose name a program acts at the admin API; null everywhere else. */
+    operator: Actor | null;
     /**
      * Looks the credential up anew, for what a request does long after its headers came: it may have been revoked
      * meanwhile. Sets `credential`; throws or rejects as the first check does.
@@ -72,6 +74,7 @@ const KEY = new RegExp(`^[0-9A-Za-z_]{${KEY_LENGTH}}$`);
  */
 export const authenticate: FastifyPluginCallback<AuthenticateOptions> = (app, options, done) => {
   app.decorateRequest('credential', null as unknown as Credential);
+  app.decorateRequest('operator', null);
   app.addHook('onRoute', requireScope);
   addAuthentication(app, options);
   done();
@@ -161,7 +164,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     // A path that is no route has nothing to protect, and `is404` routes have no scope.
     if (request.is404 || scope === 'public' || scope === 'session') return next();
     try {
-      if (scope === undefined) throw new Error('a route without a scope was reached');
+      if (!isKeyed(scope)) throw new Error('a route without a scope was reached');
       settle(check(request, scope), next, (error) => counted(request, reply, error));
     } catch (error) {
       counted(request, reply, error).then(next, next);
@@ -181,7 +184,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
 }
 
 function isKeyed(scope: RouteScope | undefined): scope is Scope | 'any' {
-  return scope !== undefined && scope !== 'public' && scope !== 'session';
+  return scope !== undefined && scope !== 'public' && scope !== 'session' && scope !== 'operator';
 }
 
 function settle(
@@ -194,9 +197,9 @@ function settle(
   checked.then(() => undefined, errorOf).then(next, next);
 }
 
-/** The caller's key, as the audit log names who acted. */
-export function actorOf({ credential, ip }: FastifyRequest): Actor {
-  return { kind: 'key', id: credential.keyId, address: ip };
+/** The caller's key, or the operator in whose name a program acts, as the audit log names who acted. */
+export function actorOf({ credential, ip, operator }: FastifyRequest): Actor {
+  return operator ?? { kind: 'key', id: credential.keyId, address: ip };
 }
 
 /**

@@ -231,7 +231,8 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
       const wanted = requestOf(request.body);
       const record = await exports.create(orgId, wanted, actorOf(request));
       if (record.status === 'queued') start();
-      void reply.code(202).header('location', `/v1/exports/${record.id}`);
+      const place = request.url.replace(/\/?(?:\?.*)?$/, '');
+      void reply.code(202).header('location', `${place}/${record.id}`);
       return describeExport(record);
     },
   );

@@ -44,7 +44,7 @@ const keyFields = {
     Type.String({ description: 'A year after its creation: rotation is recommended by then' }),
   ),
 };
-const Key = Type.Object(keyFields, { title: 'ApiKey' });
+export const Key = Type.Object(keyFields, { title: 'ApiKey' });
 const NewKey = Type.Object(
   { ...keyFields, key: Type.String({ description: 'The secret, shown this one time' }) },
   { title: 'IssuedApiKey' },
@@ -87,10 +87,10 @@ const RevokeBody = Type.Object(
   { additionalProperties: false },
 );
 
-const KEY_ID = 'key_01JD0A9F6R4N8P1S5VZC7B2DEG';
+export const KEY_ID = 'key_01JD0A9F6R4N8P1S5VZC7B2DEG';
 const Params = pathId('Id of the key', KEY_ID);
 
-const KEY: Static<typeof Key> = {
+export const KEY: Static<typeof Key> = {
   object: 'api_key',
   id: KEY_ID,
   name: 'Nightly batch',
@@ -108,7 +108,7 @@ const KEY: Static<typeof Key> = {
   last_used_at: '2026-11-20T09:38:05.595Z',
   rotation_due_at: '2027-11-01T08:00:00.000Z',
 };
-const REVOKED: Static<typeof Key> = {
+export const REVOKED: Static<typeof Key> = {
   ...KEY,
   state: 'revoked',
   rotation_due_at: null,
@@ -133,12 +133,16 @@ export interface KeyRoutesOptions {
 
 /** Keys of the caller's organisation. The rules of keys say what one key may do to another. */
 export const keyRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, options) => {
-  await app.register(readingRoutes, options);
+  await app.register(keyReadingRoutes, options);
   await app.register(grantingRoutes, options);
   await app.register(stateRoutes, options);
 };
 
-const readingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { keys, now }) => {
+/** Keys as they are read. */
+export const keyReadingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (
+  app,
+  { keys, now },
+) => {
   app.get(
     '/keys',
     {
@@ -157,7 +161,7 @@ const readingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, {
     },
     async (request) => {
       const page = await keys.list({ orgId: request.credential.orgId, ...request.query });
-      return listOf({ ...page, items: page.items.map((key) => describe(key, now())) });
+      return listOf({ ...page, items: page.items.map((key) => describeForApi(key, now())) });
     },
   );
   app.get(
@@ -178,7 +182,7 @@ const readingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, {
       const key = await keys.get(request.credential.orgId, request.params.id);
       // It is no key that a program could use, and is not listed either.
       if (key.playgroundOf !== null) throw new Fault('key_not_found');
-      return describe(key, now());
+      return describeForApi(key, now());
     },
   );
 };
@@ -187,7 +191,7 @@ const grantingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, 
   const issued = (reply: FastifyReply, { key, plaintext }: IssuedKey): Static<typeof NewKey> => {
     // No cache between us and the caller may keep a secret.
     void reply.code(201).header('cache-control', 'no-store');
-    return { ...describe(key, now()), key: plaintext };
+    return { ...describeForApi(key, now()), key: plaintext };
   };
   app.post(
     '/keys',
@@ -287,7 +291,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
     async (request) => {
       const { credential, params, body } = request;
       const key = await keys.revoke(credential.orgId, params.id, actorOf(request), body);
-      return describe(key, now());
+      return describeForApi(key, now());
     },
   );
   app.post(
@@ -310,7 +314,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
     async (request) => {
       const { credential, params, body } = request;
       const key = await keys.restore(credential.orgId, params.id, actorOf(request), body.reason);
-      return describe(key, now());
+      return describeForApi(key, now());
     },
   );
 };
@@ -343,7 +347,7 @@ function parseExpiry(text: string | null): number | null {
   return time;
 }
 
-function describe(key: KeyRecord, now: number): Static<typeof Key> {
+export function describeForApi(key: KeyRecord, now: number): Static<typeof Key> {
   const description = describeKey(key, now);
   return { ...description, scopes: [...description.scopes] };
 }

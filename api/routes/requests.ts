@@ -27,7 +27,7 @@ const Count = Type.Integer({ minimum: 0 });
 const milliseconds = (description: string) =>
   Nullable(Type.Integer({ minimum: 0, description: `Milliseconds ${description}` }));
 
-const RequestRecord = Type.Object(
+export const RequestRecord = Type.Object(
   {
     id: Type.String({ description: 'As `x-request-id` has it' }),
     object: Type.Literal('request'),
@@ -90,7 +90,8 @@ const RequestRecord = Type.Object(
   { title: 'Request' },
 );
 
-const ANSWERED: Static<typeof RequestRecord> = {
+/** One to show. */
+export const REQUEST_SHOWN: Static<typeof RequestRecord> = {
   id: REQUEST_ID,
   object: 'request',
   created_at: '2026-11-20T14:31:25.412Z',
@@ -115,7 +116,7 @@ const ANSWERED: Static<typeof RequestRecord> = {
   last_at: null,
 };
 const REFUSED: Static<typeof RequestRecord> = {
-  ...ANSWERED,
+  ...REQUEST_SHOWN,
   id: 'req_01M7W5411AB7V0C6P9HQ3ND2XK',
   created_at: '2026-11-20T14:31:26.954Z',
   status: 429,
@@ -197,7 +198,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
             'A page.',
             Type.Object(listSchema(RequestRecord).properties, { title: 'RequestList' }),
             {
-              page: listOf({ items: [REFUSED, ANSWERED], hasMore: false }),
+              page: listOf({ items: [REFUSED, REQUEST_SHOWN], hasMore: false }),
             },
           ),
         },
@@ -236,7 +237,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
           'from',
           `None of ${LOOKED_THROUGH_MAX.toLocaleString('en-US')} requests of that time fits the filter, and there are more. Name a shorter time by \`from\` and \`to\`.`,
         );
-      return listOf({ items: page.items.map(describe), hasMore: page.hasMore });
+      return listOf({ items: page.items.map(describeRequest), hasMore: page.hasMore });
     },
   );
   app.get(
@@ -251,7 +252,7 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
           'Status, error, times, tokens and receipt of one request, by the id that its answer had in `x-request-id`. A request that a row counts together with others has no row of its own.',
         params: pathId('Id of the request', REQUEST_ID),
         response: {
-          200: json('The request.', RequestRecord, { answered: ANSWERED, refused: REFUSED }),
+          200: json('The request.', RequestRecord, { answered: REQUEST_SHOWN, refused: REFUSED }),
         },
         errors: ['request_not_found'],
       },
@@ -259,12 +260,12 @@ export const requestRoutes: FastifyPluginAsyncTypebox<RequestRoutesOptions> = as
     async (request) => {
       const row = await requests.get(request.credential.orgId, request.params.id);
       if (row === null) throw new Fault('request_not_found');
-      return describe(row);
+      return describeRequest(row);
     },
   );
 };
 
-function describe(row: RequestRow): Static<typeof RequestRecord> {
+export function describeRequest(row: RequestRow): Static<typeof RequestRecord> {
   return {
     id: row.id,
     object: 'request',

@@ -1,14 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { spacedCode } from '#shared/persons/command-line.ts';
 import type { SignedInOperator } from '#shared/persons/postgres/command-lines.ts';
-import { dashboardUrl } from '#cli/dashboard-url.ts';
+import { askPerson } from '#cli/ask-person.ts';
 import { readLogin, writeLogin } from '#cli/login-file.ts';
 import { asOperator, databaseUrl, type OperatorDeps, thisPlace } from '#cli/operator.ts';
 import { printFields, printJson, time } from '#cli/print.ts';
-
-/** A person looks at a page meanwhile. */
-const LOOK_AGAIN_MS = 1_000;
 
 /** `docket login`: acts of this command line are a person's. */
 export function register(program: Command): void {
@@ -38,22 +33,11 @@ async function now({ commandLines }: OperatorDeps): Promise<SignedInOperator | n
   return found === 'waiting' ? null : found;
 }
 
-async function signIn({ commandLines }: OperatorDeps): Promise<SignedInOperator> {
-  const { token, code } = await commandLines.ask(thisPlace());
-  const page = `${await dashboardUrl()}/service/command-line?code=${spacedCode(code)}`;
-  process.stderr.write(
-    `Open ${page}\nand allow ${thisPlace()} to act in your name. The code is ${spacedCode(code)}, for ten minutes.\n`,
-  );
-  for (;;) {
-    const found = await commandLines.by(token);
-    if (found === null)
-      throw new Error('The code is over, and was not allowed. Ask again: docket login.');
-    if (found !== 'waiting') {
-      writeLogin(await databaseUrl(), { token });
-      return found;
-    }
-    await delay(LOOK_AGAIN_MS);
-  }
+async function signIn(deps: OperatorDeps): Promise<SignedInOperator> {
+  const asked = { key: null, what: thisPlace(), again: 'docket login' };
+  const { token, signedIn } = await askPerson(deps, asked);
+  writeLogin(await databaseUrl(), { token });
+  return signedIn;
 }
 
 function describe(signedIn: SignedInOperator | null) {

@@ -6,7 +6,7 @@ import {
   type RegionStatusStore,
 } from '#shared/catalogue/redis/region-status.ts';
 import { type Region, REGION_STATUSES, type RegionStatus } from '#shared/catalogue/catalogue.ts';
-import { checkRegionNote } from '#shared/catalogue/region-note.ts';
+import { setRegion } from '#shared/catalogue/set-region.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import { type ActOptions, actorFrom, recordServiceAct, withActOptions } from '#cli/operator.ts';
@@ -55,21 +55,13 @@ async function set(
   const region = readCatalogue().catalogue.regions.find((one) => one.code === code);
   if (region === undefined) throw new Fault('region_not_found');
   const actor = await actorFrom(options);
-  const told = typeof note === 'string' ? checkRegionNote(note) : null;
-  // An incident that is over takes its note along, unless there is another one to tell.
-  const setsNote = note !== undefined || status === 'normal' || status === 'catalogue';
-  const said = await withRedis(async (client) => {
+  const { details, said } = await withRedis(async (client) => {
     const store = createRegionStatusStore(client);
-    await store.set(code, status === 'catalogue' ? null : status);
-    if (setsNote) await store.setNote(code, told === null ? null : { text: told, at: Date.now() });
-    return whatIsSaid(store);
+    const setting = { status, note: note === false ? null : note, at: Date.now() };
+    return { details: await setRegion(store, code, setting), said: await whatIsSaid(store) };
   });
   await recordServiceAct(
-    {
-      action: 'region.set',
-      subject: code,
-      details: { status, ...(setsNote && { note: told }) },
-    },
+    { action: 'region.set', subject: code, details },
     actor,
     `The region ${code} is ${status === 'catalogue' ? region.status : status} now`,
   );

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import { requestIdNamed } from '#shared/kernel/answer-ids.ts';
 import { findRequestRow } from '#shared/requests/postgres/requests.ts';
 import { replayed, requestFacts, type RequestRow } from '#shared/requests/row.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
@@ -24,7 +24,7 @@ export function register(program: Command): void {
 }
 
 async function show({ pool }: OperatorDeps, id: string, json: boolean | undefined): Promise<void> {
-  const row = await findRequestRow(pool, receiptIdNamed(id)?.replace('rcpt_', 'req_') ?? id);
+  const row = await findRequestRow(pool, requestIdNamed(id));
   if (row === null) {
     throw new Error(
       `Nothing is on record of ${id}: it had no valid key, is not over, stands in a row for several, is older than requests are kept, or never was.`,

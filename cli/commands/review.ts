@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
+import { describeReview } from '#shared/accounts/describe.ts';
 import type { Declaration } from '#shared/accounts/account.ts';
 import type { ListEntry } from '#shared/accounts/postgres/vetting.ts';
 import type { RecordedVetting, Review, Vetting } from '#shared/accounts/vetting.ts';
@@ -22,7 +23,7 @@ export function register(program: Command): void {
         const open = options.all === true ? {} : { open: true };
         const limit = limitFrom(options.limit);
         const page = await vettings.reviews({ limit, order: 'desc', ...open });
-        if (options.json === true) printJson(page.items.map(jsonOf));
+        if (options.json === true) printJson(page.items.map(describeReview));
         else printTable(page.items.map(rowOf), 'No reviews.');
       }),
     );
@@ -40,7 +41,7 @@ export function register(program: Command): void {
         if (options.json === true) {
           const screening = vetting === null ? null : screeningOf(vetting);
           const list_entries = entries.map((entry) => ({ ...entry, names: namesOf(entry) }));
-          printJson({ ...jsonOf(found), screening, declaration, list_entries });
+          printJson({ ...describeReview(found), screening, declaration, list_entries });
           return;
         }
         printFields({
@@ -78,7 +79,7 @@ export function register(program: Command): void {
         const { reason: note, screening: vettingId } = options;
         await vettings.decide(found.orgId, { decision, vettingId, actor, note });
         const decided = await vettings.review(id);
-        if (options.json === true) printJson(jsonOf(decided));
+        if (options.json === true) printJson(describeReview(decided));
         else printFields(rowOf(decided));
         if (decided.decision === null) process.stderr.write(SECOND_PERSON);
       }),
@@ -146,22 +147,5 @@ function rowOf(review: Review): Row {
     'approved by': review.approvals.map(({ by }) => by).join(' · ') || null,
     decision: review.decision,
     reason: review.reason,
-  };
-}
-
-function jsonOf(review: Review): object {
-  return {
-    id: review.id,
-    org_id: review.orgId,
-    organisation_name: review.organisationName,
-    screening_id: review.vettingId,
-    risk: review.risk,
-    approvals: review.approvals.map(({ by, at, note }) => ({ by, at: time(at), note })),
-    reason: review.reason,
-    opened_at: time(review.openedAt),
-    decision: review.decision,
-    decided_by: review.decidedBy,
-    decided_at: time(review.decidedAt),
-    note: review.note,
   };
 }

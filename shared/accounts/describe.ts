@@ -1,6 +1,8 @@
 import type { AccountState } from './account.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import { limitsOf, type Account, type Contact } from './account.ts';
+import type { Review } from './vetting.ts';
 
 /** An account as the API and the command line show it. */
 export interface AccountDescription {
@@ -49,5 +51,24 @@ export function describeAccount(account: Account): AccountDescription {
     technical_contact: account.technical,
     created_at: new Date(account.createdAt).toISOString(),
     state_changed_at: new Date(account.stateChangedAt).toISOString(),
+  };
+}
+
+/** A review as programs read it, at the command line and at the admin API. */
+export function describeReview(review: Review) {
+  const timeOf = (ms: number | null): string | null => (ms === null ? null : timeText(ms));
+  return {
+    id: review.id,
+    org_id: review.orgId,
+    organisation_name: review.organisationName,
+    screening_id: review.vettingId,
+    risk: review.risk,
+    approvals: review.approvals.map(({ by, at, note }) => ({ by, at: timeText(at), note })),
+    reason: review.reason,
+    opened_at: timeText(review.openedAt),
+    decision: review.decision,
+    decided_by: review.decidedBy,
+    decided_at: timeOf(review.decidedAt),
+    note: review.note,
   };
 }

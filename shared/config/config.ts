@@ -101,7 +101,7 @@ function readConfig(env: Environment, problems: string[]): ToolConfig {
 
 /** Settings that are fine by themselves and wrong together. */
 function contradictions(config: ToolConfig): string[] {
-  const { port, metricsPort, exportStore, databasePooler, secrets } = config;
+  const { port, metricsPort, adminPort, exportStore, databasePooler, secrets } = config;
   const problems: string[] = [];
   if (databasePooler === undefined && secrets.databaseDirectUrl !== undefined) {
     problems.push(
@@ -112,6 +112,9 @@ function contradictions(config: ToolConfig): string[] {
     problems.push('SESSION_SECRET_OLDER stands beside SESSION_SECRET, which is not set');
   }
   if (port !== 0 && port === metricsPort) problems.push('PORT and METRICS_PORT must differ');
+  if (adminPort !== undefined && adminPort !== 0 && [port, metricsPort].includes(adminPort)) {
+    problems.push('ADMIN_PORT must be another than PORT and METRICS_PORT');
+  }
   if ((secrets.awsAccessKeyId === undefined) !== (secrets.awsSecretAccessKey === undefined)) {
     problems.push('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together');
   }

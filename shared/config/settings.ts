@@ -132,6 +132,17 @@ export const SETTINGS = {
     (textOf) => (inContainer() && textOf('HOST') !== LOCALHOST ? textOf('HOST') : '127.0.0.1'),
     'Address that port listens on: in a container that of the API, elsewhere the loopback address.',
   ),
+  adminPort: optional(
+    'ADMIN_PORT',
+    integer(0, 65_535),
+    'Port of the admin API, which each api process that has it serves; 0 takes a free one, and without it there is none.',
+  ),
+  adminHost: setting(
+    'ADMIN_HOST',
+    plainText(255),
+    '127.0.0.1',
+    'Address the admin API listens on. It speaks HTTP: beyond this machine only with TLS before it.',
+  ),
   publicUrl: setting(
     'PUBLIC_URL',
     publicUrl,

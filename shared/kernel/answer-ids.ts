@@ -30,6 +30,11 @@ export function receiptIdNamed(name: string): Id<'rcpt'> | undefined {
   return isId('rcpt', receiptId) ? receiptId : undefined;
 }
 
+/** The id of the request that a caller means, by any of these; the name itself where it is none of them. */
+export function requestIdNamed(name: string): string {
+  return receiptIdNamed(name)?.replace('rcpt_', 'req_') ?? name;
+}
+
 /** Reasoning that was written here: a server would look it up by its id, and does not keep it. */
 export const OUR_REASONING = /^rs_[0-9A-HJKMNP-TV-Z]{26}_\d+$/;
 

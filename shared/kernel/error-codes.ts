@@ -652,7 +652,10 @@ export type DocumentedCode = keyof typeof CODES;
 /** Those of them that follow no pattern. */
 export const STABLE_CODES = Object.keys(STABLE) as readonly (keyof typeof STABLE)[];
 
-export type ErrorCode = DocumentedCode | `invalid_${string}` | `${string}_not_found`;
+/** Codes that say by their pattern what is wrong. */
+export type PatternedCode = `invalid_${string}` | `${string}_not_found`;
+
+export type ErrorCode = DocumentedCode | PatternedCode;
 
 /** The row of a code; for one without its own, what its pattern says. */
 export function codeRow(code: ErrorCode): CodeRow {

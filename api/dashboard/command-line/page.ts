@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import { type CommandLine, spacedCode } from '#shared/persons/command-line.ts';
+import { counted } from '#shared/methodology/readable.ts';
 import { type Frame, token } from '../parts/layout.ts';
 import { ACT, field, moment, note, table, told, type Told } from '../parts/elements.ts';
 
@@ -22,7 +23,8 @@ export function commandLinePage(frame: Frame, parts: CommandLineParts): Html {
       <h2>Allow a command line</h2>
       <p class="prose">
         <code>docket login</code> prints a code. For twelve hours, whatever it does is recorded
-        under your name.
+        under your name. <code>docket operator-keys issue</code> does the same for a program, for
+        days.
       </p>
       <form class="row end" method="post" action="${ADDRESS}">
         ${token(frame)}
@@ -32,13 +34,13 @@ export function commandLinePage(frame: Frame, parts: CommandLineParts): Html {
       ${asked(frame, parts.waiting)}
     </section>
     <section class="stack tight">
-      <h2>Command lines that act in your name</h2>
+      <h2>Command lines and keys that act in your name</h2>
       ${
         parts.own.length === 0
           ? html`<p class="soft">There are none.</p>`
           : table(
-              'Command lines that act in your name',
-              ['User and machine', 'Allowed', 'Until', ACT],
+              'Command lines and keys that act in your name',
+              ['User and machine, or key', 'Allowed', 'Until', ACT],
               parts.own.map((each) => ownRow(frame, each)),
               'stacked',
             )
@@ -58,26 +60,36 @@ function asked(frame: Frame, waiting: CommandLine | null | undefined): Html | un
       </p>`,
     );
   }
+  const { code, place, askedAt, key } = waiting;
+  const command = key === null ? 'docket login' : 'docket operator-keys issue';
+  const wanted =
+    key === null
+      ? undefined
+      : html`<p class="prose">
+          It wants the operator key <strong>${key.name}</strong>: whatever program has that acts in
+          your name at the admin API for ${counted(key.days, 'day')}.
+        </p>`;
   return html`<form class="form" method="post" action="${ADDRESS}/allow">
-    ${token(frame)}<input type="hidden" name="code" value="${waiting.code}" />
+    ${token(frame)}<input type="hidden" name="code" value="${code}" />
+    ${wanted}
     <p class="prose">
-      <code>${waiting.place}</code> asked ${moment(waiting.askedAt, frame.now)}. Allow it only if
-      you have typed <code>docket login</code> there yourself and it shows
-      <strong>${spacedCode(waiting.code)}</strong>.
+      <code>${place}</code> asked ${moment(askedAt, frame.now)}. Allow it only if you have typed
+      <code>${command}</code> there yourself and it shows <strong>${spacedCode(code)}</strong>.
     </p>
     <div><button class="primary" type="submit">Allow it to act in my name</button></div>
   </form>`;
 }
 
-function ownRow(frame: Frame, { code, place, allowedAt, until }: CommandLine): Html {
+function ownRow(frame: Frame, { code, place, allowedAt, until, key }: CommandLine): Html {
+  const what = key === null ? place : `Operator key ${key.name}`;
   return html`<tr>
-    <th scope="row" class="clip"><code>${place}</code></th>
+    <th scope="row" class="clip">${key === null ? html`<code>${place}</code>` : what}</th>
     <td class="nowrap" data-head="Allowed">${moment(allowedAt ?? until, frame.now)}</td>
     <td class="nowrap" data-head="Until">${moment(until, frame.now)}</td>
     <td class="num">
       <form method="post" action="${ADDRESS}/end">
         ${token(frame)}<input type="hidden" name="code" value="${code}" />
-        <button type="submit" aria-label="End ${place}">End</button>
+        <button type="submit" aria-label="End ${what}">End</button>
       </form>
     </td>
   </tr>`;

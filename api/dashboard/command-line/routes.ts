@@ -14,8 +14,8 @@ import {
 import { type CommandLineParts, commandLinePage } from './page.ts';
 
 const DONE: Readonly<Record<string, string>> = {
-  allowed: 'The command line now acts in your name.',
-  ended: 'The command line no longer acts in your name.',
+  allowed: 'It now acts in your name.',
+  ended: 'It no longer acts in your name.',
 };
 
 /** Longer than a code as anyone types it. */
@@ -37,14 +37,14 @@ export function commandLineRoutes(app: FastifyInstance, deps: DashboardDeps): vo
     const allowed =
       code === null ? null : await deps.commandLines.allow(code, staffActorOf(request), session.id);
     if (allowed !== null) return seeOther(reply, '/dashboard/service/command-line?done=allowed');
-    const problem = 'Nothing was done: no command line is waiting with this code any more.';
+    const problem = 'Nothing was done: nothing is waiting with this code any more.';
     return show(deps, [request, reply], { code: '', problem }, 404);
   });
   app.post('/command-line/end', SESSION, async (request, reply) => {
     const code = readCode((await sessionForm(deps, request)).text('code'));
     const isEnded = code !== null && (await deps.commandLines.end(code, staffActorOf(request)));
     if (isEnded) return seeOther(reply, '/dashboard/service/command-line?done=ended');
-    const problem = 'Nothing was done: that command line does not act in your name.';
+    const problem = 'Nothing was done: that does not act in your name.';
     return show(deps, [request, reply], { code: '', problem }, 404);
   });
 }

@@ -95,6 +95,8 @@ export const AUDIT_ACTIONS = [
   'staff.removed',
   'command_line.allowed',
   'command_line.ended',
+  'operator_key.issued',
+  'operator_key.revoked',
   'passkey.added',
   'passkey.removed',
   'second_factor.required',

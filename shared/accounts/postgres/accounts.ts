@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { sql, type ExpressionBuilder, type Selectable, type Updateable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
@@ -71,6 +72,13 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     create: (account: NewAccount, actor: Actor): Promise<Account> =>
       inTransaction(pool, (client) => createAccount(client, surroundings, account, actor)),
 
+    /**
+     * The same for a program, which may not know whether its request has come: what it calls the request opens one account,
+     * and the same request is answered with it ever after. Throws `idempotency_key_reused` when it was another one.
+     */
+    createOnce: (account: NewAccount, actor: Actor, name: string): Promise<Account> =>
+      inTransaction(pool, (client) => openOnce(client, surroundings, { account, actor, name })),
+
     async get(orgId: string): Promise<Account> {
       const row = await queriesOn(pool)
         .selectFrom('account')
@@ -135,6 +143,8 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     /** Sets the plan. Keys of the plan audit do not expire, so going there ends the expiries that lie ahead. */
     setPlan: (orgId: string, plan: Plan, actor: Actor): Promise<Account> =>
       hold(orgId, async (held) => {
+        // Of a request that is sent again, nothing is left to do.
+        if (held.account.plan === plan) return held.account;
         const ending = planCovers(plan, 'audit_plus') ? [] : await lockExpiring(held);
         const account = await changeTerms(held, actor, {
           set: { plan },
@@ -264,8 +274,10 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
 
     /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
     setLimits: (orgId: string, limits: Limits | null, actor: Actor): Promise<Account> =>
-      hold(orgId, (held) => {
-        const set = limitColumns(limits === null ? null : checkLimits(limits, held.account.plan));
+      hold(orgId, async (held) => {
+        const { plan, negotiatedLimits } = held.account;
+        const set = limitColumns(limits === null ? null : checkLimits(limits, plan));
+        if (isDeepStrictEqual(set, limitColumns(negotiatedLimits))) return held.account;
         return changeTerms(held, actor, { set, action: 'account.limits_set', details: set });
       }),
   };
@@ -379,6 +391,41 @@ async function readFacts(client: Queryable, { id, state }: Account): Promise<Acc
     .executeTakeFirstOrThrow();
   const { declared, contracted } = evidence;
   return { ...evidence, state, declared: declared === true, contracted: contracted === true };
+}
+
+/** Two requests under one name wait for each other, and the second finds what the first has opened. */
+async function openOnce(
+  client: PoolClient,
+  surroundings: Surroundings,
+  { account, actor, name }: { account: NewAccount; actor: Actor; name: string },
+): Promise<Account> {
+  const digest = createHash('sha256').update(name).digest();
+  const { name: called, plan, billing, technical } = account;
+  const request = createHash('sha256')
+    .update(JSON.stringify({ called, plan, ...contactColumns({ billing, technical }) }))
+    .digest();
+  const db = queriesOn(client);
+  const lock = `account_opening ${actor.id} ${digest.toString('hex')}`;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(db);
+  const opened = await db
+    .selectFrom('account_opening')
+    .select(['request', 'org_id'])
+    .where('person_id', '=', actor.id)
+    .where('name', '=', digest)
+    .executeTakeFirst();
+  if (opened === undefined) {
+    const created = await createAccount(client, surroundings, account, actor);
+    await db
+      .insertInto('account_opening')
+      .values({ person_id: actor.id, name: digest, request, org_id: created.id })
+      .execute();
+    return created;
+  }
+  if (!opened.request.equals(request))
+    throw new Fault('idempotency_key_reused', {
+      message: 'This Idempotency-Key has opened an account by another request.',
+    });
+  return (await holdAccount(client, surroundings, opened.org_id)).account;
 }
 
 /** Opens an account within the caller's transaction, with its audit entry and e-mails. */

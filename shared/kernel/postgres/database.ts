@@ -39,6 +39,13 @@ interface AccountTable {
   playground: Defaulted<boolean>;
 }
 
+interface AccountOpeningTable {
+  person_id: string;
+  name: Buffer;
+  request: Buffer;
+  org_id: string;
+}
+
 interface AccountTransitionTable {
   from_state: string;
   to_state: string;
@@ -839,6 +846,8 @@ interface PersonsCommandLineTable {
   expires_at: Date;
   person_id: string | null;
   allowed_at: Date | null;
+  key_name: string | null;
+  key_days: number | null;
 }
 
 interface PersonsInvitationTable {
@@ -955,6 +964,7 @@ interface PersonsVerificationTable {
 
 export interface Database {
   account: AccountTable;
+  account_opening: AccountOpeningTable;
   account_transition: AccountTransitionTable;
   anchor_cosignature: AnchorCosignatureTable;
   anchor_entry: AnchorEntryTable;

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
@@ -7,7 +7,15 @@ import type { Database } from '#shared/kernel/postgres/database.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { ASKED_MS, CODE_LENGTH, codeFrom, type CommandLine } from '../command-line.ts';
+import {
+  ASKED_MS,
+  checkKeyTerms,
+  CODE_LENGTH,
+  codeFrom,
+  type CommandLine,
+  OPERATOR_KEY_PREFIX,
+  type OperatorKeyTerms,
+} from '../command-line.ts';
 import type { Person, StaffRole } from '../roles.ts';
 import { SESSION_MS } from '../sessions.ts';
 
@@ -17,38 +25,66 @@ export interface SignedInOperator {
   staff: readonly StaffRole[];
   /** Epoch milliseconds. */
   until: number;
+  /** What the operator key is called by which a program acts; null where it is a command line. */
+  keyName: string | null;
 }
+
+/** An operator key that holds, and whose it is. */
+export interface OperatorKey extends CommandLine {
+  person: Person;
+}
+
+/** What acts: `docket` at a command line, or a program by an operator key. Neither acts by the token of the other. */
+type Bearer = 'command line' | 'key';
 
 export type CommandLines = ReturnType<typeof createCommandLines>;
 
 /**
  * Command lines in the name of persons, in PostgreSQL: one asks with a code, a person who works for the service allows it on
- * a page, and for half a day it acts as they do.
+ * a page, and for half a day it acts as they do. An operator key is asked for and allowed in the same way, and holds for days.
  */
 export function createCommandLines(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   const now = () => new Date(surroundings.now());
   return {
-    /** Asks, as a command line. The token is kept by it alone; the code is typed on the page. */
-    async ask(place: string): Promise<CommandLine & { token: string }> {
-      const token = randomBytes(32).toString('base64url');
+    /**
+     * Asks, as a command line, for itself or for an operator key. The token is kept by it alone; the code is typed on the
+     * page. Throws `invalid_name` or `invalid_days`.
+     */
+    async ask(
+      place: string,
+      asked: OperatorKeyTerms | null = null,
+    ): Promise<CommandLine & { token: string }> {
+      const key = asked === null ? null : checkKeyTerms(asked);
+      const token = `${key === null ? '' : OPERATOR_KEY_PREFIX}${randomBytes(32).toString('base64url')}`;
       const code = codeFrom(Array.from({ length: CODE_LENGTH }, () => randomInt(2 ** 32)));
       const [askedAt, until] = [surroundings.now(), surroundings.now() + ASKED_MS];
       const times = { asked_at: new Date(askedAt), expires_at: new Date(until) };
       await db
         .insertInto('persons.command_line')
-        .values({ token: hash('sha256', token), code, place, ...times })
+        .values({
+          token: hash('sha256', token),
+          code,
+          place,
+          ...times,
+          ...(key !== null && { key_name: key.name, key_days: key.days }),
+        })
         .execute();
-      return { token, code, place, askedAt, until, allowedAt: null };
+      return { token, code, place, askedAt, until, allowedAt: null, key };
     },
 
     /** In whose name the holder of a token acts; `waiting` until it is allowed, null when it is over or never was. */
-    async by(token: string): Promise<SignedInOperator | 'waiting' | null> {
+    async by(
+      token: string,
+      bearer: Bearer = 'command line',
+    ): Promise<SignedInOperator | 'waiting' | null> {
       const row = await db
         .selectFrom('persons.command_line as c')
         .leftJoin('persons.person as p', 'p.id', 'c.person_id')
-        .select(['c.expires_at', 'p.id', 'p.name', 'p.email'])
+        .select(['c.expires_at', 'c.key_name', 'p.id', 'p.name', 'p.email'])
+        // By its digest: how far a wrong one is right cannot be told from how long the look takes.
         .where('c.token', '=', hash('sha256', token))
+        .where('c.key_name', bearer === 'key' ? 'is not' : 'is', null)
         .where('c.expires_at', '>', now())
         .executeTakeFirst();
       if (row === undefined) return null;
@@ -60,7 +96,8 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
         .where('person_id', '=', id)
         .execute();
       const staff = roles.map(({ role }) => role);
-      return { person: { id, name, email }, staff, until: row.expires_at.getTime() };
+      const until = row.expires_at.getTime();
+      return { person: { id, name, email }, staff, until, keyName: row.key_name };
     },
 
     /** The one that waits under a code; null when none does. */
@@ -74,6 +111,44 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
         .executeTakeFirst();
       return row === undefined ? null : commandLineOf(row);
     },
+
+    /** The operator keys of all persons that hold, the newest first. */
+    async keys(): Promise<OperatorKey[]> {
+      const rows = await db
+        .selectFrom('persons.command_line as c')
+        .innerJoin('persons.person as p', 'p.id', 'c.person_id')
+        .selectAll('c')
+        .select(['p.id', 'p.name', 'p.email'])
+        .where('c.key_name', 'is not', null)
+        .where('c.expires_at', '>', now())
+        .orderBy('c.allowed_at', 'desc')
+        .execute();
+      return rows.map(({ id, name, email, ...row }) => ({
+        ...commandLineOf(row),
+        person: { id, name, email },
+      }));
+    },
+
+    /** Ends an operator key of any person, in the name of the operator who ends it; false when there is none. */
+    revokeKey: (code: string, actor: Actor): Promise<boolean> =>
+      inTransaction(pool, async (client) => {
+        const row = await queriesOn(client)
+          .deleteFrom('persons.command_line')
+          .where('code', '=', code)
+          .where('key_name', 'is not', null)
+          .where('person_id', 'is not', null)
+          .returning(['key_name', 'person_id'])
+          .executeTakeFirst();
+        if (row === undefined) return false;
+        await appendAudit(client, surroundings, {
+          orgId: SERVICE_CHAIN,
+          action: 'operator_key.revoked',
+          actor,
+          subject: row.person_id!,
+          details: { name: row.key_name! },
+        });
+        return true;
+      }),
 
     /** Those that act in a person's name, the newest first. */
     async of(personId: string): Promise<CommandLine[]> {
@@ -106,7 +181,7 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
           .set({
             person_id: actor.id,
             allowed_at: now(),
-            expires_at: new Date(surroundings.now() + SESSION_MS),
+            expires_at: sql`${now()}::timestamptz + coalesce(key_days * interval '1 day', ${SESSION_MS} * interval '1 millisecond')`,
           })
           .where('code', '=', code)
           .where('person_id', 'is', null)
@@ -117,7 +192,12 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
         if (row === undefined) return null;
         await appendAudit(client, surroundings, {
           orgId: SERVICE_CHAIN,
-          action: 'command_line.allowed',
+          ...(row.key_name === null
+            ? { action: 'command_line.allowed' }
+            : {
+                action: 'operator_key.issued',
+                details: { name: row.key_name, days: row.key_days! },
+              }),
           actor,
           subject: row.place,
         });
@@ -131,14 +211,19 @@ export function createCommandLines(pool: Pool, surroundings: Surroundings) {
           .deleteFrom('persons.command_line')
           .where('code', '=', code)
           .where('person_id', '=', actor.id)
-          .returning('place')
+          .returning(['place', 'key_name'])
           .executeTakeFirst();
         if (row === undefined) return false;
         await appendAudit(client, surroundings, {
           orgId: SERVICE_CHAIN,
-          action: 'command_line.ended',
+          ...(row.key_name === null
+            ? { action: 'command_line.ended', subject: row.place }
+            : {
+                action: 'operator_key.revoked',
+                subject: actor.id,
+                details: { name: row.key_name },
+              }),
           actor,
-          subject: row.place,
         });
         return true;
       }),
@@ -170,5 +255,6 @@ function commandLineOf(row: Selectable<Database['persons.command_line']>): Comma
     askedAt: row.asked_at.getTime(),
     until: row.expires_at.getTime(),
     allowedAt: row.allowed_at?.getTime() ?? null,
+    key: row.key_name === null ? null : { name: row.key_name, days: row.key_days! },
   };
 }

@@ -1,0 +1,105 @@
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Rate } from '#shared/kernel/plan.ts';
+import type { CommandLines } from '#shared/persons/postgres/command-lines.ts';
+import { STAFF_ROLES, type StaffRole } from '#shared/persons/roles.ts';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
+import { MemoryRates } from '#api/plugins/memory-rates.ts';
+import type { Acted } from './fields.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** At the admin API: of which the one in whose name a program acts has to have one. Operators alone when absent, but for reading. */
+    staff?: readonly StaffRole[];
+  }
+  interface FastifyRequest {
+    /** What the operator key of a request is called; null before it is known. */
+    operatorKey: string | null;
+  }
+}
+
+/** `dko_` and 32 bytes in base64url; what looks otherwise is not looked up. */
+const BEARER = /^Bearer (dko_[\w-]{43})$/i;
+
+const STAFF_WORDS = { operator: 'an operator', reviewer: 'a reviewer' } as const;
+
+/** A program lists and acts; none has to ask more often. */
+const PER_KEY: Rate = { requestsPerSecond: 20, burst: 100 };
+/** Of all programs on one machine, with good keys or without. */
+export const PER_ADDRESS: Rate = { requestsPerSecond: 50, burst: 200 };
+/** A wrong key counts as so many requests. */
+const WEIGHT_OF_WRONG_KEYS = 20;
+
+export interface OperatorsOptions {
+  commandLines: Pick<CommandLines, 'by'>;
+}
+
+/**
+ * Demands an operator key on every route but public ones, and knows in whose name a program acts from then on. Call it before
+ * any route. Keys are looked up with every request, so that one that was ended opens nothing from then on.
+ */
+export function demandOperators(app: FastifyInstance, { commandLines }: OperatorsOptions): void {
+  const perAddress = new MemoryRates(PER_ADDRESS);
+  const perKey = new MemoryRates(PER_KEY);
+  app.decorateRequest('operator', null);
+  app.decorateRequest('operatorKey', null);
+  app.addHook('onRoute', requireRole);
+  app.addHook('onRequest', async (request) => {
+    const network = callerNetwork(request.ip);
+    refuseBeyond(perAddress.take(network));
+    if (request.is404 || request.routeOptions.config.scope === 'public') return;
+    const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
+    const found = token === undefined ? null : await commandLines.by(token, 'key');
+    if (found === null || found === 'waiting') {
+      perAddress.spend(network, WEIGHT_OF_WRONG_KEYS);
+      throw new Fault('invalid_api_key', {
+        message: 'Show an operator key that holds: Authorization: Bearer dko_….',
+      });
+    }
+    const { person, staff, keyName } = found;
+    // By whose key it is and what it is called: a person who has ten keys has ten rates.
+    refuseBeyond(perKey.take(`${person.id} ${keyName}`));
+    const roles = rolesOf(request);
+    if (!staff.some((role) => roles.includes(role))) {
+      const words = roles.map((role) => STAFF_WORDS[role]).join(' or ');
+      throw new Fault('insufficient_scope', { message: `This needs a key of ${words}.` });
+    }
+    request.operatorKey = keyName;
+    request.operator = {
+      kind: 'operator',
+      id: person.id,
+      name: person.name,
+      address: `operator-key:${keyName}@${request.ip}`,
+      allowedBy: { staff: roles },
+    };
+  });
+  // What a program says of its act stands in the audit log.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { operator } = request;
+    const { reason, ticket } = (request.body ?? {}) as Acted;
+    if (operator !== null) {
+      request.operator = {
+        ...operator,
+        ...(reason !== undefined && { reason }),
+        ...(ticket !== undefined && { ticket }),
+      };
+    }
+    done();
+  });
+}
+
+function requireRole(route: RouteOptions): void {
+  const scope = route.config?.scope;
+  if (scope !== 'operator' && scope !== 'public')
+    throw new Error(`The route ${String(route.method)} ${route.url} is none of the admin API.`);
+}
+
+/** Reading is for all who work for the service; acts are an operator's, unless their route says otherwise. */
+function rolesOf({ method, routeOptions: { config } }: FastifyRequest): readonly StaffRole[] {
+  const isRead = method === 'GET' || method === 'HEAD';
+  return config.staff ?? (isRead ? STAFF_ROLES : ['operator']);
+}
+
+function refuseBeyond(waitMs: number): void {
+  if (waitMs > 0) throw new Fault('requests_per_second_exceeded', { retryAfterMs: waitMs });
+}
