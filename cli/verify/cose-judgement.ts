@@ -92,9 +92,11 @@ function parsed(bytes: Uint8Array, file: string): CoseReceipt {
 function check(cose: CoseReceipt, { receipt, trust, file, receiptFile }: CoseTerms): void {
   const { found, verdict } = receipt;
   if (found === 'cannot_judge') {
-    const isPending = verdict.code === 'pending';
+    const isOfItself = verdict.code === 'pending' || verdict.code === 'unknown_format';
     throw new CannotJudge(
-      isPending ? verdict.message : `A COSE receipt needs the keys of its issuer: ${trust.source}.`,
+      isOfItself
+        ? verdict.message
+        : `A COSE receipt needs the keys of its issuer: ${trust.source}.`,
     );
   }
   const { canonical, document } = verdict;

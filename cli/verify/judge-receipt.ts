@@ -146,6 +146,8 @@ function verified(
 /** What a verdict on a receipt is worth by where its keys came from. */
 function standingOf({ good, code }: ReceiptVerdict, { keys, isChosen }: Trust): Verdict {
   if (code === 'pending' || (code === 'unknown_key' && keys.size === 0)) return 'cannot_judge';
+  // A receipt of a later release is not a bad one.
+  if (code === 'unknown_format') return 'cannot_judge';
   if (!good) return 'bad';
   return isChosen ? 'good' : 'intact';
 }

@@ -191,7 +191,12 @@ class AnchoredKeys {
   }
 
   /** All proofs lead to one head of the anchor log. */
-  #takeAnchor(note: SignedNote, { origin, size, root }: Checkpoint, place: string): void {
+  #takeAnchor(
+    note: SignedNote,
+    { origin, size, root, extensions }: Checkpoint,
+    place: string,
+  ): void {
+    if (extensions.length > 0) throw invalid(place);
     this.#anchor ??= { note, size, root };
     // With its signatures: what one proof has of witnesses, and another has not, was added or taken away.
     const isSame = formatNote(note) === formatNote(this.#anchor.note);
@@ -273,7 +278,8 @@ class AnchoredKeys {
       judgeKey(this.#intervals.get(kid), 'checkpoints', index) === 'good';
     const { log } = logOfTree(this.#bag.seal.credentialSubject.checkpoint.log);
     const ours = head.origin === treeOrigin(log, generationAt(this.#losses, head.size));
-    if (!ours || !continues || this.#signer(headNote, good) === null) throw invalid(path);
+    if (!ours || !continues || head.extensions.length > 0 || this.#signer(headNote, good) === null)
+      throw invalid(path);
     return found;
   }
 

@@ -202,6 +202,9 @@ export class LedgerWalk {
       if (note.signatures.length !== 1) {
         throw new PackProblem('checkpoint_invalid', place, 'It has not one signature.');
       }
+      if (checkpoint.extensions.length > 0) {
+        throw new PackProblem('checkpoint_invalid', place, 'It has more than three lines.');
+      }
       const tree = treeOrigin(log, generationAt(this.losses, checkpoint.size));
       if (checkpoint.origin !== tree) {
         throw new PackProblem('checkpoint_invalid', place, 'It is the head of another log.');

@@ -1,6 +1,6 @@
 import { ed25519Verifier } from '#primitives';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
-import { parseTime } from '#shared/kernel/time.ts';
+import { isTimeText } from '#shared/kernel/time.ts';
 import {
   decodeBase64,
   encodeBase64,
@@ -67,7 +67,7 @@ function statementIn(text: string): PackStatement {
   const rules: [boolean, string][] = [
     [said !== undefined && bytes?.length === KEY_BYTES, 'it has not the lines of a statement'],
     [isPrintable(who ?? '', WHO_LENGTH_MAX), 'who states it is one line'],
-    [parseTime(at ?? '') !== undefined, 'its time is one'],
+    [isTimeText(at ?? ''), 'its time is one'],
     [
       states.length <= LINES_MAX &&
         states.every((line) => line === '' || isPrintable(line, LINE_LENGTH_MAX)),

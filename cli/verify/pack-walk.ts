@@ -18,7 +18,12 @@ import {
 import type { ZoneHours } from '#shared/packs/hours.ts';
 import { isPassive } from '#shared/packs/passive-page.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
-import { type DeclaredInput, withContracts } from '#shared/packs/report/declared.ts';
+import {
+  type DeclaredInput,
+  evidenceOf,
+  nameOf,
+  withContracts,
+} from '#shared/packs/report/declared.ts';
 import { ReportFacts } from '#shared/packs/report/facts.ts';
 import { reportPage } from '#shared/packs/report/page.ts';
 import {
@@ -372,6 +377,7 @@ export class PackWalk {
       }
       for (const each of this.#documents.named().values()) this.#report.declare(each);
       this.#seen.declared = withContracts(this.#report.declared(), stated);
+      checkEvidence(stated, this.#seen.declared);
       return reportPage({
         name: pack.folder,
         issuer: seal.issuer,
@@ -444,4 +450,13 @@ function refuseDoubled(parts: readonly BigUint64Array[], message: string): void 
   all.sort();
   if (all.every((each, i) => i === 0 || each !== all[i - 1])) return;
   throw new PackProblem('wrong_count', RECEIPTS, message);
+}
+
+/** Neither page nor verdict shows evidence of what no receipt takes. @throws PackProblem */
+function checkEvidence({ evidence }: ReportStatement, declared: readonly DeclaredInput[]): void {
+  const used = new Set(declared.flatMap((each) => evidenceOf(each, evidence)));
+  const odd = evidence.find((each) => !used.has(each));
+  if (odd === undefined) return;
+  const message = `It names evidence for ${nameOf(odd)}, which no receipt of the pack takes.`;
+  throw new PackProblem('report_mismatch', REPORT_STATEMENT, message);
 }

@@ -348,7 +348,7 @@ function factsOf(seal: SealDocument, holds: boolean): Row {
   return {
     ...claimed,
     inferences: `${count(totals.covered)} with an estimate, ${count(totals.uncovered)} without, ${count(totals.failed)} failed, ${count(totals.refused)} refused`,
-    tokens: `${count(totals.inputTokens)} in, ${count(totals.outputTokens)} out, of those with an estimate`,
+    tokens: `${count(totals.coveredInputTokens)} in, ${count(totals.coveredOutputTokens)} out, of those with an estimate`,
     ...readableAmounts(totals.result),
     intervals: 'brackets add up the 5–95 % intervals of the receipts',
   };

@@ -33,7 +33,8 @@ export function receiptReport(judged: JudgedReceipt): object {
 export function receiptSaid(judged: JudgedReceipt, file: string): Said {
   const { verdict, trust, found, derivation, figures, compared } = judged;
   const sentence = headline(found, verdict.message, { file });
-  if (verdict.code === 'pending') return saidAlone(found, sentence);
+  if (verdict.code === 'pending' || verdict.code === 'unknown_format')
+    return saidAlone(found, sentence);
   const { document, canonical, kid } = verdict;
   const facts = {
     ...(verdict.good ? {} : { reason: verdict.code }),

@@ -1,4 +1,5 @@
 import { receiptRow, RECEIPTS_HEADER } from '#shared/packs/tables.ts';
+import { parseTime } from '#shared/kernel/time.ts';
 import { CLOCKS_DIFFER_MS } from '#shared/receipts/agreement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { linesOf, textOf } from './lines.ts';
@@ -38,7 +39,7 @@ export class ShardTable {
     const line = this.#next() ?? '';
     const [front = '', integratedAt = '', counts] = FRONT.exec(line) ?? [];
     const holds = line.slice(front.length) === receiptRow(document, index, supersededBy);
-    const at = Date.parse(integratedAt);
+    const at = parseTime(integratedAt) ?? NaN;
     // Nothing is integrated before it is signed, nor after the head that the pack leads to.
     const isOfItsTime =
       at >= Date.parse(document.validFrom) - CLOCKS_DIFFER_MS &&

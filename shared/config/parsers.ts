@@ -1,3 +1,4 @@
+import { DecimalSum } from '#shared/kernel/decimal.ts';
 import { printable } from '#shared/kernel/plain-text.ts';
 import { sentinelTargetOf } from '#shared/kernel/redis-url.ts';
 
@@ -279,5 +280,8 @@ function contractIn(part: string): ElectricityContract {
   }
   // Packs state it as far as it can be shown, and must have something to state.
   if (printable(name) === '') throw new Error(`must say in words that show what ${region} is of`);
-  return { region, kgCo2ePerKwh, name };
+  // A number has one spelling where it is signed.
+  const sum = new DecimalSum();
+  sum.add(kgCo2ePerKwh);
+  return { region, kgCo2ePerKwh: String(sum), name };
 }

@@ -13,6 +13,8 @@ export type MalformedCode =
   | 'lone_surrogate'
   /* what the document must be */
   | 'unknown_context'
+  /* it may be in order where its format is known */
+  | 'unknown_format'
   | 'missing_field'
   | 'unknown_field'
   | 'wrong_value'

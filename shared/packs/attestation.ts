@@ -19,10 +19,13 @@ export interface AnchorCandidate extends Attestation {
   covers: boolean;
 }
 
+/** What a pack lacks whose anchor no authority has stamped. */
+export const LACKS_TIMESTAMP = 'a timestamp';
+
 /** What is asked for and not there, in words. */
 export function lacking(asked: AskedAttestation, { timestamps, witnesses }: Attestation): string[] {
   return [
-    ...(asked.timestamp && timestamps === 0 ? ['a timestamp'] : []),
+    ...(asked.timestamp && timestamps === 0 ? [LACKS_TIMESTAMP] : []),
     ...asked.witnesses
       .filter((name) => !witnesses.includes(name))
       .map((name) => `a cosignature of ${name}`),

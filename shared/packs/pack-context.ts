@@ -4,7 +4,7 @@ import { PACK_FORMAT, type PackFormat, PACK_FORMATS } from './layout.ts';
 
 /** SHA-256 (hex) of the context that seals of each format cite. */
 const DIGESTS: Readonly<Record<PackFormat, string>> = {
-  'docket-evidence-pack/1': '0077300b3c22c8671f5bab1865543defb7ab6aedd4ad67301340c101fa7a0612',
+  'docket-evidence-pack/1': '2eb3871f68c2ba82ff6a99d0c3dba20bb7f9b5cb0dc2410cada5d4aafb29de39',
 };
 
 /** SHA-256 (hex) by name, of the contexts of seals. */

@@ -147,14 +147,14 @@ const Total = node({
 
 const Totals = node(
   {
-    cachedInputTokens: wholeNumber('docket:cachedInputTokens', 'of the covered receipts'),
     covered: wholeNumber('docket:covered', 'requests whose current receipt states a measurement'),
+    coveredCachedInputTokens: wholeNumber('docket:coveredCachedInputTokens', 'of these'),
+    coveredInputTokens: wholeNumber('docket:coveredInputTokens', 'of these'),
+    coveredOutputTokens: wholeNumber('docket:coveredOutputTokens', 'of these'),
     failed: wholeNumber(
       'docket:failed',
       'requests of which an upstream was called and nothing came: what they used is not known',
     ),
-    inputTokens: wholeNumber('docket:inputTokens', 'of the covered receipts'),
-    outputTokens: wholeNumber('docket:outputTokens', 'of the covered receipts'),
     refused: wholeNumber('docket:refused', 'requests that screening blocked: nothing ran'),
     result: Type.Array(Total, {
       minItems: QUANTITIES.length,

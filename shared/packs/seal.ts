@@ -1,10 +1,11 @@
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
+import { isOfUnknownFormat, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
+import { LACKS_TIMESTAMP } from './attestation.ts';
 import { packContextName, packIssuer, type PackIssuer } from './pack-context.ts';
 import {
   LINEAGE_DOCUMENTS_MAX,
@@ -127,6 +128,7 @@ export function parseSeal(source: string, place: string): SignedSeal {
     const value = parseStrictJson(source);
     refuseUnknownFormat(value, place);
     const seal = sealOf(value);
+    refuseUnknownReceipts(seal, place);
     if (canonicalJson(seal) !== source) {
       throw new MalformedData('wrong_value', '', 'is not in its canonical form');
     }
@@ -152,6 +154,14 @@ function refuseUnknownFormat(value: unknown, place: string): void {
   throw new PackProblem('unknown_format', place, message);
 }
 
+/** Nor is one with receipts of a format that this code does not know: the seal lists the contexts of all. */
+function refuseUnknownReceipts({ relatedResource }: SignedSeal, place: string): void {
+  const later = relatedResource.find(({ id }) => isOfUnknownFormat(id));
+  if (later === undefined) return;
+  const message = `This release does not know receipts with the context ${later.id}: take a later one.`;
+  throw new PackProblem('unknown_format', place, message);
+}
+
 function agree(seal: SignedSeal, place: string): void {
   const { range, checkpoint, totals, file, lineage, anchor, requested } = seal.credentialSubject;
   const { firstIndex, lastIndex, receipts } = range;
@@ -165,6 +175,7 @@ function agree(seal: SignedSeal, place: string): void {
       'it says of the period what belongs to it',
     ],
     [(anchor?.headSize ?? 0) <= checkpoint.size, 'the anchored head is not beyond the checkpoint'],
+    [anchor === undefined || lacksOnce(anchor), 'it names once what its anchor lacks'],
     [firstIndex <= lastIndex && lastIndex < checkpoint.size, 'its range lies in the ledger'],
     [receipts === lastIndex - firstIndex + 1, 'it counts the receipts of its range'],
     [
@@ -193,6 +204,13 @@ function agree(seal: SignedSeal, place: string): void {
   if (broken !== undefined) {
     throw new PackProblem('seal_contradiction', place, `The seal breaks this rule: ${broken[1]}.`);
   }
+}
+
+/** One that has a timestamp lacks none. */
+function lacksOnce({ lacks = [], timestamps }: AnchorDocument): boolean {
+  return (
+    new Set(lacks).size === lacks.length && !(timestamps > 0 && lacks.includes(LACKS_TIMESTAMP))
+  );
 }
 
 function isSorted(ids: readonly string[]): boolean {

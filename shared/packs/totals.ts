@@ -36,10 +36,9 @@ interface Counts {
   uncovered: number;
   failed: number;
   refused: number;
-  /** Tokens of the covered. */
-  inputTokens: number;
-  cachedInputTokens: number;
-  outputTokens: number;
+  coveredInputTokens: number;
+  coveredCachedInputTokens: number;
+  coveredOutputTokens: number;
   uncoveredInputTokens: number;
   uncoveredCachedInputTokens: number;
   uncoveredOutputTokens: number;
@@ -80,9 +79,9 @@ export class Totals {
     uncovered: 0,
     failed: 0,
     refused: 0,
-    inputTokens: 0,
-    cachedInputTokens: 0,
-    outputTokens: 0,
+    coveredInputTokens: 0,
+    coveredCachedInputTokens: 0,
+    coveredOutputTokens: 0,
     uncoveredInputTokens: 0,
     uncoveredCachedInputTokens: 0,
     uncoveredOutputTokens: 0,
@@ -98,9 +97,9 @@ export class Totals {
       counts.uncoveredOutputTokens += outputTokens;
     }
     if (kind !== 'covered') return;
-    counts.inputTokens += inputTokens;
-    counts.cachedInputTokens += cachedInputTokens;
-    counts.outputTokens += outputTokens;
+    counts.coveredInputTokens += inputTokens;
+    counts.coveredCachedInputTokens += cachedInputTokens;
+    counts.coveredOutputTokens += outputTokens;
     QUANTITIES.forEach((quantity, i) => {
       const value = values[quantity];
       if (value === undefined) return;

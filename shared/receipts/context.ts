@@ -32,6 +32,14 @@ function receiptContextName(digest: string): string {
   return `docket-receipt-${encodeBytes(decodeBytes(digest, 'hex'), 'base64url')}.jsonld`;
 }
 
+/** How contexts of receipts are named, those of later formats too. */
+const NAMED_AS_RECEIPTS = /\/contexts\/docket-receipt-[A-Za-z0-9_-]{43}\.jsonld$/;
+
+/** Whether a context is named as those of receipts are, and is of no format that is known here: a later one may have it. */
+export function isOfUnknownFormat(url: string): boolean {
+  return NAMED_AS_RECEIPTS.test(url) && knownContextDigest(url) === undefined;
+}
+
 /** The form of receipts that cite this context; undefined for one that none was issued with. */
 export function formatOfContext(url: unknown): ReceiptFormat | undefined {
   const digest = typeof url === 'string' ? knownContextDigest(url) : undefined;

@@ -7,6 +7,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import type { Measurement, MeasurementInput } from '#shared/methodology/measurement.ts';
+import { checkDeployment } from './deployment-records.ts';
 import {
   INPUT_TYPES,
   type InputDocument,
@@ -143,6 +144,10 @@ export function parseDerivation(source: string, digestText: string): DerivationD
       throw new MalformedData('contradiction', path, 'carries the record of its digest');
     }
   }
+  checkDeployment(document.inputs);
+  const { id, name, version } = document.methodology;
+  if (!id.endsWith(`/methodologies/${name}/${version}`))
+    throw new MalformedData('contradiction', 'derivation.methodology.id', 'ends in its name');
   return document;
 }
 

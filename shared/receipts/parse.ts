@@ -8,7 +8,13 @@ import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { ATTEMPTS_MAX } from '#shared/methodology/request-figures.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
-import { formatOfContext, RECEIPT_FORMAT, type ReceiptFormat, VC_CONTEXT_URL } from './context.ts';
+import {
+  formatOfContext,
+  isOfUnknownFormat,
+  RECEIPT_FORMAT,
+  type ReceiptFormat,
+  VC_CONTEXT_URL,
+} from './context.ts';
 import { RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
 import { type Condition, type ConditionalField, conditionalFields } from './fields.ts';
 import { FORMAT_1 } from './format-1.ts';
@@ -34,13 +40,17 @@ const FORMATS = {
 
 /**
  * Formats are told apart by the second context. With one that no format has, a receipt is refused for that before anything
- * else: what it holds may be in order where that context is known.
+ * else: what it holds may be in order where that context is known. A later format has another context of this kind of name.
  */
 function formatOf(value: unknown): (typeof FORMATS)[ReceiptFormat] {
   const contexts = (value as { '@context'?: unknown } | null)?.['@context'];
   const second: unknown = Array.isArray(contexts) ? contexts[1] : undefined;
   const format = formatOfContext(second);
   if (format === undefined && typeof second === 'string' && second !== VC_CONTEXT_URL) {
+    if (isOfUnknownFormat(second)) {
+      const later = `This release does not know receipts with the context ${second.slice(0, CONTEXT_CHARS_MAX)}: take a later one.`;
+      throw new MalformedData('unknown_format', '', later);
+    }
     const problem = `No receipt was issued with the context ${second.slice(0, CONTEXT_CHARS_MAX)}.`;
     throw new MalformedData('unknown_context', '', problem);
   }

@@ -121,7 +121,11 @@ describe('seal, totals and counts', () => {
       },
       'totals_mismatch',
     ],
-    ['fewer tokens', (s) => (s.credentialSubject.totals.inputTokens -= 1), 'totals_mismatch'],
+    [
+      'fewer tokens',
+      (s) => (s.credentialSubject.totals.coveredInputTokens -= 1),
+      'totals_mismatch',
+    ],
     [
       'another count of receipts',
       (s) => (s.credentialSubject.range.receipts += 1),

@@ -71,7 +71,9 @@ describe('the totals of a pack', () => {
       expect(Number(lower)).toBeLessThan(Number(value));
       expect(Number(value)).toBeLessThan(Number(upper));
     }
-    expect(Number(stated['input_tokens'])).toBe(totals.inputTokens + totals.uncoveredInputTokens);
+    expect(Number(stated['input_tokens'])).toBe(
+      totals.coveredInputTokens + totals.uncoveredInputTokens,
+    );
     expect(totals.uncoveredInputTokens).toBeGreaterThan(0);
     // The lab stores receipts without summing them up, so usage is read receipt by receipt.
     const usage = await createUsageReader(lab.pool).usage({

@@ -137,6 +137,7 @@ describe('the vectors of docs/spec', () => {
     for (const cases of [
       jsons,
       receipts.cases,
+      receipts.figures,
       heads.heads,
       heads.cosignatures,
       read('cose.json').cases,
@@ -168,6 +169,20 @@ describe('the vectors of docs/spec', () => {
         expect.anything(),
       ]);
       expect([isGood(said), said]).toEqual([verdict === 'good', expect.anything()]);
+    },
+  );
+
+  it.each(receipts.figures.map((each) => [each.name, each] as const))(
+    'figures: docket verify finds those of %s so',
+    async (_, { receipt, verdict, ...rest }) => {
+      const trust = { didJson: receipts.did, source, isChosen: true };
+      const derivation = ({ digest }: { digest: string }) =>
+        Promise.resolve({ file: 'derivation.json', text: receipts.derivations[digest] ?? '' });
+      const found = await verifyReceipt(receipt, { trust, derivation });
+      const { code, figures } = found.report as { code: string; figures: string | null };
+      const reason = 'reason' in rest ? rest.reason : 'good';
+      expect([found.verdict, code, found.text]).toEqual([verdict, reason, expect.anything()]);
+      if (verdict === 'good') expect(figures).toContain('and the same');
     },
   );
 

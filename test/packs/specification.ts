@@ -28,7 +28,11 @@ import {
   SHAPES,
 } from '#shared/packs/layout.ts';
 import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
-import { wholeMeasurement } from '#shared/receipts/derivation.ts';
+import {
+  derivationOf,
+  type DerivationRecord,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 import { measurementDocument } from '#shared/receipts/measurement-document.ts';
 import { statedInputs } from '#shared/receipts/reread.ts';
@@ -40,7 +44,7 @@ import type { PackLab } from '#test/support/packs.ts';
 import { Corpus, METHODOLOGIES } from './corpus.ts';
 import { atEntry } from './ledger-edits.ts';
 import { dropAnchor, rewriteLedger, signedHead } from './tamper-lab.ts';
-import { ForgedPack, type Loose } from './tampering.ts';
+import { ForgedPack, type Loose, multihash } from './tampering.ts';
 import { cosigned } from './witness-rows.ts';
 
 export const VECTORS = join(import.meta.dirname, '../../docs/spec/vectors');
@@ -227,8 +231,46 @@ const withJoules =
     );
     if (beyond !== undefined) receipt.measurement.used[0].record.stated_beyond = beyond;
   };
+/** What is issued where the catalogue says that the model is served so, with the record that it names. */
+function served(members: Loose): { edit: (receipt: Loose) => void; derivation: DerivationRecord } {
+  const of: Loose = JSON.parse(corpus.bytesOf('complete').toString());
+  const inputs = statedInputs(wholeMeasurement(of.measurement, corpus.derivation)).map((each) =>
+    each.id === 'replica' ? { ...each, record: { ...each.record!, ...members } } : each,
+  );
+  const measurement = METHODOLOGIES.current.estimate(rebuildInput(inputs));
+  const id = of.id.slice(-26);
+  const document = measurementDocument(issuer, id, measurement, of.credentialSubject.id);
+  return {
+    derivation: derivationOf(issuer, measurement),
+    edit: (receipt) => void (receipt.measurement = structuredClone(document)),
+  };
+}
+/** The record of another deployment, for a receipt that is edited to name it. */
+function deployed(edit: (derivation: Loose) => void): ReturnType<typeof served> {
+  const [old = ''] =
+    /uEi[\w-]{44}(?="\s*,\s*"id")/.exec(corpus.bytesOf('complete').toString()) ?? [];
+  const record: Loose = JSON.parse(corpus.read('derivations', `${old}.json`).toString());
+  edit(record);
+  const text = canonicalJson(record);
+  const digest = multihash(Buffer.from(text));
+  return {
+    derivation: { digest, text },
+    edit: ({ measurement }) =>
+      void (measurement.derivation = measurement.derivation.replace(old, digest)),
+  };
+}
 const elsewhere = (address: string): string => address.replace('gateway', 'other');
 
+const OF_AN_ANSWER = [
+  'answerId',
+  'cachedInputTokens',
+  'inputTokens',
+  'modelVersion',
+  'outputTokens',
+  'responseDigest',
+  'upstreamAnswerId',
+  'usageSource',
+];
 /** What is of its form, and says two things at once. */
 const CONTRADICTIONS: readonly Row[] = [
   [
@@ -242,6 +284,27 @@ const CONTRADICTIONS: readonly Row[] = [
     'complete',
     ofSubject({ modelVersion: '\u3164' }),
     'A filler of Hangul is a blank letter.',
+  ],
+  [
+    'a revision of what failed, as a meter measured it',
+    'on-a-meter-measured',
+    (r) => {
+      const { credentialSubject: of } = r;
+      for (const name of [...OF_AN_ANSWER, 'upstreamMs', 'queuedMs']) delete of[name];
+      Object.assign(of, { outcome: 'failed', failure: 'upstream_timeout' });
+    },
+    'No meter says which part of its energy was used for it.',
+  ],
+  [
+    'a revision of what failed, without a figure',
+    'on-a-meter-measured',
+    (r) => {
+      const { credentialSubject: of } = r;
+      for (const name of OF_AN_ANSWER) delete of[name];
+      Object.assign(of, { outcome: 'failed', failure: 'upstream_timeout' });
+      delete r.measurement;
+    },
+    'A revision has a measurement, and what failed has none.',
   ],
   ['a model of a space', 'complete', ofSubject({ modelVersion: ' ' }), 'It shows nothing.'],
   [
@@ -544,6 +607,39 @@ const ODD_VALUES: readonly Row[] = [
   ],
 ];
 
+const recarried = (at: Loose, members: Loose): void => {
+  at.record = { ...at.record, ...members };
+  at.digest = multihash(Buffer.from(canonicalJson(at.record)));
+};
+
+/** Derivation records that are well formed, and of no deployment. */
+const DEPLOYMENTS: readonly (readonly [
+  name: string,
+  edit: (derivation: Loose) => void,
+  why: string,
+])[] = [
+  [
+    'a derivation record whose inputs stand in another order',
+    (d) => void (d.inputs = d.inputs.toReversed()),
+    'They stand in one order.',
+  ],
+  [
+    'a derivation record that carries words beside figures',
+    (d) => recarried(d.inputs[3], { note: 'assured' }),
+    'What is carried has its members and no others.',
+  ],
+  [
+    'a derivation record of a site that uses less than its machines',
+    (d) => recarried(d.inputs[3], { pue: '0.5' }),
+    'Its PUE is 1 at least.',
+  ],
+  [
+    'a derivation record whose methodology has another address',
+    (d) => void (d.methodology.version = '2.0.0'),
+    'The address ends in name and version.',
+  ],
+];
+
 function receiptVectors() {
   const good = (name: string, receipt: string, why: string): ReceiptCase => ({
     name,
@@ -572,6 +668,7 @@ function receiptVectors() {
     edit: (receipt: Loose) => void,
     why: string,
   ): ReceiptCase => bad(name, 'contradiction', signed(base, edit), why);
+  const misdeployed = DEPLOYMENTS.map(([, edit]) => deployed(edit));
   const cases: ReceiptCase[] = [
     good('with an estimate', corpus.bytesOf('complete').toString(), 'As it was issued.'),
     good('failed', corpus.bytesOf('failed').toString(), 'As it was issued.'),
@@ -663,11 +760,22 @@ function receiptVectors() {
       'unknown_context',
       signed(
         'failed',
-        (r) =>
-          void (r['@context'][1] =
-            `https://gateway.example/contexts/docket-receipt-${'A'.repeat(43)}.jsonld`),
+        (r) => void (r['@context'][1] = 'https://gateway.example/contexts/receipt.jsonld'),
       ),
       'The second context says which format it is.',
+    ),
+    {
+      name: 'of a later format',
+      why: 'Its context is named as those of receipts are: a later program may know it.',
+      verdict: 'cannot_judge',
+      reason: 'unknown_format',
+      receipt: signed('failed', (r) => {
+        const later = `https://gateway.example/contexts/docket-receipt-${'A'.repeat(43)}.jsonld`;
+        Object.assign(r, { later: (r['@context'][1] = later) });
+      }),
+    },
+    ...DEPLOYMENTS.map(([name, , why], i) =>
+      bad(name, 'derivation_mismatch', signed('complete', misdeployed[i]!.edit), why),
     ),
     bad(
       'by a key for heads',
@@ -939,15 +1047,61 @@ function receiptVectors() {
       'Words of persons may have them beside others.',
     ),
   ];
+  const [fitting, crowded] = [
+    served({ gpus: 2, gpus_basis: 'catalogue' }),
+    served({ batch: '100000', batch_basis: 'catalogue', gpus: 2, gpus_basis: 'catalogue' }),
+  ];
+  const calledT2 = (receipt: Loose): void => void (receipt.measurement.dataQuality = 'T2');
+  const mismatch = (name: string, base: string, edit: (receipt: Loose) => void, why: string) =>
+    bad(name, 'figures_mismatch', signed(base, edit), why);
+  /** Judged beside their records by docket verify alone: verify.py computes figures of packs. */
+  const figures: ReceiptCase[] = [
+    good('of the corpus', corpus.bytesOf('complete').toString(), 'As it was issued.'),
+    good('T2', signed('complete', fitting.edit), 'The GPUs that are stated hold the weights.'),
+    good(
+      'T3 of a batch that is stated',
+      signed('complete', crowded.edit),
+      'Memory does not hold what so many requests are answered from.',
+    ),
+    mismatch(
+      'T2 of a batch that memory does not hold',
+      'complete',
+      (receipt) => {
+        crowded.edit(receipt);
+        calledT2(receipt);
+      },
+      'B · context_held · b_kv is more than memory has free.',
+    ),
+    mismatch(
+      'T2 where nothing says on how many GPUs',
+      'complete',
+      calledT2,
+      'The basis of the GPUs is computed.',
+    ),
+    mismatch(
+      'another figure',
+      'complete',
+      (r) => void (r.measurement.result[0].value = r.measurement.result[0].lower),
+      'It does not follow from the records.',
+    ),
+    mismatch(
+      'energy that the upstream states, beyond another bound than the first that it breaks',
+      'stated-by-upstream',
+      withJoules('0', 'idle_power'),
+      'J_tokens is looked at first.',
+    ),
+  ];
+  const made = [fitting, crowded, ...misdeployed].map(({ derivation }) => derivation);
   const derivations = Object.fromEntries(
-    cases.flatMap(({ receipt }) => {
+    [...cases, ...figures].flatMap(({ receipt }) => {
       const digest = /\/derivations\/([\w-]+)"/.exec(receipt)?.[1];
+      const text = made.find((each) => each.digest === digest)?.text;
       return digest === undefined
         ? []
-        : [[digest, corpus.read('derivations', `${digest}.json`).toString()]];
+        : [[digest, text ?? corpus.read('derivations', `${digest}.json`).toString()]];
     }),
   ) as Record<string, string>;
-  return { did: didOfVectors(), derivations, cases };
+  return { did: didOfVectors(), derivations, cases, figures };
 }
 
 function headVectors() {
@@ -1005,6 +1159,12 @@ function headVectors() {
       'bad',
       `${text}\n\n${line.replace(/ [^ ]{6}(?=[^ ]*$)/, ' AAAAAA')}`,
       'The hash says which key a line is by.',
+    ),
+    head(
+      'a fourth line',
+      'bad',
+      signedHead(lab, size, rootBytes, 'checkpoints', ['more']),
+      'A head has three.',
     ),
     head('without the end of its last line', 'bad', note.slice(0, -1), 'Each line of a note ends.'),
     head('without a signature', 'bad', `${text}\n\n`, 'It is no signed note.'),
@@ -1334,6 +1494,17 @@ function packRows(lab: PackLab): PackRow[] {
       edit: () => (seal) => void (seal.credentialSubject.format = 'docket-evidence-pack/2'),
     },
     {
+      name: 'receipts of a format that is not known',
+      ...own,
+      found: { verdict: 'cannot_judge', reason: 'unknown_format' },
+      why: 'A later program may know it; the seal lists the contexts of all.',
+      edit: () => (seal) => {
+        const id = `https://gateway.example/contexts/docket-receipt-${'A'.repeat(43)}.jsonld`;
+        const digestMultibase = seal.relatedResource[0].digestMultibase;
+        seal.relatedResource.splice(1, 0, { digestMultibase, id });
+      },
+    },
+    {
       name: 'archive: a byte behind it',
       found: bad('not_a_zip'),
       why: 'Nothing stands behind the end.',
@@ -1411,7 +1582,7 @@ function packRows(lab: PackLab): PackRow[] {
       ...own,
       found: bad('totals_mismatch'),
       why: 'The receipts add up to others.',
-      edit: () => (seal) => void (seal.credentialSubject.totals.inputTokens += 1),
+      edit: () => (seal) => void (seal.credentialSubject.totals.coveredInputTokens += 1),
     },
     {
       name: 'seal: another size of the head',
@@ -1570,7 +1741,7 @@ function packRows(lab: PackLab): PackRow[] {
       ...own,
       found: bad('report_mismatch'),
       why: 'It is a decimal below 100.',
-      edit: stating({ inventory: { restatementThreshold: '100' } }),
+      edit: stating({ inventory: { restatementThresholdPercent: '100' } }),
     },
     {
       name: 'stated: evidence of a building that was bought',
@@ -1720,6 +1891,12 @@ function packRows(lab: PackLab): PackRow[] {
       ...another(1, ({ measurement: { result } }) => void (result[0].value = result[0].lower)),
       found: bad('lineage_mismatch'),
       why: 'Records and formulas lead to others.',
+    },
+    {
+      name: 'another ledger without the anchor: T2 where nothing says on how many GPUs',
+      ...another(1, ({ measurement }) => void (measurement.dataQuality = 'T2')),
+      found: bad('lineage_mismatch'),
+      why: 'T2 takes what can be seen to fit in memory.',
     },
     {
       name: 'another ledger without the anchor: a receipt of another organisation',

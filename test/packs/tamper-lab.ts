@@ -429,10 +429,11 @@ export function signedHead(
   size: number,
   root: Uint8Array,
   purpose: 'checkpoints' | 'receipts' = 'checkpoints',
+  extensions: readonly string[] = [],
 ): string {
   const heads = createCheckpointSigner(loadSigningKeys(lab.keysDir), purpose as 'checkpoints');
   const origin = lab.issuer.logs + ORG;
-  const text = formatCheckpoint({ origin, size, root, extensions: [] });
+  const text = formatCheckpoint({ origin, size, root, extensions });
   const keyHash = noteKeyHash(origin, heads.publicKey);
   const signatures = [{ name: origin, keyHash, signature: heads.sign(Buffer.from(text)) }];
   return formatNote({ text, signatures });

@@ -43,6 +43,7 @@ import {
   REVISED,
   revisionOf,
 } from './ledger-edits.ts';
+import { ofForms } from './form-rows.ts';
 import { OF_WORDS, WORDS_SEALED } from './word-rows.ts';
 
 /** What the forger has: nothing, the key that seals, those of receipts and heads, every key but the anchor's, or every key. */
@@ -104,6 +105,7 @@ export function tamperings(lab: TamperLab): Tampering[] {
     ...withKeys(lab),
     ...ofWitnesses(whole, readFileSync(lab.policies.two, 'utf8')),
     ...OF_OPERATOR,
+    ...ofForms(lab.lab),
     ...OF_WORDS.map(({ name, edit, note, says }): Tampering => ({
       powers: 'all but the anchor',
       name: `another ledger: ${name}; no anchor`,

@@ -191,6 +191,7 @@ An operator can tell the service what is not so, and have it sign that. Both ver
 | fewer tokens than were used, above one for 128 bytes | \`usageSource\`: \`upstream\` | the upstream’s invoice (\`docket reconcile\`); counting an answer that a caller kept |
 | requests that failed left out of the ledger | how many have a receipt that says \`failed\`, and nothing of others | the upstream’s invoice; the receipt that the error names (\`x-receipt-id\`), and \`GET /v1/requests\` of the caller |
 | only some requests metered, or restated | which revisions there are, and why each says that it came | the endpoint’s intervals, which are without a gap where none was left out |
+| another reason for a revision than it had, such as a new methodology that is the old one | the reason, and what either receipt names and states | the two receipts side by side |
 | requests that do not go through the service | nothing | the upstream’s invoice; the electricity bill |
 
 And one who has every key, the anchor’s too:

@@ -289,6 +289,14 @@ export const WORDS_SEALED: readonly (WordRow & { members: Loose; pack?: 'range' 
     says: /declared inputs.*evidence is named for 1: “pue of example: pue.pdf”; for \d+ there is none.*\n.*evidence.*NOT CHECKED/,
   },
   {
+    name: 'evidence of what no receipt takes',
+    members: { evidence: [paper({ of: 'moon', says: 'approved' })] },
+  },
+  {
+    name: 'a contract in another spelling of its figure',
+    members: { contracts: [{ ...contract('eu-west'), kgCo2ePerKwh: '0.10' }] },
+  },
+  {
     name: 'evidence whose words turn the direction',
     members: { evidence: [paper({ says: 'PUE 1.12 \u202eDOOG' })] },
   },
@@ -311,7 +319,7 @@ export const WORDS_SEALED: readonly (WordRow & { members: Loose; pack?: 'range' 
   { name: 'an inventory with a member that is not known', members: { inventory: { offset: '1' } } },
   {
     name: 'a threshold that is no number',
-    members: { inventory: { restatementThreshold: '5 %' } },
+    members: { inventory: { restatementThresholdPercent: '5 %' } },
   },
   {
     name: 'an inventory whose words turn the direction',
@@ -333,6 +341,13 @@ export const WORDS_SEALED: readonly (WordRow & { members: Loose; pack?: 'range' 
   {
     name: 'an earlier pack of later entries',
     members: { earlier: [before({ lastIndex: 119, checkpointSize: 120 })] },
+    pack: 'range',
+  },
+  {
+    name: 'an earlier pack with an amount in another spelling',
+    members: {
+      earlier: [before({ amounts: { ...before().amounts, gwp: { ...amount, value: '2.0' } } })],
+    },
     pack: 'range',
   },
   {

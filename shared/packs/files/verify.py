@@ -156,7 +156,9 @@ def records(data, path, members):
     check(data, f'{path} has no line')
     for line in lines(data, path):
         value = parse(line, path)
-        check(canonical(value) == line and sorted(value) == members, f'{path}: a line is not in its form')
+        # To Python true is 1.
+        check(canonical(value) == line and sorted(value) == members and not any(type(each) is bool for each in value.values()),
+              f'{path}: a line is not in its form')
         yield value
 
 
@@ -230,12 +232,12 @@ FORMS = json.loads(r'''
 "documents":0,"type":["=","PackLineage"],"undescribed":0},"organisation":"iri","pageVersion":1,
 "range":{"firstIndex":0,"lastIndex":0,"receipts":0,"revisions":0,"signedHeads":0,"superseded":0,"type":["=",
 "LedgerRange"]},"requested?":{"after?":"time","before?":"time","from?":"time","pending?":0,"to?":"time","type":["=",
-"RequestedPeriod"]},"totals":{"cachedInputTokens":0,"covered":0,"failed":0,"inputTokens":0,"outputTokens":0,
-"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],"type":["=",
-"QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],"type":["=",
-"PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,"uncoveredOutputTokens":0},
-"type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],"created":"time",
-"cryptosuite":["=","eddsa-jcs-2022"],"proofPurpose":["=","assertionMethod"],
+"RequestedPeriod"]},"totals":{"covered":0,"coveredCachedInputTokens":0,"coveredInputTokens":0,"coveredOutputTokens":0,
+"failed":0,"refused":0,"result":["*",{"lower":"decimal","quantityKind":["=","energy","gwp","water","adpe","adpf"],
+"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],"upper":"decimal","value":"decimal"},5,5],
+"type":["=","PackTotals"],"uncovered":0,"uncoveredCachedInputTokens":0,"uncoveredInputTokens":0,
+"uncoveredOutputTokens":0},"type":["=","EvidencePack"]},"id":"iri","issuer":"iri","proof":{"@context":["*","iri",1,4],
+"created":"time","cryptosuite":["=","eddsa-jcs-2022"],"proofPurpose":["=","assertionMethod"],
 "proofValue":"^z[1-9A-HJ-NP-Za-km-z]{60,88}$","type":["=","DataIntegrityProof"],"verificationMethod":"iri"},
 "relatedResource":["*",{"digestMultibase":"digest","id":"iri"},1,256],"type":["=",["VerifiableCredential",
 "EvidencePackCredential"]],"validFrom":"time"},"derivation":{"inputs":["*",{"digest":"digest","name":"",
@@ -745,6 +747,7 @@ class Losses:
             check(seen(found[10]) and seen(found[11]),
                   f'{path}: who and why do not stand on one line each')
             opens, after, published, of, kept = (int(found[i]) for i in (2, 3, 4, 6, 7))
+            check(max(published, kept) < 2**53 and (found[5] == '-' or from_base64(found[5])), f'{path}: a head in it is none')
             check(after < opens and of < opens and (of != after or kept < published) and after == self.trees[-1][1]
                   and kept >= self.trees[-1][0], f'{path}: declared losses do not follow each other')
             self.trees.append((kept, opens))
@@ -1345,7 +1348,7 @@ def follows(measurement, figures):
 
 # --- totals and tables ------------------------------------------------------------------------------------------------
 
-UNCOVERED = ('uncoveredInputTokens', 'uncoveredCachedInputTokens', 'uncoveredOutputTokens')
+COVERED, UNCOVERED = ([f'{of}{name[0].upper()}{name[1:]}' for name in TOKENS] for of in ('covered', 'uncovered'))
 AMOUNTS = [f'{kind}_{unit.lower()}{end}' for kind, unit in UNITS.items() for end in ('', '_lower', '_upper')]
 TOTALS = ['by', 'name', 'requests', 'refused', 'failed', 'covered', 'uncovered', 'input_tokens', 'cached_input_tokens', 'output_tokens',
           'uncovered_input_tokens', 'uncovered_cached_input_tokens', 'uncovered_output_tokens'] + AMOUNTS
@@ -1367,8 +1370,7 @@ def count(receipt, groups):
     totals, sums = groups.setdefault(group, ({}, {}))
     kind = 'covered' if measurement else 'uncovered' if 'degradation' in receipt else subject['outcome']
     totals[kind] = totals.get(kind, 0) + 1
-    for name, uncovered in zip(TOKENS, UNCOVERED) if kind in ('covered', 'uncovered') else ():
-        key = name if measurement else uncovered
+    for name, key in zip(TOKENS, COVERED if measurement else UNCOVERED) if kind in ('covered', 'uncovered') else ():
         totals[key] = totals.get(key, 0) + subject.get(name, 0)
     for each in measurement['result'] if measurement else ():
         for end in BOUNDS:
@@ -1387,6 +1389,35 @@ def declared_in(inputs):
             yield 'size', model
         elif each['type'] == 'HardwareRecord':
             yield from ((name, model) for name in ('batch', 'gpus', 'precision') if record.get(f'{name}_basis') == 'catalogue')
+
+
+BASES = {'batch_basis': ('catalogue', 'assumed'), 'gpus_basis': ('catalogue', 'computed'),
+         'precision_basis': ('catalogue', 'model_record', 'assumed')}
+CARRIED = re.compile(r'(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?')
+
+
+def check_deployment(derivation, path):
+    """What a derivation record lists, and what it carries of it, which is the operator's word, has its form and nothing else in it."""
+    inputs, plan = derivation['inputs'], derivation['methodology']
+    check(plan['id'].endswith(f"/methodologies/{plan['name']}/{plan['version']}"), f'{path}: its methodology has another address')
+    types = ' '.join(each['type'] for each in inputs)
+    check(re.fullmatch('HardwareRecord ModelRecord GridFactor (?:SiteFactor ){1,3}HardwareRecord', types), f'{path}: its inputs stand in another order')
+    for i, each in enumerate(inputs):
+        name, record, last = each['name'], each.get('record'), i == len(inputs) - 1
+        check(last == (name == 'replica') and (record is not None or not last), f'{path}: {name} is not in its place')
+        if record is None:
+            continue
+        texts = {member: value for member, value in record.items() if member != 'gpus'}
+        fits = all(type(value) is str for value in texts.values())
+        if last:
+            fits = fits and set(record) == {'batch', 'gpus', 'precision', *BASES} and type(record['gpus']) is int and record['gpus'] >= 1 \
+                and CARRIED.fullmatch(record['batch']) and all(record[basis] in known for basis, known in BASES.items())
+        elif i in (1, 3):
+            own, figures = [('id', {'active_b', 'total_b'}), ('operator', {'pue', 'wue_l_per_kwh'})][i == 3]
+            fits = fits and {own, 'declared_by'} <= set(record) <= {own, 'declared_by'} | figures and record['declared_by'] == 'catalogue' \
+                and record[own] == name and all(CARRIED.fullmatch(record[figure]) for figure in figures & set(record)) \
+                and (i == 1 or figures & set(record) and decimal.Decimal(record.get('pue', '1')) >= 1)
+        check(fits and (last or i in (1, 3)), f'{path}: what it carries of {name} is not in its form')
 
 
 def count_hours(receipt, zones):
@@ -1414,7 +1445,7 @@ def requests_in(totals):
 
 def added(groups, wanted=lambda group: True):
     """Totals and sums of the groups that are wanted."""
-    totals = dict.fromkeys(('covered', 'uncovered', 'failed', 'refused') + TOKENS + UNCOVERED, 0)
+    totals = dict.fromkeys(['covered', 'uncovered', 'failed', 'refused'] + COVERED + UNCOVERED, 0)
     sums = {(kind, end): decimal.Decimal(0) for kind in UNITS for end in BOUNDS}
     for group, (counts, amounts) in groups.items():
         if wanted(group):
@@ -1429,7 +1460,7 @@ def totals_row(by, name, added):
     totals, sums = added
     row = [by, name, requests_in(totals)]
     row += [totals[kind] for kind in ('refused', 'failed', 'covered', 'uncovered')]
-    row += [totals[one] + totals[other] for one, other in zip(TOKENS, UNCOVERED)] + [totals[name] for name in UNCOVERED]
+    row += [totals[one] + totals[other] for one, other in zip(COVERED, UNCOVERED)] + [totals[name] for name in UNCOVERED]
     return csv(row + [plain_decimal(sums[kind, end]) for kind in UNITS for end in BOUNDS])
 
 
@@ -1442,10 +1473,10 @@ BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 # Versions of the page for people of which it is known that they only show.
 PAGES = (1,)
 # Formats of packs, each with the context that its seals cite.
-PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-0077300b3c22c8671f5bab1865543defb7ab6aedd4ad67301340c101fa7a0612.jsonld'}
+PACK_FORMATS = {'docket-evidence-pack/1': 'docket-evidence-pack-2eb3871f68c2ba82ff6a99d0c3dba20bb7f9b5cb0dc2410cada5d4aafb29de39.jsonld'}
 SHAPES = 'data/shapes/docket-receipt-shapes.jsonld'
 SHAPES_SHA256 = '9320b5f3b312ac4350cfd8bd7e1c82673c394488f25b511e8d9bd1822558a0c3'
-LINEAGE_MAX = 1000
+LINEAGE_MAX, SEAL_BYTES_MAX = 1000, 262144
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
                     r'|data/ledger/(checkpoint|left-frontier|consistency)\.txt|data/(ledger|anchor)/losses\.ndjson|data/keys/(did\.json|jwks\.json|events\.ndjson)'
@@ -1543,12 +1574,18 @@ class Verifier:
     def open_seal(self):
         """The seal has its form, names the bag's own files by digest, and says where everything is."""
         pack, data = self.pack, self.pack.raw('evidence-pack.jsonld')
+        check(len(data) <= SEAL_BYTES_MAX, 'the seal is larger than any')
         self.seal = parse(data, 'the seal')
-        check(canonical(self.seal) == data, 'the seal is not in its canonical form')
-        self.subject, self.issuer = self.seal['credentialSubject'], self.seal['issuer']
+        self.subject = self.seal['credentialSubject']
         if re.fullmatch('docket-evidence-pack/[0-9]+', self.subject['format']) and self.subject['format'] not in PACK_FORMATS:
             raise Cannot(f"this script does not know packs of the format {self.subject['format']}: take one of a later release")
         FITS['seal'](self.seal, 'the seal', None)
+        self.issuer = self.seal['issuer']
+        for each in self.seal['relatedResource']:
+            named = re.search(r'/contexts/(docket-receipt-[A-Za-z0-9_-]{43}\.jsonld)$', each['id'])
+            if named and named[1] not in RECEIPT_FORMATS:
+                raise Cannot(f"this script does not know receipts with the context {each['id']}: take one of a later release")
+        check(canonical(self.seal) == data, 'the seal is not in its canonical form')
         self.check_addresses()
         files = {each['name']: each['digest'] for each in self.subject['file']}
         check(list(files) == TAGS[:5], 'the seal names other files')
@@ -1587,6 +1624,9 @@ class Verifier:
               and seal['id'] == subject['id'] + '#seal', 'an address in the seal does not follow from the others')
         check(name == self.pack.folder, 'the folder is not named as the seal says')
         check(subject['range']['receipts'] == bounds['lastIndex'] - bounds['firstIndex'] + 1, 'the seal counts other receipts than its range has')
+        lacks = subject.get('anchor', {}).get('lacks', [])
+        check(len(set(lacks)) == len(lacks) and not ('a timestamp' in lacks and subject['anchor']['timestamps']),
+              'the seal says twice what its anchor lacks, or lacks a timestamp that it has')
         totals, lineage = subject['totals'], subject['lineage']
         check(requests_in(totals) <= bounds['receipts'], 'the totals count a receipt twice')
         check([(each['quantityKind'], each['unit']) for each in totals['result']] == list(UNITS.items()), 'the totals are not of each quantity once')
@@ -1619,8 +1659,10 @@ class Verifier:
               and did['@context'] == ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1']
               and json.dumps(did, indent=2, ensure_ascii=False).encode() + b'\n' == data, f'{path} is not in its form')
         for method in methods:
-            key = from_base58(method['publicKeyMultibase'][1:])[2:]
+            text = method['publicKeyMultibase']
+            code, key = from_base58(text[1:])[:2], from_base58(text[1:])[2:]
             x, kid = base64.urlsafe_b64encode(key).decode().rstrip('='), method['id']
+            check(method['type'] == 'Multikey' and text[0] == 'z' and code == b'\xed\x01', f'{path}: {kid} is no Ed25519 Multikey')
             members = ['id', 'type', 'controller', 'publicKeyMultibase'] + ['revoked'] * ('revoked' in method)
             known = self.keys.by_id.get(kid)
             check(list(method) == members and kid == f'{self.issuer}#{thumbprint(key)}' and method['controller'] == self.issuer,
@@ -1821,6 +1863,7 @@ class Verifier:
             for each in record['inputs']:
                 check('record' not in each or multihash(sha256(canonical(each['record']))) == each['digest'],
                       f"{path}: the record {each['name']} is not the one of its digest")
+            check_deployment(record, path)
             self.records[digest] = record
             self.declared.update(declared_in(record['inputs']))
         record = self.records[digest]
@@ -1958,6 +2001,10 @@ class Verifier:
             for name in sorted({group[at] for group in self.groups}, key=lambda name: name.encode('utf-16-be')):
                 text += totals_row(by, name, added(self.groups, lambda group: group[at] == name))
         self.read_statement()
+        zones = {of for name, of in self.declared if name == 'zone'}
+        declared = self.declared | {('contract', each['region']) for each in self.statement['contracts'] if each['region'] in zones}
+        check(all((each['input'], each['of']) in declared for each in self.statement['evidence']),
+              'data/report/stated.json names evidence for what no receipt takes')
         page = self.read('data/report/report.html').decode('utf-8', 'strict' if self.subject['pageVersion'] in PAGES else 'replace')
         check(self.subject['pageVersion'] not in PAGES or not any(each.search(page) for each in ACTIVE),
               'data/report/report.html runs, loads or leads to something')
@@ -1976,7 +2023,7 @@ class Verifier:
             words += party.values()
         for each in stated['contracts']:
             check(sorted(each) == ['kgCo2ePerKwh', 'name', 'region']
-                  and re.fullmatch(r'(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,9})?', each['kgCo2ePerKwh'], re.ASCII), f'{path} is not in its form')
+                  and re.fullmatch(r'(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{0,8}[1-9])?', each['kgCo2ePerKwh'], re.ASCII), f'{path} is not in its form')
             words += [each['name'], each['region']]
             regions.append(each['region'])
         for each in stated['evidence']:
@@ -1987,7 +2034,7 @@ class Verifier:
             words += each.values()
         inventory = stated.get('inventory', {'gwpSet': 'none is stated'})
         check(inventory and set(inventory) <= INVENTORY
-              and re.fullmatch(r'(?:0|[1-9][0-9]?)(?:\.[0-9]{1,4})?', inventory.get('restatementThreshold', '0'), re.ASCII),
+              and re.fullmatch(r'(?:0|[1-9][0-9]?)(?:\.[0-9]{0,3}[1-9])?', inventory.get('restatementThresholdPercent', '0'), re.ASCII),
               f'{path} is not in its form')
         words += inventory.values()
         if 'witnessPolicy' in stated:
@@ -2003,7 +2050,7 @@ class Verifier:
             amounts = [amount for kind in each['amounts'].values() for amount in kind.values()]
             check(sorted(each) == EARLIER and set(each['amounts']) == set(UNITS) and len(stated['earlier']) <= 4
                   and all(set(kind) == set(BOUNDS) for kind in each['amounts'].values()) and all(type(one) is int and one >= 0 for one in counts)
-                  and all(len(one) <= 64 and re.fullmatch(r'(?:0|[1-9][0-9]*)(?:\.[0-9]+)?', one, re.ASCII) for one in amounts)
+                  and all(map(is_decimal, amounts))
                   and re.fullmatch('uEi[A-D][A-Za-z0-9_-]{42}[AQgw]', each['seal'], re.ASCII), f'{path} is not in its form')
             check(each['firstIndex'] <= each['lastIndex'] < min(after, each['checkpointSize']), f'{path}: an earlier pack is none of before')
             after = each['firstIndex']
@@ -2399,7 +2446,7 @@ def words_of(bounds, totals):
     """The range and the totals, to the last digit."""
     yield f"entries {bounds['firstIndex']} to {bounds['lastIndex']}, with {bounds['revisions']} revisions from after them"
     yield f"inferences: {totals['covered']} with an estimate, {totals['uncovered']} without, {totals['failed']} failed, {totals['refused']} refused"
-    yield f"tokens: {totals['inputTokens']} in, {totals['outputTokens']} out, of those with an estimate"
+    yield f"tokens: {totals['coveredInputTokens']} in, {totals['coveredOutputTokens']} out, of those with an estimate"
     for each in totals['result']:
         bounds = f"[{each['lower']}–{each['upper']}], which adds up 5–95 % intervals"
         yield f"{each['quantityKind']}: {each['value']} {each['unit']} {bounds}"
@@ -2556,7 +2603,7 @@ def report(verifier, trusted, policy=None):
 
 STATED = ['contracts', 'earlier', 'evidence', 'keptDays', 'operator', 'organisation']
 EARLIER = ['amounts', 'checkpointSize', 'covered', 'failed', 'firstIndex', 'lastIndex', 'name', 'refused', 'seal', 'uncovered']
-INVENTORY = {'baseYear', 'consolidationApproach', 'gwpSet', 'restatementPolicy', 'restatementThreshold'}
+INVENTORY = {'baseYear', 'consolidationApproach', 'gwpSet', 'restatementPolicy', 'restatementThresholdPercent'}
 EVIDENCE = {'file', 'input', 'of', 'says', 'sha256'}
 DECLARED = ['batch', 'contract', 'gpus', 'precision', 'pue', 'size', 'wue', 'zone']
 

@@ -225,14 +225,14 @@ function breakdown(totals: PackTotals, by: TotalsBy): string {
   const gas = scaleOf(named, 'gwp');
   const water = scaleOf(named, 'water');
   const lines = shown.map(([name, each]) => {
-    const { covered, uncovered, failed, outputTokens, uncoveredOutputTokens } = each.counts;
+    const { covered, uncovered, failed, coveredOutputTokens, uncoveredOutputTokens } = each.counts;
     const cell = (quantity: 'energy' | 'gwp' | 'water', scale: typeof energy): string => {
       const { value, lower, upper } = each.amount(quantity);
       return covered === 0
         ? '<td class="missing">not estimated</td>'
         : `<td title="${value}">${scale.text(value)} <small>[${scale.text(lower)}–${scale.text(upper)}]</small></td>`;
     };
-    return `<tr><th scope="row">${escaped(name)}</th><td>${count(each.requests)}</td><td>${count(uncovered)}</td><td>${count(failed)}</td><td>${count(outputTokens + uncoveredOutputTokens)}</td>${cell('energy', energy)}${cell('gwp', gas)}${cell('water', water)}</tr>`;
+    return `<tr><th scope="row">${escaped(name)}</th><td>${count(each.requests)}</td><td>${count(uncovered)}</td><td>${count(failed)}</td><td>${count(coveredOutputTokens + uncoveredOutputTokens)}</td>${cell('energy', energy)}${cell('gwp', gas)}${cell('water', water)}</tr>`;
   });
   return `<section><h2>By ${BY_TITLES[by].toLowerCase().replace('utc', 'UTC')}</h2>
 ${barChart(
@@ -343,7 +343,7 @@ function coverage({ facts, totals }: ReportInput, total: Totals): string {
   const worst = Math.max(
     0,
     ...totals.by('model').map(([, each]) => {
-      const of = each.counts.inputTokens + each.counts.outputTokens;
+      const of = each.counts.coveredInputTokens + each.counts.coveredOutputTokens;
       return of === 0 ? 0 : Number(each.amount('gwp').upper) / of;
     }),
   );
@@ -391,7 +391,7 @@ ${lines.join('\n')}
 }
 
 function disclosure({ facts, stated, totals }: ReportInput, total: Totals): string {
-  const { covered, inputTokens, outputTokens } = total.counts;
+  const { covered, coveredInputTokens: input, coveredOutputTokens: output } = total.counts;
   const gas = total.amount('gwp');
   const use = facts.useGas();
   const per = (units: number): string => {
@@ -413,14 +413,14 @@ function disclosure({ facts, stated, totals }: ReportInput, total: Totals): stri
 <p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based; market-based ones stand apart where contracts were declared.</p>
 <p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1. Primary data (ESRS E1 AR 46(g)): ${primaryShare(totals, total)}.</p>
 <p><strong>Basis.</strong> Greenhouse gas is in CO₂ equivalents over 100 years, all gases together, by the warming potentials that the sources below used. They give no gas apart, and the factors do not say by which assessment report of the IPCC (AR5 or AR6) these are. Depletion of minerals and fossil energy of electricity is by an inventory whose year stands beside each factor. ${stated.inventory === undefined ? 'This page has no base year and no consolidation approach: both are the reporting organisation’s.' : 'Base year and consolidation approach are the reporting organisation’s; what the operator states of its own inventory stands below, and no figure here rests on it.'} Every change of an estimate is a restatement with a reason, of any size, as the section above has them; there is no threshold below which one is left out. The service that made this pack keeps one for ${counted(stated.keptDays, 'day')}: those who rely on it keep it, and earlier packs to compare with.</p>
-<p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((inputTokens + outputTokens) / 1_000)}.</p>${intensity}</section>`;
+<p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((input + output) / 1_000)}.</p>${intensity}</section>`;
 }
 
 const INVENTORY_TITLES: readonly (readonly [keyof Inventory, string])[] = [
   ['consolidationApproach', 'Consolidation approach'],
   ['baseYear', 'Base year'],
   ['restatementPolicy', 'Restatements'],
-  ['restatementThreshold', 'Threshold of restatements'],
+  ['restatementThresholdPercent', 'Threshold of restatements'],
   ['gwpSet', 'Warming potentials'],
 ];
 
@@ -428,7 +428,7 @@ function inventorySection({ inventory }: ReportStatement): string[] {
   if (inventory === undefined) return [];
   const stated = INVENTORY_TITLES.flatMap(([name, title]): [string, string][] => {
     const value = inventory[name];
-    const unit = name === 'restatementThreshold' ? '\u00a0%' : '';
+    const unit = name === 'restatementThresholdPercent' ? '\u00a0%' : '';
     return value === undefined ? [] : [[title, escaped(value) + unit]];
   });
   return [

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
-import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
+import { WRITTEN_DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { isPrintable } from '#shared/kernel/plain-text.ts';
@@ -59,9 +59,9 @@ export const INVENTORY = Type.Object(
     consolidationApproach: Type.Optional(text),
     gwpSet: Type.Optional(text),
     restatementPolicy: Type.Optional(text),
-    /** Per cent of a total. */
-    restatementThreshold: Type.Optional(
-      Type.String({ pattern: '^(?:0|[1-9][0-9]?)(?:\\.[0-9]{1,4})?$' }),
+    /** Of a total. */
+    restatementThresholdPercent: Type.Optional(
+      Type.String({ pattern: '^(?:0|[1-9][0-9]?)(?:\\.[0-9]{0,3}[1-9])?$' }),
     ),
   },
   { ...CLOSED, minProperties: 1 },
@@ -81,7 +81,7 @@ export const EVIDENCE_MAX = 256;
 const KEPT_DAYS_MAX = 3_650;
 
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const decimal = Type.String({ pattern: DECIMAL_PATTERN, maxLength: 64 });
+const decimal = Type.String({ pattern: WRITTEN_DECIMAL_PATTERN });
 const Amount = Type.Object({ lower: decimal, upper: decimal, value: decimal }, CLOSED);
 
 /** A pack that was sealed before, with the figures that its seal states. */
@@ -116,7 +116,7 @@ const Statement = Type.Object(
     contracts: Type.Array(
       Type.Object(
         {
-          kgCo2ePerKwh: Type.String({ pattern: '^(?:0|[1-9][0-9]{0,2})(?:\\.[0-9]{1,9})?$' }),
+          kgCo2ePerKwh: Type.String({ pattern: '^(?:0|[1-9][0-9]{0,2})(?:\\.[0-9]{0,8}[1-9])?$' }),
           name: text,
           region: text,
         },

@@ -225,10 +225,11 @@ describe('what stands on each kind of receipt', () => {
       used.map(({ name, record: carriedRecord }) => [name, carriedRecord !== undefined]),
     ).toEqual([
       ['usage', true],
+      ['H100_SXM', false],
       ['llama-3.1-8b', false],
       ['FRA', false],
       ['example', true],
-      ['H100_SXM', false],
+      ['replica', true],
     ]);
   });
 

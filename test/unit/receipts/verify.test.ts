@@ -121,14 +121,14 @@ describe('the verdict says what is wrong', () => {
       'another receipt’s proof',
       changed((d) => (d.proof = JSON.parse(signer.sign(buildReceipt(INPUTS['partial']!))).proof)),
     ],
-    ['unknown_context', 'a swapped context', changed((d) => (d['@context'][1] = otherContext))],
+    ['unknown_format', 'a swapped context', changed((d) => (d['@context'][1] = otherContext))],
     [
-      'unknown_context',
+      'unknown_format',
       'a context of a later format, whose members are not known here',
       changed((d) => Object.assign(d, { later: (d['@context'][1] = otherContext) }), true),
     ],
     [
-      'unknown_context',
+      'unknown_format',
       'a swapped context, signed',
       changed((d) => (d['@context'][1] = d.proof['@context'][1] = otherContext), true),
     ],

@@ -54,7 +54,10 @@ const written = (name: string, text: string): string => {
 };
 
 it('what INVENTORY and WITNESS_POLICY name is read whole', () => {
-  const inventory = { consolidationApproach: 'operational control', restatementThreshold: '5' };
+  const inventory = {
+    consolidationApproach: 'operational control',
+    restatementThresholdPercent: '5',
+  };
   expect(readInventory(written('i.json', JSON.stringify(inventory)))).toEqual(inventory);
   const key = formatVerifierKey('witness.example/w', COSIGNATURE_TYPE, new Uint8Array(32));
   const policy = `# ours\nwitness w ${key}\nquorum w\n`;
@@ -64,7 +67,7 @@ it('what INVENTORY and WITNESS_POLICY name is read whole', () => {
 it.each([
   ['nothing in it', '{}'],
   ['a member that is not known', '{"offsets":"all"}'],
-  ['a threshold that is none', '{"restatementThreshold":"5 %"}'],
+  ['a threshold that is none', '{"restatementThresholdPercent":"5 %"}'],
   ['a text that turns the direction', '{"gwpSet":"AR6 \u202eDOOG"}'],
 ])('an inventory with %s is refused when the process starts', (_, text) => {
   expect(() => readInventory(written('i.json', text))).toThrow(/^.*INVENTORY/s);

@@ -1,0 +1,223 @@
+/** Tamperings with forms: what one reader would take for something else than another, as data. */
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
+import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
+import { DID_DOCUMENT, derivationPath, KEY_EVENTS, LOSSES } from '#shared/packs/layout.ts';
+import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
+import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { ORG, type PackLab } from '#test/support/packs.ts';
+import { dropAnchor, rewriteLedger } from './tamper-lab.ts';
+import type { Tampering } from './tamper-rows.ts';
+import type { ForgedPack, Loose } from './tampering.ts';
+
+const sealed = { powers: 'pack key' } as const;
+const all = { powers: 'all but the anchor' } as const;
+const CHECKPOINT = 'data/ledger/checkpoint.txt';
+const EMPTY_ROOT = '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=';
+
+/** Every line of the only file of a folder, or of a file. */
+const lines =
+  (place: string, from: RegExp | string, to: string) =>
+  (p: ForgedPack): void =>
+    p.lines(place.startsWith('data/') ? place : p.shard(place), (found) =>
+      found.map((each) => each.replace(from, to)),
+    );
+
+const ofKeys: readonly (readonly [what: string, edit: (method: Loose) => void])[] = [
+  ['a key of another kind', (method) => void (method.type = 'JsonWebKey')],
+  [
+    'a key in another spelling',
+    (method) => void (method.publicKeyMultibase = method.publicKeyMultibase.replace(/^z/, 'x')),
+  ],
+];
+
+const carrying = (at: Loose, members: Loose): void => {
+  at.record = { ...at.record, ...members };
+  at.digest = multihashOfContent(Buffer.from(canonicalJson(at.record)));
+};
+const siteOf = ({ inputs }: Loose): Loose =>
+  inputs.find(({ record }: Loose) => record?.pue !== undefined);
+const replicaOf = ({ inputs }: Loose): Loose => inputs.at(-1);
+
+/** What a derivation record may not list, or carry. */
+const DEPLOYMENTS: readonly (readonly [what: string, edit: (derivation: Loose) => void])[] = [
+  ['a site twice', (d) => void d.inputs.splice(-1, 0, siteOf(d), siteOf(d), siteOf(d))],
+  ['its inputs in another order', (d) => void (d.inputs = d.inputs.toReversed())],
+  [
+    'a usage record of its own',
+    (d) => {
+      const usage = { digest: '', name: 'usage', type: 'UsageRecord' };
+      carrying(usage, { attempts: 1, input_tokens: 1, output_tokens: 0 });
+      d.inputs.unshift(usage);
+    },
+  ],
+  ['a doubt about a class of models in a site', (d) => carrying(siteOf(d), { size_factor: '1' })],
+  ['words beside the figures of a site', (d) => carrying(siteOf(d), { note: 'assured' })],
+  ['words beside how the model is served', (d) => carrying(replicaOf(d), { note: 'assured' })],
+  ['a site that uses less than its machines', (d) => carrying(siteOf(d), { pue: '0.5' })],
+  ['a figure in another spelling', (d) => carrying(siteOf(d), { pue: '1.10' })],
+  ['a site under another name', (d) => void (siteOf(d).name = 'assured')],
+  ['how the model is served under another name', (d) => void (replicaOf(d).name = 'assured')],
+  ['a methodology of another version than its address', (d) => void (d.methodology.version = '2')],
+  ['a methodology of another name than its address', (d) => void (d.methodology.name = 'gold')],
+];
+
+/** A derivation record in the place of another, and lineage documents that tell of it. */
+function redeployed(lab: PackLab, p: ForgedPack, edit: (derivation: Loose) => void) {
+  const anchor = dropAnchor(p);
+  const ledger = rewriteLedger(lab, p, (receipts) =>
+    receipts.map((each) => {
+      if (each.measurement === undefined) return each;
+      const receipt = structuredClone(each);
+      const old = receipt.measurement.derivation.split('/').at(-1);
+      const record = JSON.parse(p.text(derivationPath(old)));
+      edit(record);
+      const text = canonicalJson(record);
+      const digest = multihashOfContent(Buffer.from(text));
+      p.set(derivationPath(digest), text);
+      receipt.measurement.derivation = receipt.measurement.derivation.replace(old, digest);
+      return { ...receipt, edited: true };
+    }),
+  );
+  const bodies = p.text(p.shard('receipts')).trimEnd().split('\n');
+  const named = new Set(
+    bodies.flatMap((body) => /\/derivations\/(uEi[\w-]{44})/.exec(body)?.[1] ?? []),
+  );
+  for (const path of p.files.keys()) {
+    if (!path.startsWith('data/derivations/')) continue;
+    if (!named.has(path.slice('data/derivations/'.length, -'.json'.length))) p.files.delete(path);
+  }
+  for (const path of p.files.keys()) {
+    if (path.startsWith('data/lineage/')) tellOf(p, path, bodies[Number(path.slice(-19, -7))]!);
+  }
+  return (seal: Loose): void => {
+    ledger(seal);
+    anchor(seal);
+  };
+}
+
+/** Gives a lineage document the records that a receipt names now: verify.py reads figures of these. */
+function tellOf(p: ForgedPack, path: string, body: string): void {
+  const { id, measurement } = JSON.parse(body);
+  const { inputs } = JSON.parse(p.text(derivationPath(measurement.derivation.split('/').at(-1))));
+  const document = JSON.parse(p.text(path));
+  Object.assign(document.about, { id, digest: multihashOfContent(Buffer.from(body)) });
+  for (const node of document.measurement.used) {
+    const now = inputs.find(
+      ({ type, record, name }: Loose) =>
+        node.type.includes(type) &&
+        record !== undefined &&
+        (name === node.name || type === 'SiteFactor'),
+    );
+    if (now === undefined) continue;
+    const { name, digest, record } = now;
+    Object.assign(node, { name, digest, record });
+    for (const figure of node.figures) if (figure.symbol === 'PUE') figure.value = record.pue;
+  }
+  p.set(path, canonicalJson(document));
+}
+
+/** Heads and losses, well signed, that no log has. */
+function ofLog(lab: PackLab): Tampering[] {
+  const signer = createCheckpointSigner(loadSigningKeys(lab.keysDir), 'checkpoints');
+  const log = lab.issuer.logs + ORG;
+  const signed = (name: string, text: string): string => {
+    const keyHash = noteKeyHash(name, signer.publicKey);
+    const signature = signer.sign(Buffer.from(text));
+    return formatNote({ text, signatures: [{ name, keyHash, signature }] });
+  };
+  /** All of the ledger as the second tree of its log, which a statement opens. */
+  const after = (published: string) => (p: ForgedPack) => {
+    const anchor = dropAnchor(p);
+    const tree = `${log}/2`;
+    const moved = (note: string): string =>
+      signed(tree, note.split('\n\n')[0]!.replace(log, tree) + '\n');
+    p.lines(p.shard('ledger/checkpoints'), (found) =>
+      found.map((each) => {
+        const { note, size } = JSON.parse(each);
+        return canonicalJson({ note: moved(note), size });
+      }),
+    );
+    p.set(CHECKPOINT, moved(p.text(CHECKPOINT)));
+    const text = `${log}/loss\nopens 2 after 1\npublished ${published} in 1\nkept 0 ${EMPTY_ROOT}\ndeclared 2026-11-20T09:38:04.123Z by ada\nthe disk failed\n`;
+    p.set(LOSSES, `${canonicalJson({ consistency: [], note: signed(`${log}/loss`, text) })}\n`);
+    return (seal: Loose): void => {
+      anchor(seal);
+      seal.credentialSubject.checkpoint.log = tree;
+      seal.credentialSubject.id += '-of-tree-2';
+    };
+  };
+  return [
+    {
+      ...all,
+      name: 'head: a fourth line, signed with the rest',
+      edit: (p) => {
+        const [origin, size, root] = p.text(CHECKPOINT).split('\n');
+        const hash = Buffer.from(root!, 'base64');
+        const head = { origin: origin!, size: Number(size), root: hash, extensions: ['assured'] };
+        p.set(CHECKPOINT, signed(log, formatCheckpoint(head)));
+      },
+    },
+    {
+      ...all,
+      name: 'declared loss: of a whole ledger, said by whoever has the keys; no anchor',
+      edit: after(`7 ${EMPTY_ROOT}`),
+      passes: { ours: LOSS_NOTE, python: LOSS_NOTE },
+      says: /of 7 entries published/,
+    },
+    {
+      ...all,
+      name: 'declared loss: of more entries than a number holds; no anchor',
+      edit: after(`9999999999999999 ${EMPTY_ROOT}`),
+    },
+    {
+      ...all,
+      name: 'declared loss: a root in another spelling; no anchor',
+      edit: after(`7 ${'A'.repeat(42)}B=`),
+    },
+  ];
+}
+
+const LOSS_NOTE =
+  'A loss is the word of who declares it: both verifiers say it in their first lines, and --require-anchor refuses it here.';
+
+export function ofForms(lab: PackLab): Tampering[] {
+  return [
+    {
+      ...sealed,
+      name: 'revisions: the place of the second entry is the truth, not a number',
+      edit: lines('superseded', /"index":1}$/, '"index":true}'),
+    },
+    {
+      ...sealed,
+      name: 'key events: the place of the first is a falsehood, not a number',
+      edit: lines(KEY_EVENTS, '"index":0,"proof"', '"index":false,"proof"'),
+    },
+    ...ofKeys.map(([what, edit]): Tampering => ({
+      ...sealed,
+      name: `did.json in the pack: ${what}`,
+      edit: (p) => {
+        const did = JSON.parse(p.text(DID_DOCUMENT));
+        edit(did.verificationMethod[0]);
+        p.set(DID_DOCUMENT, `${JSON.stringify(did, null, 2)}\n`);
+      },
+    })),
+    ...(
+      [
+        ['the same twice', ['a cosignature of x', 'a cosignature of x']],
+        ['a timestamp that it has', ['a timestamp']],
+      ] as const
+    ).map(([what, lacks]): Tampering => ({
+      ...sealed,
+      name: `seal: its anchor lacks ${what}`,
+      edit: () => (seal) => void (seal.credentialSubject.anchor.lacks = [...lacks]),
+    })),
+    ...ofLog(lab),
+    ...DEPLOYMENTS.map(([what, edit]): Tampering => ({
+      ...all,
+      name: `another deployment: ${what}; no anchor`,
+      edit: (p) => redeployed(lab, p, edit),
+    })),
+  ];
+}
