@@ -109,7 +109,7 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .addHelpText(
       'after',
-      '\nNothing is edited: new receipts are appended that revise the old ones.\n\nExample:\n  $ npx docket receipts recalculate --org org_… --since 2026-11-01 --wait\n',
+      '\nNothing is edited: new receipts are appended that revise the old ones. Receipts of requests that failed or were refused have no estimate, and get none.\n\nExample:\n  $ npx docket receipts recalculate --org org_… --since 2026-11-01 --wait\n',
     )
     .action((options: RecalculateOptions) => asOperator((deps) => recalculate(deps, options)));
 }

@@ -42,6 +42,8 @@ export class CitedDocuments {
   readonly #checked = new Set<string>();
   /** Addresses that the seal, receipts or lineage documents cite. */
   readonly #cited = new Set<string>();
+  /** Where they stand. */
+  readonly #paths = new Set<string>();
   readonly #derivations = new Set<string>();
   /** Methodologies that receipts cite, each once. */
   readonly #methodologies: Citation[] = [];
@@ -151,12 +153,10 @@ export class CitedDocuments {
     if (uncited !== undefined) {
       throw new PackProblem('seal_contradiction', SEAL, `Nothing in the pack cites ${uncited}.`);
     }
-    const cited = new Set(this.#checked);
     for (const path of this.#bag.manifest.keys()) {
-      if (!path.startsWith(`${METHODOLOGIES}/`)) continue;
-      const digest = multihashOfContent(this.#bag.read(path));
-      if (![...cited].some((key) => key.endsWith(` ${digest}`))) {
-        throw new PackProblem('extra_file', path, 'No receipt cites this methodology.');
+      const isDocument = [METHODOLOGIES, CONTEXTS].some((folder) => path.startsWith(`${folder}/`));
+      if (isDocument && !this.#paths.has(path)) {
+        throw new PackProblem('extra_file', path, 'Nothing in the pack cites this document.');
       }
     }
     this.#checkRecords();
@@ -176,6 +176,7 @@ export class CitedDocuments {
     this.#cited.add(id);
     const name = id === VC_CONTEXT_URL ? VC_CONTEXT_FILE : id.slice(id.lastIndexOf('/') + 1);
     const path = `${CONTEXTS}/${name}`;
+    this.#paths.add(path);
     if (!this.#bag.manifest.has(path)) {
       throw new PackProblem('context_mismatch', id, 'A cited context is not in the pack.');
     }
@@ -188,6 +189,7 @@ export class CitedDocuments {
     const { id, name, version, digest } = citation;
     this.#cited.add(id);
     const path = methodologyPath(name, version);
+    this.#paths.add(path);
     const present = this.#bag.manifest.has(path);
     if (
       !present ||

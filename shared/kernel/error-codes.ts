@@ -178,7 +178,7 @@ const STABLE = {
     advice:
       'Nothing: the receipt is as good as it can be. Its revisions are at `GET /v1/receipts/{id}/revisions`.',
     message:
-      'There is nothing to estimate again: the receipt is not degraded, nobody knows its tokens, or a newer one revises it already.',
+      'There is nothing to estimate again: the receipt is not degraded (its request may have failed, or been refused), nobody knows its tokens, or a newer one revises it already.',
     param: 'id',
   }),
   key_state_conflict: row('validation_error', 409, false, {

@@ -1,4 +1,5 @@
 /** Tamperings with forms: what one reader would take for something else than another, as data. */
+import { hash } from 'node:crypto';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
@@ -154,8 +155,8 @@ function ofLog(lab: PackLab): Tampering[] {
       name: 'head: a fourth line, signed with the rest',
       edit: (p) => {
         const [origin, size, root] = p.text(CHECKPOINT).split('\n');
-        const hash = Buffer.from(root!, 'base64');
-        const head = { origin: origin!, size: Number(size), root: hash, extensions: ['assured'] };
+        const bytes = Buffer.from(root!, 'base64');
+        const head = { origin: origin!, size: Number(size), root: bytes, extensions: ['assured'] };
         p.set(CHECKPOINT, signed(log, formatCheckpoint(head)));
       },
     },
@@ -213,6 +214,22 @@ export function ofForms(lab: PackLab): Tampering[] {
       name: `seal: its anchor lacks ${what}`,
       edit: () => (seal) => void (seal.credentialSubject.anchor.lacks = [...lacks]),
     })),
+    {
+      ...sealed,
+      name: 'data/contexts: a document that nothing cites, under its digest',
+      edit: (p) => {
+        const text = '{"@context":{"assured":"https://auditor.example/"}}';
+        p.set(`data/contexts/docket-note-${hash('sha256', text)}.jsonld`, text);
+      },
+    },
+    {
+      ...sealed,
+      name: 'data/methodologies: a copy under another name',
+      edit: (p) => {
+        const path = [...p.files.keys()].find((name) => name.startsWith('data/methodologies/'))!;
+        p.set('data/methodologies/assured/1.0.0.json', p.text(path));
+      },
+    },
     ...ofLog(lab),
     ...DEPLOYMENTS.map(([what, edit]): Tampering => ({
       ...all,

@@ -201,7 +201,7 @@ And one who has every key, the anchor’s too:
 | another history of the same name and size, wholly anchored | a cosignature of a witness that saw the first (\`--witness-policy\`); a checkpoint or a receipt that someone kept |
 | a request taken out, or a complete one rewritten as refused, degraded or never revised, before anything was anchored | the receipt that the caller holds |
 | receipts made later for a time that is over | the anchor’s timestamps, which are by authorities that are not the operator’s (\`--require-timestamp\`) |
-| requests invented | the caller’s own records; the upstream’s invoice |
+| requests invented, or said to go on from one that they did not | the caller’s own records; the upstream’s invoice |
 `;
 
 const HEAD = `# What tampering is found

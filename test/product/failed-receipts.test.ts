@@ -145,6 +145,11 @@ describe('a request whose upstream was called and failed', () => {
         total: object;
         data: object[];
       };
+      const again = await post(system, `/receipts/${id}/recalculate`, {});
+      expect([again.status, await again.json()]).toMatchObject([
+        409,
+        { error: { code: 'not_degraded' } },
+      ]);
       const counts = { requests: 2, refused: 0, failed: 1, covered: 1, uncovered: 0 };
       expect(usage.total).toMatchObject({ ...counts, coverage: 1, coverage_with_failed: 0.5 });
       expect(usage.data).toMatchObject([{ group: model, ...counts }]);

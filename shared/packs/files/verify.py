@@ -2073,10 +2073,11 @@ class Verifier:
 
     def check_nothing_more(self):
         """Every file is what the manifest says, and a receipt leads to it."""
-        digests = {digest for _, _, digest, _ in self.cited}
+        documents = {f'data/methodologies/{name}/{version}.json' for name, version, _, _ in self.cited}
+        documents |= {f"data/contexts/{'credentials-v2.jsonld' if url == VC else url.rsplit('/', 1)[-1]}" for url in self.used_contexts}
         for path in self.manifest:
-            if path.startswith('data/methodologies/'):
-                check(multihash(sha256(self.read(path))) in digests, f'no receipt cites {path}')
+            if path.startswith(('data/contexts/', 'data/methodologies/')):
+                check(path in documents, f'nothing cites {path}')
             if path.startswith('data/derivations/'):
                 check(path[17:-5] in self.records and path.endswith('.json'), f'no receipt names {path}')
             if not path.startswith(('data/receipts/', 'data/revisions/')):

@@ -154,10 +154,10 @@ describe('the configuration', () => {
       expect(problemsOf({ ...STORES, PUBLIC_URL: bad }), bad).toHaveLength(1);
   });
 
-  it('takes contracts for electricity as region, factor and words', () => {
+  it('takes contracts for electricity as region, factor in its one spelling, and words', () => {
     const config = loadConfig({
       ...STORES,
-      ELECTRICITY_CONTRACTS: 'eu-west=0.012 wind farm, contract of 2026; eu-north=0 guarantees',
+      ELECTRICITY_CONTRACTS: 'eu-west=0.0120 wind farm, contract of 2026; eu-north=0.0 guarantees',
     });
     expect(config.electricityContracts).toEqual([
       { region: 'eu-west', kgCo2ePerKwh: '0.012', name: 'wind farm, contract of 2026' },
