@@ -298,7 +298,7 @@ function operatorsWord({ unreleased }: PackVerdict): Row {
         ? 'factors are the operator’s, not released'
         : `the methodology is the operator’s, not released; its factors are those of ${releasedFactors}`;
     rows[`${name} ${version}`] =
-      `${own}: ${digest}; ${far} (--require-released-methodology refuses it)`;
+      `${own}: ${digest}; ${far}; a later release may have it (--require-released-methodology refuses it)`;
     for (const { place, stated, released, sources } of differences) {
       const was = released === null ? 'not in the release' : `released: ${released}`;
       const cites = sources.length === 0 ? '' : `; cited to ${sources.join(' | ')}`;

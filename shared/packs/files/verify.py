@@ -1416,7 +1416,7 @@ def check_deployment(derivation, path):
             own, figures = [('id', {'active_b', 'total_b'}), ('operator', {'pue', 'wue_l_per_kwh'})][i == 3]
             fits = fits and {own, 'declared_by'} <= set(record) <= {own, 'declared_by'} | figures and record['declared_by'] == 'catalogue' \
                 and record[own] == name and all(CARRIED.fullmatch(record[figure]) for figure in figures & set(record)) \
-                and (i == 1 or figures & set(record) and decimal.Decimal(record.get('pue', '1')) >= 1)
+                and (i == 1 or figures & set(record) and float(record.get('pue', '1')) >= 1)
         check(fits and (last or i in (1, 3)), f'{path}: what it carries of {name} is not in its form')
 
 
@@ -2575,7 +2575,7 @@ def report(verifier, trusted, policy=None):
         own = f'the methodology is the operator\'s, not released; its factors are those of {over}' if over \
             else 'factors are the operator\'s, not released'
         yield f"{own}: {name} {version}, {digest}, of {verifier.plans[name, version, digest]} receipts (--require-released-methodology refuses it);"
-        yield '  the values of releases are not in this script: `docket verify` lists which differ'
+        yield '  a later release may have it; the values of releases are not in this script: `docket verify` lists which differ'
     if verifier.anchored == 0:
         yield 'not anchored: whoever has the keys could have made another ledger (--require-anchor refuses that)'
     elif verifier.anchored < verifier.end:
