@@ -773,7 +773,11 @@ create table sanctions_list (
   imported_by text not null,
   imported_at timestamp(3) with time zone not null,
   current boolean not null default false,
+  staged_at timestamp(3) with time zone,
+  preview jsonb,
+  constraint sanctions_list_check CHECK (((staged_at IS NULL) OR (NOT current))),
   constraint sanctions_list_pkey PRIMARY KEY (id),
+  constraint sanctions_list_preview_check CHECK ((length((preview)::text) <= 500000)),
   constraint sanctions_list_source_check CHECK ((source = ANY (ARRAY['ofac_sdn'::text, 'eu'::text, 'un'::text, 'opensanctions'::text]))),
   constraint sanctions_list_source_version_key UNIQUE (source, version),
   constraint sanctions_list_version_check CHECK ((version ~ '^[0-9a-f]{64}$'::text))
@@ -1143,6 +1147,7 @@ CREATE INDEX restatement_unfinished ON public.restatement USING btree (requested
 CREATE INDEX review_by_organisation ON public.review USING btree (org_id, sequence DESC);
 CREATE UNIQUE INDEX review_one_open ON public.review USING btree (org_id) WHERE (decision IS NULL);
 CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING btree (source) WHERE current;
+CREATE INDEX sanctions_list_staged ON public.sanctions_list USING btree (staged_at) WHERE (staged_at IS NOT NULL);
 CREATE INDEX screening_by_organisation ON public.screening USING btree (org_id, sequence DESC);
 CREATE INDEX sealed_pack_by_end ON public.sealed_pack USING btree (org_id, generation, last_index);
 CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (org_id, id DESC);
@@ -1405,6 +1410,22 @@ CREATE OR REPLACE FUNCTION public.audit_log_refuse()
 AS $function$
 begin
   raise exception 'the audit log is append-only' using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.discard_sanctions_list(of_id bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform from sanctions_list where id = of_id and staged_at is not null for update;
+  if not found then
+    return false;
+  end if;
+  delete from sanctions_name where list_id = of_id;
+  delete from sanctions_list where id = of_id;
+  return true;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.drop_ledger_bodies(month timestamp with time zone)
@@ -1825,6 +1846,19 @@ begin
   return true;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.sanctions_name_of_api()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if current_user = 'docket_api' and exists (
+    select from added a join sanctions_list l on l.id = a.list_id where l.staged_at is null) then
+    raise exception 'names are added to lists that wait alone' using errcode = 'insufficient_privilege';
+  end if;
+  return null;
+end $function$;
+
 CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models, keep_responses, tags ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
@@ -1882,6 +1916,7 @@ CREATE TRIGGER metered_record_no_truncate BEFORE TRUNCATE ON public.metered_reco
 CREATE TRIGGER receipt_revision_check BEFORE INSERT ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION receipt_revision_check();
 CREATE TRIGGER receipt_revision_no_change BEFORE DELETE OR UPDATE ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER receipt_revision_no_truncate BEFORE TRUNCATE ON public.receipt_revision FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER sanctions_name_of_api AFTER INSERT ON public.sanctions_name REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION sanctions_name_of_api();
 
 grant insert, select, update on account to docket_api;
 grant insert, select, update on account to docket_housekeeping;
@@ -2092,10 +2127,10 @@ grant insert, select, update on review to docket_operator;
 grant select on review to docket_purge;
 grant insert, select on review_approval to docket_api;
 grant insert, select on review_approval to docket_operator;
-grant select on sanctions_list to docket_api;
+grant insert, select on sanctions_list to docket_api;
 grant select on sanctions_list to docket_housekeeping;
 grant insert, select, update on sanctions_list to docket_operator;
-grant select on sanctions_name to docket_api;
+grant insert, select on sanctions_name to docket_api;
 grant select on sanctions_name to docket_housekeeping;
 grant insert, select on sanctions_name to docket_operator;
 grant select on schema_migration to docket_api;
@@ -2186,6 +2221,8 @@ grant update (state, attempts, due_at, flagged_at, requested_by, reason) on reca
 grant update (state, attempts, due_at, flagged_at, requested_by, reason) on recalculation to docket_operator;
 grant update (submitted_at) on receipt_pending to docket_ledger;
 grant select (id, org_id) on request to docket_housekeeping;
+grant update (published_on, entities, names, imported_by, imported_at, current, staged_at, preview) on sanctions_list to docket_api;
+grant update (preview) on sanctions_list to docket_housekeeping;
 grant select (claim, request_id, attempt, expires_at) on stored_answer to docket_housekeeping;
 grant select (claim, request_id, attempt) on stored_answer to docket_receipts;
 grant select (endpoint_id, once, next_attempt_at) on webhook_delivery to docket_api;
@@ -2206,6 +2243,8 @@ grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_ledge
 grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_operator;
 grant select (id, org_id, events, paused_at) on webhook_endpoint to docket_recalculation;
 
+grant execute on function discard_sanctions_list(of_id bigint) to docket_api;
+grant execute on function discard_sanctions_list(of_id bigint) to docket_housekeeping;
 grant execute on function drop_request_partitions(kept_days integer) to docket_housekeeping;
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
 grant execute on function ensure_request_partitions(days_ahead integer) to docket_housekeeping;

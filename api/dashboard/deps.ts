@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
 import { createWebhookRegistry } from '#shared/webhooks/postgres/endpoints.ts';
@@ -176,6 +177,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     unsentLetters: createUnsentLetters(pool, surroundings),
     vettings: createVettings(pool, surroundings),
     sanctions: createSanctionsStore(pool, surroundings),
+    openSanctionsFile,
     /** What organisations were told, for their members. */
     notifications: createNotifications(pool),
     exports: options.exports,

@@ -39,6 +39,7 @@ import { policyRoutes } from './policy/routes.ts';
 import { queueRoutes } from './queues/routes.ts';
 import { regionRoutes } from './regions/routes.ts';
 import { reviewRoutes } from './reviews/routes.ts';
+import { sanctionsRoutes } from './sanctions/routes.ts';
 import { serviceKeyRoutes } from './service-keys/routes.ts';
 import type { Place } from './search/find.ts';
 import { searchRoutes } from './search/routes.ts';
@@ -114,6 +115,8 @@ export const dashboardRoutes: FastifyPluginAsync<
               queueRoutes(operations, deps);
               policyRoutes(operations, deps);
               healthRoutes(operations, deps);
+              // It takes files, which other pages do not.
+              await operations.register(async (uploads) => sanctionsRoutes(uploads, deps));
             });
           },
           { prefix: '/service' },

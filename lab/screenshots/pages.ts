@@ -154,6 +154,7 @@ const PAGES = [
   ['traffic', 'operator', '/dashboard/service/requests'],
   ['queues', 'operator', '/dashboard/service/queues'],
   ['policy', 'operator', '/dashboard/service/policy'],
+  ['sanctions', 'operator', '/dashboard/service/sanctions'],
   ['health', 'operator', '/dashboard/service/health'],
   ['command-line', 'operator', '/dashboard/service/command-line'],
   // What lasts comes behind the pictures that it would change.

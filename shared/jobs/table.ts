@@ -69,6 +69,16 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 15 * SECOND,
   },
+  /** Compares uploaded sanctions lists with the current ones, for the person who makes one current. */
+  'sanctions-preview': {
+    role: 'housekeeping',
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: 5 * SECOND,
+  },
   /** Writes down that keys have expired. The check at each request does not wait for it. */
   'key-expiry': {
     role: 'housekeeping',

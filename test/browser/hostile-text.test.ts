@@ -128,6 +128,7 @@ let reviewed = '';
 let receipts: string[] = [];
 let requests: string[] = [];
 const webhooks: string[] = [];
+const staged: string[] = [];
 
 /** Everything that a page may show and no visitor typed into it. */
 beforeAll(async () => {
@@ -221,6 +222,29 @@ beforeAll(async () => {
       outside('type of an event').slice(0, 100),
     ],
   );
+  // One is made current, one discarded.
+  for (const digit of ['a', 'b']) {
+    const party = {
+      id: outside('party'),
+      name: outside('name of a party'),
+      programme: outside('programme'),
+    };
+    const preview = {
+      against: null,
+      added: { count: 1, first: [party] },
+      removed: { count: 0, first: [] },
+      renamed: { count: 0, first: [] },
+      accounts: 1,
+      isWhole: true,
+      matches: [{ orgId, isHit: true, words: [outside('why an account matches')] }],
+    };
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into sanctions_list (source, version, file_name, published_on, entities, names, imported_by, imported_at, staged_at, preview)
+       values ('eu', $1, $2, $3, 1, 1, 'ada', now(), now(), $4) returning id`,
+      [digit.repeat(64), outside('file of a list'), outside('day of a list'), preview],
+    );
+    staged.push(rows[0]!.id);
+  }
   const hook = {
     address: 'https://hooks.example/',
     description: outside('webhook').slice(0, 100),
@@ -604,6 +628,7 @@ it(
     const staffs = [
       `${service}/reviews/${reviewed}`,
       `${service}/health`,
+      ...staged.map((id) => `${service}/sanctions/${id}`),
       `${service}/accounts/${orgId}`,
       `${service}/command-line?code=${WAITING_CODE}`,
     ];

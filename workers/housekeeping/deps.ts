@@ -25,6 +25,7 @@ import { dropExpiredResponses } from '#shared/lanes/postgres/kept-responses.ts';
 import { forgetRequestsOfClosed, turnRequestDays } from '#shared/requests/postgres/retention.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
+import { previewLists } from '#shared/accounts/list-preview.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Mailer } from '#shared/accounts/letters.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
@@ -41,13 +42,11 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
   const { pool } = role;
   const mailer = openMailer(config);
   const vettings = createVettings(pool, systemSurroundings);
+  const lists = createSanctionsStore(pool, systemSurroundings);
   const handlers = housekeepingHandlers({
     vettings,
-    vetter: new Vetter({
-      vettings,
-      lists: createSanctionsStore(pool, systemSurroundings),
-      monotonicNow: () => performance.now(),
-    }),
+    vetter: new Vetter({ vettings, lists, monotonicNow: () => performance.now() }),
+    previewLists: (signal) => previewLists({ lists, vettings }, signal),
     keys: createKeyDeadlines(pool, systemSurroundings),
     tellReachedBudgets: createBudgetRounds(pool, systemSurroundings),
     webhooks: openWebhooks(config, pool),

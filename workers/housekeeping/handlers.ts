@@ -14,6 +14,8 @@ const BATCH = 500;
 export interface HousekeepingOptions {
   vettings: Pick<Vettings, 'due'>;
   vetter: Pick<Vetter, 'vet'>;
+  /** Finds what uploaded sanctions lists would change. */
+  previewLists: (signal: AbortSignal) => Promise<void>;
   keys: Pick<KeyDeadlines, 'expireDue' | 'warnExpiring'>;
   /** Tells which shares of budgets are reached, at most so many. Returns whether there is a message for webhooks. */
   tellReachedBudgets: (limit: number) => Promise<boolean>;
@@ -46,6 +48,7 @@ export function housekeepingHandlers(options: HousekeepingOptions): JobHandlers<
   const { vetter, keys, outbox, mailer, dropExpiredAnswers, ensureLedgerPartitions } = options;
   return {
     'screening-sweep': (_payload, signal) => sweep(options, signal),
+    'sanctions-preview': (_payload, signal) => options.previewLists(signal),
     screening: ({ orgId }) => vetter.vet(orgId, 'operator'),
     'key-expiry': async () => {
       await keys.expireDue(BATCH);

@@ -10,6 +10,7 @@ import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculati
 import { card } from '../parts/figures.ts';
 import { buttonForm, type Frame } from '../parts/layout.ts';
 import { publishedWords } from '../reviews/page.ts';
+import { NONE, SANCTIONS_ADDRESS } from '../sanctions/page.ts';
 import { ACT, badge, note, shortId, shortMoment, table, told } from '../parts/elements.ts';
 
 export interface HealthParts {
@@ -20,7 +21,7 @@ export interface HealthParts {
   peers: ReadonlyMap<string, Peer> | null;
   parked: readonly WaitingRecalculation[];
   unsent: UnsentLetters;
-  /** Every version that was imported, newest first. */
+  /** The current ones. */
   lists: readonly ImportedList[];
   /** Accounts that wait to be compared with the current lists; at most `dueMax` are counted. */
   due: number;
@@ -33,7 +34,7 @@ export interface HealthParts {
 export function healthPage(frame: Frame, parts: HealthParts): Html {
   return html`<div class="head"><h1>Health</h1></div>
     ${told(parts)} ${ledger(frame, parts)} ${processes(frame, parts)}
-    ${recalculations(frame, parts)} ${letters(frame, parts)} ${sanctions(frame, parts)}`;
+    ${recalculations(frame, parts)} ${letters(frame, parts)} ${sanctions(parts)}`;
 }
 
 const accountLink = (orgId: string): Html =>
@@ -248,51 +249,24 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
   </section>`;
 }
 
-function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
+function sanctions({ lists, due, dueMax }: HealthParts): Html {
   return html`<section class="stack tight">
     <h2>Sanctions lists</h2>
     ${
       lists.length === 0
-        ? note(
-            'warn',
-            html`<p>
-              No list was imported: every applicant goes to review.
-              <code>docket sanctions import FILE</code> takes one.
-            </p>`,
-          )
-        : table(
-            'Sanctions lists',
-            [
-              'List',
-              'Version',
-              'State',
-              'Published',
-              'Imported',
-              'By',
-              html`<span class="num">Parties</span>`,
-              html`<span class="num">Names</span>`,
-            ],
-            lists.map(
-              (list) =>
-                html`<tr>
-                  <th scope="row">${list.source}</th>
-                  <td data-head="Version">
-                    <code title="${list.version}">${list.version.slice(0, 12)}</code>
-                  </td>
-                  <td>${list.current ? badge('good', 'current') : badge('plain', 'superseded')}</td>
-                  <td class="nowrap" data-head="Published">${publishedWords(list)}</td>
-                  <td data-head="Imported">${shortMoment(list.importedAt, frame.now)}</td>
-                  <td class="clip short" data-head="By">${list.importedBy}</td>
-                  <td class="num" data-head="Parties">${count(list.entities)}</td>
-                  <td class="num" data-head="Names">${count(list.names)}</td>
-                </tr>`,
-            ),
-            'stacked',
-          )
+        ? NONE
+        : html`<p>
+            Current:
+            ${lists.map(
+              (list, index) =>
+                html`${index === 0 ? '' : '; '}${list.source}, published ${publishedWords(list)}`,
+            )}.
+          </p>`
     }
     <p class="soft">
       Accounts waiting to be compared with the current lists:
       ${count(due)}${due === dueMax ? ' or more' : ''}.
+      <a href="${SANCTIONS_ADDRESS}">See and upload lists</a>.
     </p>
   </section>`;
 }

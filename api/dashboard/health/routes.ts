@@ -8,8 +8,6 @@ import { healthPage, type HealthParts } from './page.ts';
 const PARKED_SHOWN = 50;
 /** Of e-mails that wait, and of those that were given up: one mail server is the cause of most of them. */
 const LETTERS_SHOWN = 25;
-/** Versions of lists: the newest ones, the current ones among them. */
-const LISTS_SHOWN = 20;
 /** Counting further would tell nothing more. */
 const DUE_MAX = 1_000;
 
@@ -50,7 +48,7 @@ export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       vettings.due(DUE_MAX),
       askPeers,
     ]);
-    const shown = lists.filter(({ current }, index) => current || index < LISTS_SHOWN);
+    const shown = lists.filter(({ current }) => current);
     const counts = { due: due.length, dueMax: DUE_MAX };
     const parts = { ...ledger, peers, parked, unsent, lists: shown, ...counts, ...told };
     return sendFramed(deps, [request, reply], {

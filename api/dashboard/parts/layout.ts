@@ -224,6 +224,7 @@ const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] 
   ['incidents', 'Incidents', ['operator']],
   ['queues', 'Queues', ['operator']],
   ['policy', 'Policy hits', ['operator']],
+  ['sanctions', 'Sanctions lists', ['operator']],
   ['health', 'Health', ['operator']],
   ['command-line', 'Command line', ['reviewer', 'operator']],
 ];

@@ -62,6 +62,19 @@ export function createVettings(pool: Pool, surroundings: Surroundings) {
       return rows.map(({ id }) => id);
     },
 
+    /** Accounts that are compared with the lists, in the order of their ids, behind one of them. */
+    async vetted(after: string | undefined, limit: number): Promise<string[]> {
+      const rows = await db
+        .selectFrom('account')
+        .select('id')
+        .where('state', 'in', VETTED_STATES)
+        .where('id', '>', after ?? '')
+        .orderBy('id')
+        .limit(limit)
+        .execute();
+      return rows.map(({ id }) => id);
+    },
+
     /** Records a vetting and draws its consequence in the same transaction, so that none is ever without the other. */
     record: (orgId: string, vetting: Vetting): Promise<Account> =>
       inTransaction(pool, async (client) =>

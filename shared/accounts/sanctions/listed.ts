@@ -42,6 +42,44 @@ export interface ImportedList extends ListVersion {
   current: boolean;
 }
 
+/** A party of a list, as people are told of it. */
+export interface NamedParty {
+  id: string;
+  name: string;
+  programme: string;
+}
+
+/** Parties of one kind of change: how many there are, and the first of them. */
+export interface ChangedParties {
+  count: number;
+  first: readonly NamedParty[];
+}
+
+/** What a list would change if it became the current one of its source. */
+export interface ListPreview {
+  /** The version that was current when they were compared; null for the first list of the source. */
+  against: string | null;
+  added: ChangedParties;
+  removed: ChangedParties;
+  /** In both, under other names. */
+  renamed: ChangedParties;
+  /** Accounts that were compared with both, and whether those were all. */
+  accounts: number;
+  isWhole: boolean;
+  /** Accounts that match parties which they match in no current list. */
+  matches: readonly { orgId: string; isHit: boolean; words: readonly string[] }[];
+}
+
+/** A list that was uploaded and waits for a person. */
+export interface StagedList extends Omit<ImportedList, 'current' | 'importedAt' | 'importedBy'> {
+  id: string;
+  uploadedBy: string;
+  /** Epoch milliseconds. */
+  uploadedAt: number;
+  /** Null until it was compared with the list that is current now. */
+  preview: ListPreview | null;
+}
+
 /** A list that is being read. */
 export interface ListUpload extends ListVersion {
   fileName: string;

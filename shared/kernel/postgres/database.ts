@@ -575,6 +575,8 @@ interface SanctionsListTable {
   imported_by: string;
   imported_at: Date;
   current: Defaulted<boolean>;
+  staged_at: Date | null;
+  preview: Json | null;
 }
 
 interface SanctionsNameTable {

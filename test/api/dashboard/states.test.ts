@@ -114,6 +114,7 @@ const PAGES = {
     'service/regions',
     'service/requests',
     'service/reviews',
+    'service/sanctions',
     'service/reviews/:id',
   ],
 } as const;
@@ -137,6 +138,8 @@ const NO_PAGES = [
   ':org/receipts/:id/receipt.json',
   ':org/usage.csv',
   ':org/webhooks/:id/secret',
+  // In its states it is read by the test of its own.
+  'service/sanctions/:id',
   'account/passkeys/new',
   'account/passkeys/shown',
   'receipts/:id',
@@ -625,7 +628,9 @@ describe('every page in every state', () => {
         expect(await faultsOf('staff', address!)).toEqual([]);
       }
       const health = words((await open('staff', '/dashboard/service/health')).payload);
-      expect(health).toMatch(/current \d{1,2} [A-Z][a-z]{2} \d{4} /);
+      expect(health).toMatch(/un, published \d{1,2} [A-Z][a-z]{2} \d{4}/);
+      const lists = words((await open('staff', '/dashboard/service/sanctions')).payload);
+      expect(lists).toMatch(/current \d{1,2} [A-Z][a-z]{2} \d{4} /);
       expect(health).not.toContain('No list was imported');
     },
   );

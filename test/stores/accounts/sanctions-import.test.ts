@@ -49,6 +49,7 @@ const deps: Parameters<typeof housekeepingHandlers>[0] = {
   webhooks: undefined,
   askForDelivery: () => Promise.resolve(),
   vetter,
+  previewLists: async () => {},
   outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
   mailer: { send: async () => {}, close: async () => {} },
   onVettingFailed: (_id, error) => failures.push(error),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Fault } from '#shared/kernel/errors.ts';
+import { printable } from '#shared/kernel/plain-text.ts';
 import type { ListedEntity, ListSource } from '../listed.ts';
 import { readOfacAliases, readOfacCsv, readOpenSanctions } from './csv-lists.ts';
 import { XML_LISTS, type XmlListFormat } from './xml-lists.ts';
@@ -78,9 +79,23 @@ async function* readOfac(path: string, aliasPath?: string): AsyncGenerator<Liste
 
 /** Names that are empty are left out, and parties without an id or a name with them. */
 async function* named(entities: AsyncIterable<ListedEntity>): AsyncGenerator<ListedEntity> {
-  for await (const entity of entities) {
+  for await (const entity of readable(entities)) {
     const names = entity.names.filter(({ name }) => name.trim() !== '');
     if (entity.id !== '' && names.length > 0) yield { ...entity, names };
+  }
+}
+
+/** Parsers say at which line a file is broken. */
+async function* readable(entities: AsyncIterable<ListedEntity>): AsyncGenerator<ListedEntity> {
+  try {
+    yield* entities;
+  } catch (cause) {
+    throw new Fault('invalid_file', {
+      message: `The file cannot be read to its end: ${printable((cause as Error).message)
+        .replace(/\.$/, '')
+        .slice(0, 300)}.`,
+      cause,
+    });
   }
 }
 
