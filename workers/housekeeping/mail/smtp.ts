@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import { LetterRefused, type Mailer } from '#shared/accounts/letters.ts';
 import { mailServerOf } from '#shared/accounts/mail-server.ts';
 
@@ -8,7 +7,28 @@ const SILENCE_TIMEOUT_MS = 20_000;
 
 /** Sends through a mail server: `smtp://user:password@host:port` or `smtps://…`, over TLS either way. */
 export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport({
+  let transport: ReturnType<typeof openTransport> | undefined;
+  const secrets = secretsOf(url);
+  return {
+    async send({ to, subject, body }) {
+      transport ??= openTransport(url);
+      try {
+        const opened = await transport;
+        await opened.sendMail({ from, to: { name: '', address: to }, subject, text: body });
+      } catch (error) {
+        throw failureOf(error as SmtpError, secrets);
+      }
+    },
+    async close() {
+      (await transport)?.close();
+    },
+  };
+}
+
+async function openTransport(url: string) {
+  // Loading it takes a twentieth of the start of a process that may never send an e-mail.
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
     ...mailServerOf(url),
     pool: true,
     maxConnections: 2,
@@ -19,19 +39,6 @@ export function createSmtpMailer(url: string, from: string): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  const secrets = secretsOf(url);
-  return {
-    async send({ to, subject, body }) {
-      try {
-        await transport.sendMail({ from, to: { name: '', address: to }, subject, text: body });
-      } catch (error) {
-        throw failureOf(error as SmtpError, secrets);
-      }
-    },
-    async close() {
-      transport.close();
-    },
-  };
 }
 
 /** What nodemailer throws. */
