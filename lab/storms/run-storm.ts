@@ -77,7 +77,7 @@ async function over(
 ): Promise<StormReport> {
   const { name, instance: given, stopped } = options;
   try {
-    const raging = rage(options, product.info, strike);
+    const raging = rage(options, product, strike);
     return await (stopped === undefined ? raging : Promise.race([raging, stopped]));
   } catch (error) {
     throw new Error(`${name}: ${product.output.slice(-3_000)}`, { cause: error });
@@ -97,12 +97,13 @@ async function upgrade({ name, seed, seconds, say, stopped }: StormOptions): Pro
 
 async function rage(
   options: StormOptions,
-  { base_url: baseUrl, api_key: apiKey, ...stores }: Hosts['info'],
+  product: Instance | Hosts,
   strike: Strike,
 ): Promise<StormReport> {
   const { name, seed, seconds, say } = options;
   const storm = stormOf(options);
   const random = new Random(seed);
+  const { base_url: baseUrl, api_key: apiKey } = product.info;
   const target = { baseUrl, apiKey };
   await healed(target);
   say('load begins');
@@ -123,7 +124,8 @@ async function rage(
   }
   await load.stop();
   say('load has ended; judging');
-  const { database_url: databaseUrl, redis_url: redisUrl } = stores;
+  // Where they are now: stores that were killed with their launcher are started again on other ports.
+  const { database_url: databaseUrl, redis_url: redisUrl } = product.info;
   const verdict = await judge({ databaseUrl, redisUrl }, load.attempts, list);
   if (storm.gentle === true) {
     const failed = load.attempts.filter(({ ending }) => ending !== 'whole');
