@@ -101,7 +101,7 @@ function readConfig(env: Environment, problems: string[]): ToolConfig {
 
 /** Settings that are fine by themselves and wrong together. */
 function contradictions(config: ToolConfig): string[] {
-  const { port, metricsPort, adminPort, exportStore, databasePooler, secrets } = config;
+  const { port, metricsPort, adminPort, databasePooler, secrets } = config;
   const problems: string[] = [];
   if (databasePooler === undefined && secrets.databaseDirectUrl !== undefined) {
     problems.push(
@@ -117,9 +117,6 @@ function contradictions(config: ToolConfig): string[] {
   }
   if ((secrets.awsAccessKeyId === undefined) !== (secrets.awsSecretAccessKey === undefined)) {
     problems.push('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together');
-  }
-  if (exportStore.startsWith('s3://') && secrets.awsAccessKeyId === undefined) {
-    problems.push('EXPORT_STORE is an S3 bucket, so AWS_ACCESS_KEY_ID must be set');
   }
   if (config.receiptBodiesOnline !== undefined && config.receiptArchive === undefined) {
     problems.push('RECEIPT_BODIES_ONLINE is set, so RECEIPT_ARCHIVE must say where receipts move');

@@ -92,6 +92,8 @@ describe('the configuration', () => {
   it('takes port 0 for both listeners, and refuses one port for both', () => {
     expect(loadConfig({ ...STORES, PORT: '0', METRICS_PORT: '0' }).metricsPort).toBe(0);
     expect(problemsOf({ ...STORES, PORT: '9000', METRICS_PORT: '9000' })).toHaveLength(1);
+    expect(loadConfig(STORES).adminPort).toBeUndefined();
+    expect(problemsOf({ ...STORES, PORT: '9000', ADMIN_PORT: '9000' })).toHaveLength(1);
   });
 
   it('refuses a direct address of PostgreSQL where no pooler is named that it would stand beside', () => {
@@ -102,8 +104,8 @@ describe('the configuration', () => {
     );
   });
 
-  it('refuses an S3 store without its credential', () => {
-    expect(problemsOf({ ...STORES, EXPORT_STORE: 's3://packs/docket' })).toHaveLength(1);
+  it('takes an S3 store without a credential, which the role of the machine may have, and refuses half of one', () => {
+    expect(problemsOf({ ...STORES, EXPORT_STORE: 's3://packs/docket' })).toEqual([]);
     expect(problemsOf({ ...STORES, AWS_ACCESS_KEY_ID: 'a' })).toHaveLength(1);
     // Receipts that may not stay need a place to go to, and time is said with its unit.
     expect(problemsOf({ ...STORES, RECEIPT_BODIES_ONLINE: '90d' })).toHaveLength(1);
