@@ -22,6 +22,7 @@ import { longPrompts, PROMPTS } from './long-prompts.ts';
 import { messageRows } from './messages-table.ts';
 import { recordRows } from './records-table.ts';
 import { responseRows } from './responses-table.ts';
+import { scalingHead, scalingRows } from './scaling-table.ts';
 import {
   characters,
   columns,
@@ -61,6 +62,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ['model', ...PROMPTS.map((tokens) => `${tokens.toLocaleString('en')} tokens in`)],
       longPrompts(),
     ),
+  scaling: () => table(scalingHead(), scalingRows()),
   metrics: metricsTable,
   alerts: () => table(['alert', 'severity', 'fires when', 'means', 'see'], alertRows()),
   receipt: () => fieldTable(RECEIPT, ['credentialSubject', 'measurement', 'proof']),
@@ -94,6 +96,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
 
 /** The pages that hold such tables, relative to the repository. */
 export const PAGES_WITH_TABLES: readonly string[] = [
+  'docs/scaling.md',
   'ARCHITECTURE.md',
   'docs/dashboard.md',
   'docs/lanes.md',
