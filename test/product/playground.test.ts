@@ -213,6 +213,12 @@ describe('a run', { tags: ['dashboard.playground'] }, () => {
     expect(await (await member.send({ prompt: 'x', tools: '[' })).text()).toContain(
       'The tools are not JSON',
     );
+    const brackets = await member.send({
+      prompt: 'x',
+      tools: '['.repeat(5_000) + ']'.repeat(5_000),
+    });
+    expect(brackets.status).toBe(400);
+    expect(await brackets.text()).toMatch(/^<!doctype html>[^]*nested more than 100 levels/);
   });
 
   it('is refused for what any request is: a budget, a model that is not there, a suspended organisation', async () => {

@@ -23,6 +23,9 @@ const NUMBERS = ['temperature', 'max_tokens', 'top_p', 'seed'] as const;
 /** More than any model takes, and less than the largest body. */
 export const TEXT_CHARS_MAX = 400_000;
 
+/** Deeper than any tool is nested, and no deeper than the api reads a body. */
+const TOOLS_DEPTH_MAX = 100;
+
 /** The body that the fields make, for the server and for the browser; or what is wrong with them, in words. */
 export function bodyOf(
   fields: Fields,
@@ -51,6 +54,9 @@ export function bodyOf(
     } catch (error) {
       return { problem: `The tools are not JSON: ${(error as Error).message}` };
     }
+    // What writes the body and its code would be taken down by a text of brackets alone.
+    if (isDeeper(body['tools'], TOOLS_DEPTH_MAX))
+      return { problem: `The tools are nested more than ${TOOLS_DEPTH_MAX} levels deep.` };
   }
   if (region.trim() !== '') body['region'] = region.trim();
   if (stream) {
@@ -58,6 +64,11 @@ export function bodyOf(
     body['stream_options'] = { include_usage: true };
   }
   return { body };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** How programs make the same call, with a key of their own. */

@@ -167,16 +167,33 @@ function showAsPage(app: FastifyInstance, deps: DashboardDeps): void {
   app.addHook('onSend', async (request, reply, payload) => {
     const isJson = /^application\/json\b/.test(String(reply.getHeader('content-type')));
     if (!isJson || (typeof payload !== 'string' && !Buffer.isBuffer(payload))) return payload;
-    const { fault, typed } = request;
     void reply.headers(PRIVATE).type(HTML_TYPE);
-    // Refused before it was known who asks, or what.
-    if ((request.visit as unknown) === null || typed === null)
-      return errorPageAnswer(fault ?? new Fault('internal_error'), request.id).body;
-    const ran: Ran = fault === null ? await ranOf(deps, request, payload.toString()) : fault;
-    const { person, session } = request.visit;
-    const staff = session.organisation === null ? await deps.persons.staffRoles(person.id) : [];
-    request.visit = { ...request.visit, staff };
-    const page = await playgroundPageOf(deps, request, { fields: fieldsIn(typed), ran });
-    return (await inFrame(deps, request, page)).text;
+    try {
+      return await pageOf(deps, request, payload.toString());
+    } catch (error) {
+      // Of a hook that throws, Fastify would show the message under the type of a page.
+      deps.onFailure(error, request);
+      const { status, body } = errorPageAnswer(new Fault('internal_error'), request.id);
+      void reply.code(status);
+      return body;
+    }
   });
+}
+
+/** What the api has answered, as a page. */
+async function pageOf(
+  deps: DashboardDeps,
+  request: FastifyRequest,
+  answer: string,
+): Promise<string> {
+  const { fault, typed } = request;
+  // Refused before it was known who asks, or what.
+  if ((request.visit as unknown) === null || typed === null)
+    return errorPageAnswer(fault ?? new Fault('internal_error'), request.id).body;
+  const ran: Ran = fault === null ? await ranOf(deps, request, answer) : fault;
+  const { person, session } = request.visit;
+  const staff = session.organisation === null ? await deps.persons.staffRoles(person.id) : [];
+  request.visit = { ...request.visit, staff };
+  const page = await playgroundPageOf(deps, request, { fields: fieldsIn(typed), ran });
+  return (await inFrame(deps, request, page)).text;
 }
