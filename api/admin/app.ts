@@ -6,7 +6,7 @@ import { answerClientError } from '#api/plugins/client-errors.ts';
 import { idHeaders } from '#api/plugins/error-envelope.ts';
 import { parseJsonBodies } from '#api/plugins/json-bodies.ts';
 import { readNoFurtherParameters } from '#api/plugins/parameters.ts';
-import { HEADERS_MAX, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
+import { faultOf, HEADERS_MAX, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { serialisersOnUse } from '#api/plugins/serialisers.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import { anyObject } from '#api/routes/fields.ts';
@@ -78,6 +78,11 @@ export async function buildAdminApp(options: AdminAppOptions): Promise<FastifyIn
     routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
     http: { requireHostHeader: false, headersTimeout: HEADERS_TIMEOUT_MS },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, newRequestId),
+    // A request that fails before routing passes no hook and no error handler.
+    frameworkErrors: (error, request, reply) => {
+      void reply.headers({ ...idHeaders(request.id, false), 'cache-control': 'no-store' });
+      sendFault(reply, faultOf(error));
+    },
   });
   app.server.maxConnections = CONNECTIONS_MAX;
   app.server.maxHeadersCount = HEADERS_MAX + 1;

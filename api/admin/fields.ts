@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { lineOfText } from '#api/routes/fields.ts';
+import { STAFF_ROLES } from '#shared/persons/roles.ts';
 import { type Actor, REASON_LENGTH_MAX, TICKET_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 
 /** What a program says of an act: each is written down with it. */
@@ -28,8 +29,10 @@ export const OrgParam = Type.String({
 });
 export const OfOrganisation = Type.Object({ org_id: OrgParam });
 
-/** The scope of every route that a key opens. */
+/** Of every route that a key of an operator opens. */
 export const OPERATOR = { scope: 'operator' } as const;
+/** Of reviews, which all read who work for the service. */
+export const STAFF = { scope: 'operator', staff: STAFF_ROLES } as const;
 /** Of acts that reviewers do. */
 export const REVIEWER = { scope: 'operator', staff: ['reviewer'] } as const;
 

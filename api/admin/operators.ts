@@ -1,15 +1,15 @@
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
-import { Fault } from '#shared/kernel/errors.ts';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Rate } from '#shared/kernel/plan.ts';
 import type { CommandLines } from '#shared/persons/postgres/command-lines.ts';
-import { STAFF_ROLES, type StaffRole } from '#shared/persons/roles.ts';
+import type { StaffRole } from '#shared/persons/roles.ts';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { MemoryRates } from '#api/plugins/memory-rates.ts';
 import type { Acted } from './fields.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** At the admin API: of which the one in whose name a program acts has to have one. Operators alone when absent, but for reading. */
+    /** At the admin API: of which the one in whose name a program acts has to have one. Operators alone when absent. */
     staff?: readonly StaffRole[];
   }
   interface FastifyRequest {
@@ -21,6 +21,8 @@ declare module 'fastify' {
 /** `dko_` and 32 bytes in base64url; what looks otherwise is not looked up. */
 const BEARER = /^Bearer (dko_[\w-]{43})$/i;
 
+/** Those who look into organisations on pages, too: reviewers see reviews there, and nothing else. */
+const OPERATORS: readonly StaffRole[] = ['operator'];
 const STAFF_WORDS = { operator: 'an operator', reviewer: 'a reviewer' } as const;
 
 /** A program lists and acts; none has to ask more often. */
@@ -59,7 +61,7 @@ export function demandOperators(app: FastifyInstance, { commandLines }: Operator
     const { person, staff, keyName } = found;
     // By whose key it is and what it is called: a person who has ten keys has ten rates.
     refuseBeyond(perKey.take(`${person.id} ${keyName}`));
-    const roles = rolesOf(request);
+    const { staff: roles = OPERATORS } = request.routeOptions.config;
     if (!staff.some((role) => roles.includes(role))) {
       const words = roles.map((role) => STAFF_WORDS[role]).join(' or ');
       throw new Fault('insufficient_scope', { message: `This needs a key of ${words}.` });
@@ -77,6 +79,7 @@ export function demandOperators(app: FastifyInstance, { commandLines }: Operator
   app.addHook('preHandler', (request, _reply, done) => {
     const { operator } = request;
     const { reason, ticket } = (request.body ?? {}) as Acted;
+    if (reason?.trim() === '') return done(invalidParam('reason', 'Enter a reason.'));
     if (operator !== null) {
       request.operator = {
         ...operator,
@@ -92,12 +95,6 @@ function requireRole(route: RouteOptions): void {
   const scope = route.config?.scope;
   if (scope !== 'operator' && scope !== 'public')
     throw new Error(`The route ${String(route.method)} ${route.url} is none of the admin API.`);
-}
-
-/** Reading is for all who work for the service; acts are an operator's, unless their route says otherwise. */
-function rolesOf({ method, routeOptions: { config } }: FastifyRequest): readonly StaffRole[] {
-  const isRead = method === 'GET' || method === 'HEAD';
-  return config.staff ?? (isRead ? STAFF_ROLES : ['operator']);
 }
 
 function refuseBeyond(waitMs: number): void {

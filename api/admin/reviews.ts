@@ -5,7 +5,7 @@ import { Nullable, pathId, Time } from '#api/routes/fields.ts';
 import { listOf, Listing, listSchema } from '#api/routes/lists.ts';
 import { describeReview } from '#shared/accounts/describe.ts';
 import type { Vettings } from '#shared/accounts/postgres/vetting.ts';
-import { OPERATOR, ORG_ID } from './fields.ts';
+import { ORG_ID, STAFF } from './fields.ts';
 
 const Review = Type.Object(
   {
@@ -47,7 +47,7 @@ export const reviewRoutes: FastifyPluginAsyncTypebox<{
   app.get(
     '/reviews',
     {
-      config: OPERATOR,
+      config: STAFF,
       schema: {
         operationId: 'listReviews',
         tag: 'Reviews',
@@ -73,7 +73,7 @@ export const reviewRoutes: FastifyPluginAsyncTypebox<{
   app.get(
     '/reviews/:id',
     {
-      config: OPERATOR,
+      config: STAFF,
       schema: {
         operationId: 'retrieveReview',
         tag: 'Reviews',

@@ -274,6 +274,12 @@ describe('operator keys', () => {
         { token: reviewer },
       );
       expect(suspended).toMatchObject({ status: 403, code: 'insufficient_scope' });
+      // Of organisations, reviewers see what is under review, here as on pages.
+      for (const path of ['', '/audit-log', '/exports', '/keys', '/ledger/entries'])
+        expect([
+          path,
+          (await ask('GET', `/organisations/${orgId}${path}`, undefined, { token: reviewer })).code,
+        ]).toEqual([path, 'insufficient_scope']);
       expect((await approve(reviewer)).json).toMatchObject({ state: 'approved' });
 
       const { id } = await activeAccount(registries);
@@ -443,7 +449,8 @@ describe('acts', () => {
     { tags: ['admin.acts'] },
     async () => {
       const set = (body: object) => ask('PUT', '/regions/eu-west', body);
-      expect((await set({ status: 'degraded' })).code).toBe('invalid_reason');
+      for (const reason of [undefined, ' '])
+        expect((await set({ status: 'degraded', reason })).code).toBe('invalid_reason');
       const away = { status: 'degraded', note: 'A loop is repaired.', reason: 'Upstream is down' };
       expect((await set(away)).json).toMatchObject({
         status: 'degraded',
@@ -485,6 +492,7 @@ describe('acts', () => {
       expect([asked.status, asked.code]).toEqual([400, 'invalid_range']);
       expect((await ask('GET', `${at}/usage?limit=1`)).status).toBe(400);
       expect((await ask('GET', '/organisations?limit=101')).code).toBe('invalid_limit');
+      expect((await ask('GET', '/organisations/%ff')).code).toBe('invalid_url');
       const hostile = await ask('POST', `${at}/suspend`, { reason: 'a\u202Eb\n<script>' });
       expect(hostile).toMatchObject({ status: 400, code: 'invalid_reason' });
       const unknown = await ask('POST', `${at}/suspend`, { reason: 'x', actor: 'another' });
