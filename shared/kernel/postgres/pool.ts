@@ -28,7 +28,7 @@ export interface PoolOptions {
   statementTimeoutMs?: number;
   /**
    * A connection plans each statement that has a name once, for all parameters. PostgreSQL left to itself plans one anew at each
-   * call for as long as that looks cheaper, and does not count the planning at what it takes.
+   * call for as long as that looks cheaper, and counts planning for far less than it takes.
    */
   keepsPlans?: boolean;
   /** Told of connections that broke while idle; the pool replaces them by itself. */
