@@ -11,19 +11,30 @@ interface Reader {
   personId: string;
 }
 
+/** Behind all ids of events. */
+const LAST_ID = 'evt_~';
+
 /** What organisations are told, for their members. */
 export function createNotifications(pool: Pool) {
   const db = queriesOn(pool);
   return {
-    /** How many events this member has not seen; at most `UNREAD_MAX` are counted. */
+    /**
+     * How many events this member has not seen; at most `UNREAD_MAX` are counted. Every page asks: the range and the order are
+     * those of the index of organisations, so that no statistics make PostgreSQL look through what others were told.
+     */
     async unread({ orgId, personId }: Reader): Promise<number> {
+      const seen = db
+        .selectFrom('persons.membership')
+        .select('seen_event')
+        .where('person_id', '=', personId)
+        .where('org_id', '=', orgId);
       const unseen = db
-        .selectFrom('persons.membership as m')
-        .innerJoin('event as e', 'e.org_id', 'm.org_id')
-        .select('e.id')
-        .where('m.person_id', '=', personId)
-        .where('m.org_id', '=', orgId)
-        .whereRef('e.id', '>', 'm.seen_event')
+        .selectFrom('event')
+        .select('id')
+        .where(sql<boolean>`(org_id, id) > (${orgId}, (${seen}))`)
+        .where(sql<boolean>`(org_id, id) <= (${orgId}, ${LAST_ID})`)
+        .orderBy('org_id')
+        .orderBy('id')
         .limit(UNREAD_MAX);
       const { unread } = await db
         .selectFrom(unseen.as('unseen'))

@@ -1,7 +1,9 @@
+import type { Pool } from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { recordEvent } from '#shared/accounts/postgres/events.ts';
 import { CHOSEN_TYPES, WEBHOOK_EVENTS, type WebhookFact } from '#shared/accounts/webhook-events.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createNotifications } from '#shared/persons/postgres/notifications.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -15,8 +17,10 @@ let last = 0;
 let org = '';
 let page = '';
 
+const newPart = (role: OrganisationRole) =>
+  newPerson(database.pool, [{ kind: 'organisation', orgId: org, role }]);
 async function signedIn(role: OrganisationRole): Promise<TestBrowser> {
-  const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: org, role }]);
+  const person = await newPart(role);
   const one = browser({ address: `192.0.2.${(last += 1)}` });
   await one.signIn(person);
   return one;
@@ -99,6 +103,37 @@ describe('notifications', { tags: ['dashboard.notifications'] }, () => {
     expect(some).not.toContain('Mark all as read');
     expect((await reader.get(`${page}?kind=export.ready`)).payload).toContain('Nothing here');
     expect((await reader.get(`${page}?kind=webhook.test&after=x`)).payload).toBe(first);
+  });
+
+  it('cost a page a look at the index of its organisation, also where many are its own and seen, and others were told more since', async () => {
+    const reader = { orgId: org, personId: (await newPart('owner')).id };
+    const client = await database.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(
+        `insert into event (id, org_id, type, data, at)
+         select event_id_at(at) || lpad(i::text, 10, '0'), case when i <= 5000 then $1 else 'org_' || i % 40 end, 'x', '{}', at
+           from generate_series(1, 20000) i, lateral (select now() - interval '60 days' + i * interval '1 minute' as at) t`,
+        [org],
+      );
+      await client.query('analyze event');
+      const sent: [string, unknown[]][] = [];
+      const listening = {
+        query: (...given: [string, unknown[]]) => {
+          sent.push(given);
+          return client.query(...given);
+        },
+      } as unknown as Pool;
+      expect(await createNotifications(listening).unread(reader)).toBe(0);
+      const [text, values] = sent.at(-1)!;
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      expect(plan).toContain('using event_by_organisation on event');
+      expect(plan).not.toMatch(/Seq Scan on event|event_pkey/);
+    } finally {
+      await client.query('rollback');
+      client.release();
+    }
   });
 
   it('show what a person has named as text, and of what a newer build has written its type', async () => {
