@@ -53,11 +53,6 @@ it(
       for (const figure of ['To first token', 'In all', 'Tokens in', 'Tokens out', 'Energy'])
         expect(await column.getByText(figure, { exact: true }).count(), figure).toBe(1);
     }
-    await page.setViewportSize({ width: 1280, height: 900 });
-    await page.screenshot({ path: '/tmp/play1.png', fullPage: true });
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await page.setViewportSize({ width: 360, height: 800 });
-    await page.screenshot({ path: '/tmp/play2.png', fullPage: true });
     // An answer that grows, and the verifier that is loaded for it, are no part of the page as it opens.
     const found = await problemsHere(page, address);
     expect(found.filter((one) => !/: (?:layout shift|\d+ requests|\d+ bytes)/.test(one))).toEqual(
@@ -82,7 +77,6 @@ it(
     await message.press('Control+Enter');
     await page.getByRole('link', { name: 'invalid_model' }).waitFor();
     expect(await page.locator('[data-problem-advice]').textContent()).not.toBe('');
-    await page.screenshot({ path: '/tmp/play3.png', fullPage: true });
     expect(await page.locator('[data-request]').textContent()).toMatch(/^req_/);
     const waits = Promise.withResolvers<void>();
     await page.route('**/playground/run', () => waits.resolve());
@@ -107,6 +101,22 @@ it(
     expect(await page.title()).not.toBe('ran');
     expect((await page.locator('[data-answer]').textContent())!.length).toBe(200_000);
     expect(await page.locator('[data-problem-code]').getAttribute('href')).toBeNull();
+    // Pieces end anywhere: within a line, and within a character.
+    await page.evaluate(() => {
+      const chunk = { choices: [{ delta: { content: 'wörd ' } }] };
+      const bytes = new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`.repeat(50));
+      const stream = new ReadableStream({
+        start(pieces) {
+          for (let at = 0; at < bytes.length; at += 7) pieces.enqueue(bytes.slice(at, at + 7));
+          pieces.close();
+        },
+      });
+      const headers = { 'content-type': 'text/event-stream' };
+      globalThis.fetch = async () => new Response(stream, { headers });
+    });
+    await message.press('Control+Enter');
+    await page.getByText('answered', { exact: true }).waitFor();
+    expect(await page.locator('[data-answer]').textContent()).toBe('wörd '.repeat(50));
     expect(problems).toEqual([]);
   },
 );
@@ -121,7 +131,6 @@ it('without JavaScript a form gives the whole answer', TAGS, async () => {
   await page.getByRole('button', { name: 'Run' }).click();
   await page.getByText('answered', { exact: true }).waitFor();
   expect(await page.getByLabel('Answer', { exact: true }).textContent()).not.toBe('');
-  await page.screenshot({ path: '/tmp/play4.png', fullPage: true });
   await page.getByRole('link', { name: 'Its receipt' }).click();
   await page.getByText('Playground of Ada Lovelace').waitFor();
 });

@@ -218,28 +218,28 @@ const read = async (answer, reply) => {
   const isStream = /^text\/event-stream\b/.test(reply.headers.get('content-type') ?? '');
   const decoder = new TextDecoder();
   const reader = reply.body.getReader();
-  let line = 0;
+  let rest = '';
   for (;;) {
     const { done, value } = await reader.read();
-    answer.text += decoder.decode(value, { stream: !done });
+    const piece = decoder.decode(value, { stream: !done });
+    // It is not looked into until all of it is there: that would copy all of it for each piece.
+    answer.text += piece;
     if (answer.text.length > ANSWER_CHARS_MAX)
       throw new Error('The answer is too long for a page.');
-    if (isStream) line = takeLines(answer, line);
+    if (isStream) rest = takeLines(answer, rest + piece);
     if (done) break;
   }
   answer.allMs = answer.since();
   if (!isStream) take(answer, JSON.parse(answer.text), 'message');
 };
 
-/** Takes the lines of a stream that are whole; returns where the next begins. */
-const takeLines = (answer, from) => {
-  for (;;) {
-    const to = answer.text.indexOf('\n', from);
-    if (to === -1) return from;
-    const line = answer.text.slice(from, to);
-    from = to + 1;
+/** Takes the lines of a stream that are whole; returns what is left of the last one. */
+const takeLines = (answer, text) => {
+  const lines = text.split('\n');
+  const rest = lines.pop();
+  for (const line of lines)
     if (line.startsWith('data: {')) take(answer, JSON.parse(line.slice('data: '.length)), 'delta');
-  }
+  return rest;
 };
 
 /** Takes a chunk of a stream, or a whole answer. */
