@@ -103,8 +103,8 @@ it(
     expect(await page.locator('[data-problem-code]').getAttribute('href')).toBeNull();
     // Pieces end anywhere: within a line, and within a character.
     await page.evaluate(() => {
-      const chunk = { choices: [{ delta: { content: 'wörd ' } }] };
-      const bytes = new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`.repeat(50));
+      const said = { choices: [{ delta: { content: 'wörd ' } }] };
+      const bytes = new TextEncoder().encode(`data: ${JSON.stringify(said)}\n\n`.repeat(50));
       const stream = new ReadableStream({
         start(pieces) {
           for (let at = 0; at < bytes.length; at += 7) pieces.enqueue(bytes.slice(at, at + 7));
