@@ -151,7 +151,14 @@ interface RotateOptions extends ActOptions {
 }
 
 async function rotate(purpose: KeyPurpose, options: RotateOptions): Promise<void> {
-  const publicKey = options.publicKey === undefined ? undefined : await heldKey(options.publicKey);
+  const publicKey =
+    options.publicKey === undefined ? undefined : await publicKeyOf(options.publicKey);
+  const next = loadSigningKeys(directory()).find(
+    (key) => key.purpose === purpose && key.state === 'next' && key.privateKeyPem === undefined,
+  );
+  // A key that would sign nothing is found before it is published, and again before the one that signs is given up for it.
+  const held = publicKey ?? next?.publicKey;
+  if (held !== undefined) await demandHeld(held);
   const actor = await actorFrom(options);
   const rotation = rotateSigningKey(directory(), purpose, Date.now(), { publicKey });
   const { step, thumbprint, retired } = rotation;
@@ -170,8 +177,7 @@ async function rotate(purpose: KeyPurpose, options: RotateOptions): Promise<void
   }
 }
 
-/** A key that would sign nothing is found before it is published. */
-async function heldKey(file: string): Promise<Uint8Array> {
+async function publicKeyOf(file: string): Promise<Uint8Array> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
   });
@@ -180,6 +186,11 @@ async function heldKey(file: string): Promise<Uint8Array> {
     throw new Error(
       `${file} is no Ed25519 key as ssh-keygen -t ed25519 writes it to its .pub file.`,
     );
+  return publicKey;
+}
+
+/** @throws Error, and SigningKeyProblem `agent_away`, where no agent would sign with the key */
+async function demandHeld(publicKey: Uint8Array): Promise<void> {
   const agent = signingAgentOf(loadToolConfig());
   if (agent === undefined)
     throw new Error('Set SIGNING_AGENT to the socket of the SSH agent that holds the key.');
@@ -189,7 +200,6 @@ async function heldKey(file: string): Promise<Uint8Array> {
   } finally {
     await agent.close();
   }
-  return publicKey;
 }
 
 async function revoke(purpose: KeyPurpose, thumbprint: string, options: ActOptions): Promise<void> {

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -6,7 +7,13 @@ import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { NOTE_TYPE } from '#shared/ledger/notes.ts';
 import { parseVerifierKey } from '#shared/ledger/verifier-keys.ts';
 import { createLaneKey } from '#shared/lanes/files/lane-keys.ts';
-import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import {
+  activeKey,
+  ensureSigningKeys,
+  keyPath,
+  loadSigningKeys,
+} from '#shared/receipts/signing/files/key-files.ts';
+import { rotateSigningKey } from '#shared/receipts/signing/files/rotation.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { type CommandResult, HERE, runDocket } from '#test/support/docket-cli.ts';
@@ -74,6 +81,34 @@ it.each([
   expect(stderr).toContain(`docket: ${thumbprint} is not a retired key for receipts.`);
   expect(code).toBe(1);
 });
+
+it(
+  'a key that an agent is to hold is put to use where one holds it; until then the old one signs',
+  { tags: ['receipts.signing-agent'] },
+  async () => {
+    const dir = join(directory, 'held');
+    const before = ensureSigningKeys(dir);
+    const { publicKey } = generateKeyPairSync('ed25519');
+    const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
+    const published = { publicKey: raw, publishedBeforeUseMs: 0 };
+    expect(rotateSigningKey(dir, 'packs', Date.now(), published).step).toBe('published');
+    const longAgo = new Date(0);
+    utimesSync(keyPath(dir, 'packs', 'next'), longAgo, longAgo);
+    const rotate = (environment: Record<string, string>) =>
+      runDocket(['keys-signing', 'rotate', 'packs', '--reason', 'x'], {
+        SIGNING_KEYS_DIR: dir,
+        DATABASE_URL: database.url,
+        ...environment,
+      });
+    const without = await rotate({});
+    expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('SIGNING_AGENT')]);
+    const away = await rotate({ SIGNING_AGENT: join(dir, 'no-agent') });
+    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('is away')]);
+    const active = activeKey(loadSigningKeys(dir), 'packs');
+    expect(active).toEqual(activeKey(before, 'packs'));
+    expect(active.privateKeyPem).toBeDefined();
+  },
+);
 
 it('vkeys prints the keys of logs as C2SP tools take them, those of an organisation where one is named', async () => {
   const environment = { SIGNING_KEYS_DIR: directory, PUBLIC_URL: 'https://gateway.example/a' };
