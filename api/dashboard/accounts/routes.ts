@@ -125,6 +125,17 @@ const ACTS: Readonly<Record<AccountActName, readonly [Perform, string]>> = {
           'This person works for the service. Reset it at the command line: docket persons reset-second-factor.',
         );
       }
+      // Their password alone then opens all organisations of theirs.
+      const [theirs, own] = await Promise.all([
+        persons.memberships(member.id, 0),
+        persons.memberships(actor.id, 0),
+      ]);
+      if (theirs.some(({ orgId }) => own.some((one) => one.orgId === orgId))) {
+        throw invalidParam(
+          'member',
+          'You are a member of an organisation of this person: someone else has to reset it.',
+        );
+      }
       await persons.removeSecondFactor(member.email, actor);
     },
     'The second factor is reset: the password alone lets the person in. They get an e-mail.',

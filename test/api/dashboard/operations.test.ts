@@ -162,7 +162,12 @@ describe('accounts, for operators', () => {
       const ofStaff = await act('reset-factor', { ...said, member: staff.id });
       expect(ofStaff.payload).toContain('works for the service');
       expect((await act('reset-factor', { member: lost.id })).statusCode).toBe(400);
+      const common = { ...part, orgId: (await activeAccount(registries)).id };
+      for (const one of [lost, otto]) await dashboard.persons.add(one, common, OPERATOR);
+      const ofColleague = await act('reset-factor', { ...said, member: lost.id });
+      expect(ofColleague.payload).toContain('You are a member of an organisation of this person');
       expect(await factors()).toEqual([true, true]);
+      await dashboard.persons.remove(otto.email, common, OPERATOR);
       expect((await act('reset-factor', { ...said, member: lost.id })).statusCode).toBe(303);
       expect(await factors()).toEqual([false, true]);
     },
