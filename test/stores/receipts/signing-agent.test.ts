@@ -65,6 +65,11 @@ const HOSTILE = `require('node:net').createServer((socket) => {
   socket.on('error', () => {});
   socket.on('data', () => socket.write(Buffer.from(process.argv[2], 'hex')));
 }).listen(process.argv[1]);`;
+/** One that answers nothing, and writes down how often it was asked. */
+const SILENT = `require('node:net').createServer((socket) => {
+  socket.on('error', () => {});
+  socket.on('data', () => require('node:fs').appendFileSync(process.argv[2], '.'));
+}).listen(process.argv[1]);`;
 const keyFile = (purpose: string): string => join(home, purpose);
 const problem = (code: string) => expect.objectContaining({ name: 'SigningKeyProblem', code });
 const receipt = () => buildReceipt(INPUTS['full']!);
@@ -170,6 +175,22 @@ describe('keys that an SSH agent holds', { tags: ['receipts.signing-agent'] }, (
       hostile.kill('SIGKILL');
       await ended;
     }
+  });
+
+  it('hold a process up no longer than one wait in several where their agent hangs', async () => {
+    const { publicKey } = activeKey(loadSigningKeys(dir), 'receipts');
+    const [path, heard] = [join(home, 'silent'), join(home, 'heard')];
+    const silent = spawn(process.execPath, ['-e', SILENT, path, heard], { stdio: 'ignore' });
+    await until(() => statSync(path, { throwIfNoEntry: false }) !== undefined);
+    const agent = agentAt(path, 300);
+    const asked = 20;
+    for (let i = 0; i < asked; i += 1)
+      expect(() => agent.sign(publicKey, Buffer.from('x'))).toThrow(problem('agent_away'));
+    expect(statSync(heard).size).toBeGreaterThan(0);
+    expect(statSync(heard).size).toBeLessThan(asked / 2);
+    const ended = once(silent, 'exit');
+    silent.kill('SIGKILL');
+    await ended;
   });
 
   it('may be copied to a machine as their public halves alone', () => {

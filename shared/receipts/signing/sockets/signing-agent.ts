@@ -13,6 +13,8 @@ import type { AgentAnswer, AgentQuestion, AgentThreadData } from './agent-thread
 
 /** An agent on the same machine signs in a fraction of a millisecond; one with a device behind it in tens. */
 const ANSWER_MS = 1_000 * PATIENCE;
+/** So many times longer than the process waited it does not ask an agent that hangs: it has more to do, and says that it lives. */
+const REST_OF_ANSWERS = 4;
 
 /** The agent of a process, where its configuration names one. */
 export function signingAgentOf({
@@ -34,6 +36,8 @@ export class SigningAgent {
   #port: MessagePort | undefined;
   #thread: Worker | undefined;
   #asked = 0;
+  /** Until when nothing is asked. */
+  #restsUntil = 0;
 
   /** @param path of its Unix socket */
   constructor(path: string, answerMs: number = ANSWER_MS) {
@@ -70,6 +74,7 @@ export class SigningAgent {
   }
 
   #ask(request: Uint8Array): Uint8Array {
+    if (performance.now() < this.#restsUntil) throw this.#away('it does not answer in time');
     this.#port ??= this.#begin();
     this.#asked += 1;
     const id = this.#asked;
@@ -81,8 +86,10 @@ export class SigningAgent {
       const got: { message: AgentAnswer } | undefined = receiveMessageOnPort(this.#port);
       if (got === undefined) {
         const leftMs = until - performance.now();
-        if (leftMs <= 0 || Atomics.wait(this.#answers, 0, known, leftMs) === 'timed-out')
+        if (leftMs <= 0 || Atomics.wait(this.#answers, 0, known, leftMs) === 'timed-out') {
+          this.#restsUntil = performance.now() + REST_OF_ANSWERS * this.#answerMs;
           throw this.#away('it does not answer in time');
+        }
       } else if (got.message.id === id) {
         if ('answer' in got.message) return got.message.answer;
         throw this.#away(got.message.error);
