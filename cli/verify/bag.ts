@@ -1,7 +1,7 @@
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { CLOCK_SKEW_MS, signedData, type TrustedKeys } from '#shared/receipts/verify.ts';
-import { parseSeal, SEAL_BYTES_MAX } from '#shared/packs/seal.ts';
+import { parseSeal, refuseUnknownFormat, SEAL_BYTES_MAX } from '#shared/packs/seal.ts';
 import type { SignedSeal } from '#shared/packs/seal-format.ts';
 import {
   archiveOrder,
@@ -44,6 +44,10 @@ export interface Bag {
  * @throws PackProblem
  */
 export function openBag(pack: PackFile): Bag {
+  // What else there is, and in which order, is the format's to say.
+  if ((pack.files.get(SEAL)?.size ?? Infinity) <= SEAL_BYTES_MAX) {
+    refuseUnknownFormat(new TextDecoder().decode(pack.read(SEAL)), SEAL);
+  }
   const manifest = parseManifest(textOf(pack.read(MANIFEST), MANIFEST), MANIFEST);
   const tags = parseManifest(textOf(pack.read(TAG_MANIFEST), TAG_MANIFEST), TAG_MANIFEST);
   const wanted = [...TAG_FILES, SEAL];

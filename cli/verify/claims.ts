@@ -1,3 +1,4 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { MAXIMUM_MERGE_DELAY_SECONDS, type ReceiptDocument } from '#shared/receipts/document.ts';
 import { SOFTWARE } from '#shared/receipts/software.ts';
 import type { ZoneHours } from '#shared/packs/hours.ts';
@@ -22,6 +23,8 @@ export interface Claims {
   tokensCounted: number;
   /** The first programs that made estimates, by their own words. */
   software: string[];
+  /** Receipts that were signed more than a day after their requests had ended, by their own word. */
+  late: number;
   /** Seconds of the longest promise to include a receipt. */
   delayS: number;
   /** Revisions with words of those who asked for them, and the first of these words. */
@@ -35,6 +38,7 @@ export function noClaims(): Claims {
     beyond: 0,
     tokensCounted: 0,
     software: [],
+    late: 0,
     delayS: 0,
     notes: 0,
     firstNotes: [],
@@ -47,13 +51,17 @@ export function claimsOf({
   inclusionPromise,
   measurement,
   revisionNote,
+  validFrom,
+  wasRevisionOf,
 }: ReceiptDocument): Claims {
+  const isLate = Date.parse(validFrom) > Date.parse(subject.endedAt) + DAY_MS;
   const isBeyond = measurement?.used.some(({ record }) => record['stated_beyond'] !== undefined);
   return {
     stated: measurement?.dataQuality === 'TS' ? 1 : 0,
     beyond: isBeyond ? 1 : 0,
     tokensCounted: subject.usageSource === 'counted' ? 1 : 0,
     software: measurement === undefined ? [] : [measurement.software],
+    late: isLate && wasRevisionOf === undefined ? 1 : 0,
     delayS: Number(/\d+/.exec(inclusionPromise?.maximumMergeDelay ?? '')?.[0] ?? 0),
     notes: revisionNote === undefined ? 0 : 1,
     firstNotes: revisionNote === undefined ? [] : [revisionNote],
@@ -67,6 +75,7 @@ export function joined(one: Claims, other: Claims): Claims {
     beyond: one.beyond + other.beyond,
     tokensCounted: one.tokensCounted + other.tokensCounted,
     software: firstOf(one.software, other.software),
+    late: one.late + other.late,
     delayS: Math.max(one.delayS, other.delayS),
     notes: one.notes + other.notes,
     firstNotes: firstOf(one.firstNotes, other.firstNotes),
@@ -91,7 +100,7 @@ interface Said {
 /** The same in words, for the first lines of a verdict. */
 export function claimsSaid(said: Said): Row {
   const { claims, hours, statement } = said;
-  const { stated, beyond, tokensCounted, software, delayS, notes, firstNotes } = claims;
+  const { stated, beyond, tokensCounted, software, late, delayS, notes, firstNotes } = claims;
   const foreign = software.filter((name) => name !== SOFTWARE);
   return {
     ...(stated + beyond === 0 ? {} : { 'energy stated': energyStated(stated, beyond) }),
@@ -105,6 +114,11 @@ export function claimsSaid(said: Said): Row {
       ? {}
       : {
           software: `${shown(foreign)}, by its own word; this is ${SOFTWARE}`,
+        }),
+    ...(late === 0
+      ? {}
+      : {
+          'signed late': `${counted(late, 'receipt')}, more than a day after the request ended: in which month it counts is the word of the issuer`,
         }),
     ...(delayS <= MAXIMUM_MERGE_DELAY_SECONDS
       ? {}

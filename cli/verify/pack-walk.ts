@@ -94,6 +94,7 @@ export class PackWalk {
   #integratedAt = '';
   /** What a table first says otherwise than the receipts. */
   #contradiction: PackProblem | undefined;
+  #unknown: ShardFindings['unknown'];
   #revisions = 0;
 
   constructor(
@@ -168,12 +169,13 @@ export class PackWalk {
       this.#once,
       'Two inferences have one salt or digest, which are of one request each.',
     );
-    this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
     this.#seen.heads = this.#ledger.heads;
     if (range.signedHeads !== this.#ledger.heads) {
       const message = 'There are not as many signed heads within the range as the seal says.';
       throw new PackProblem('wrong_count', CHECKPOINTS, message);
     }
+    this.#refuseUnknown();
+    this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
     await this.#judgeRevisions(terms, options);
     this.#links.finish();
     this.#compareTotals();
@@ -195,14 +197,26 @@ export class PackWalk {
     )) {
       checks.get(task.file.path)!(findings.leafHashes);
       checks.delete(task.file.path);
-      if (findings.revisions.length !== findings.lines) {
+      if (findings.unknown === undefined && findings.revisions.length !== findings.lines) {
         const message = 'Outside the range only revisions of its receipts have a place.';
         throw new PackProblem('revision_mismatch', task.file.path, message);
       }
       this.#revisions += findings.lines;
-      this.#checkAfter(findings.table?.integrated[0]);
+      if (findings.unknown === undefined) this.#checkAfter(findings.table?.integrated[0]);
       this.#take(findings);
     }
+    this.#refuseUnknown();
+  }
+
+  /**
+   * A pack with receipts of a later format is not a bad one. It is told once all else holds up to the end of the ledger, so
+   * that who has not the keys of receipts and heads cannot hide behind it.
+   */
+  #refuseUnknown(): void {
+    if (this.#unknown === undefined) return;
+    const { index, context } = this.#unknown;
+    const message = `Entry ${index} is a receipt with the context ${context}, which this release does not know. Seal, keys, heads and the places of all entries hold; totals, tables and figures were not judged. Take a later release, from its makers and not from where this came from.`;
+    throw new PackProblem('unknown_format', `entry ${index}`, message);
   }
 
   #contradict(path: string, message: string): void {
@@ -247,6 +261,7 @@ export class PackWalk {
       this.#integratedAt = integrated[1];
     }
     this.#documents.check(findings.citations);
+    this.#unknown ??= findings.unknown;
     this.#seen.claims = joined(this.#seen.claims, findings.claims);
     this.#lineage.take(findings.lineage);
     this.#totals.merge(findings.totals);

@@ -226,7 +226,9 @@ function outside({ anchored, timestamps, witnesses, seal }: PackVerdict): Row {
   const lacks = anchor?.lacks ?? [];
   const checked = timestamps.filter(({ time }) => time !== null);
   const unchecked = timestamps.length - checked.length;
-  const times = checked.map(({ authority, time }) => `${time}, by ${authority}`);
+  const times = checked.map(
+    ({ authority, time }) => `${time}, by ${authority} (as the issuer names it)`,
+  );
   if (unchecked > 0) {
     times.push(`${unchecked} not checked: name the authority with --tsa-trust`);
   }

@@ -112,6 +112,8 @@ export interface ShardFindings {
   revisions: RevisionFact[];
   citations: Citation[];
   lineage: LineageFindings;
+  /** The first receipt of a format that is not known: of it nothing was judged but its leaf and its context. */
+  unknown?: { index: number; context: string };
   table?: TableFindings;
   /** Keys that signed, with how many receipts each, and the last of them. */
   signers: { kid: string; receipts: number; lastIndex: number }[];
@@ -184,6 +186,7 @@ class ShardJudge {
   readonly #once: bigint[] = [];
   #claims = noClaims();
   #disagreement: ShardFindings['disagreement'];
+  #unknown: ShardFindings['unknown'];
   readonly #citations = new Map<string, Citation>();
   readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
   readonly #lineage: ShardLineage;
@@ -234,6 +237,7 @@ class ShardJudge {
       inferences: BigUint64Array.from(this.#inferences),
       once: BigUint64Array.from(this.#once),
       ...(this.#disagreement === undefined ? {} : { disagreement: this.#disagreement }),
+      ...(this.#unknown === undefined ? {} : { unknown: this.#unknown }),
       citations: [...this.#citations.values()],
       lineage: this.#lineage.findings(),
       signers: [...this.#signers].map(([kid, signed]) => ({ kid, ...signed })),
@@ -251,6 +255,7 @@ class ShardJudge {
   #take(line: Uint8Array, index: number): void {
     const text = textOf(line, this.#task.file.path);
     const verdict = verifyReceipt(text, this.#keys, this.#terms.now);
+    if (verdict.code === 'unknown_format') return this.#leave(text, index);
     const { document, canonical, kid } = verdict;
     if (!verdict.good || document === undefined || kid === undefined) throw refused(index, verdict);
     if (canonical !== text) {
@@ -295,6 +300,14 @@ class ShardJudge {
       reported,
       statedCounts,
     });
+  }
+
+  /** A receipt of a format that is not known: a later release judges it. */
+  #leave(text: string, index: number): void {
+    const { '@context': contexts } = JSON.parse(text) as { '@context': [unknown, string] };
+    this.#unknown ??= { index, context: contexts[1] };
+    this.#citeContext(contexts[1]);
+    this.#supersededBy(index);
   }
 
   #note({ id, salt, requestDigest, responseDigest }: ReceiptDocument['credentialSubject']): void {

@@ -80,13 +80,23 @@ export function parseAnchorProof(text: string): AnchorProof {
     path: listOf(fields['path'], HEADS_HEIGHT).map(bytesOf),
     entry: textOf(fields['entry']),
     proof: textOf(fields['proof']),
-    timestamps: listOf(fields['timestamps'], TIMESTAMPS_MAX).map(timestampOf),
+    timestamps: timestampsOf(fields['timestamps']),
   };
 }
 
-/** One per authority. */
 const TIMESTAMPS_MAX = 16;
 const ADDRESS = /^[!-~]{1,1024}$/;
+
+/** One of each authority: the same response twice would look like two. */
+function timestampsOf(value: unknown): AnchorTimestamp[] {
+  const timestamps = listOf(value, TIMESTAMPS_MAX).map(timestampOf);
+  const once = [
+    timestamps.map(({ authority }) => authority),
+    timestamps.map(({ response }) => encodeBase64(response)),
+  ];
+  if (once.every((each) => new Set(each).size === each.length)) return timestamps;
+  throw malformed('A timestamp stands twice, or an authority does.');
+}
 
 function timestampOf(value: unknown): AnchorTimestamp {
   const fields = objectOf(value);

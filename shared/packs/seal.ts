@@ -1,6 +1,6 @@
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import { isOfUnknownFormat, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
+import { NOTHING_CHECKED, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
@@ -125,10 +125,7 @@ function checkContexts(contexts: readonly string[], format: PackFormat, path: st
  */
 export function parseSeal(source: string, place: string): SignedSeal {
   try {
-    const value = parseStrictJson(source);
-    refuseUnknownFormat(value, place);
-    const seal = sealOf(value);
-    refuseUnknownReceipts(seal, place);
+    const seal = sealOf(parseStrictJson(source));
     if (canonicalJson(seal) !== source) {
       throw new MalformedData('wrong_value', '', 'is not in its canonical form');
     }
@@ -143,23 +140,30 @@ export function parseSeal(source: string, place: string): SignedSeal {
   }
 }
 
-/** A pack of a format that this code does not know is not a bad one. */
-function refuseUnknownFormat(value: unknown, place: string): void {
-  const subject = (value as { credentialSubject?: { format?: unknown } } | null)?.credentialSubject;
-  const format = subject?.format;
+/**
+ * A pack of a format that this code does not know is not a bad one, whatever its files and its seal are. Anyone can write
+ * the number, so the message says that nothing was checked.
+ * @throws PackProblem `unknown_format`
+ */
+export function refuseUnknownFormat(source: string, place: string): void {
+  const format = formatIn(source);
   const isKnown = PACK_FORMATS.some((known) => known === format);
-  if (typeof format !== 'string' || isKnown || !/^docket-evidence-pack\/[0-9]+$/.test(format))
-    return;
-  const message = `This release does not know packs of the format ${format}: take a later one.`;
+  if (typeof format !== 'string' || isKnown || !LATER_FORMAT.test(format)) return;
+  const message = `It says that it is of the format ${format}, which this release does not know: ${NOTHING_CHECKED}`;
   throw new PackProblem('unknown_format', place, message);
 }
 
-/** Nor is one with receipts of a format that this code does not know: the seal lists the contexts of all. */
-function refuseUnknownReceipts({ relatedResource }: SignedSeal, place: string): void {
-  const later = relatedResource.find(({ id }) => isOfUnknownFormat(id));
-  if (later === undefined) return;
-  const message = `This release does not know receipts with the context ${later.id}: take a later one.`;
-  throw new PackProblem('unknown_format', place, message);
+const LATER_FORMAT = /^docket-evidence-pack\/[1-9][0-9]{0,8}$/;
+
+/** The format that a seal names; undefined where it cannot be read. */
+function formatIn(source: string): unknown {
+  try {
+    const value = parseStrictJson(source) as { credentialSubject?: { format?: unknown } } | null;
+    return value?.credentialSubject?.format;
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    return undefined;
+  }
 }
 
 function agree(seal: SignedSeal, place: string): void {

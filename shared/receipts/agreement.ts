@@ -128,7 +128,7 @@ function againstReason(
 }
 
 function againstInputs(
-  { credentialSubject: subject, measurement: stated, tier }: ReceiptDocument,
+  { credentialSubject: subject, measurement: stated, tier, validFrom }: ReceiptDocument,
   { used }: KnownMeasurement,
 ): string | undefined {
   const usage = used.find(({ type }) => type === 'UsageRecord')?.record;
@@ -156,8 +156,9 @@ function againstInputs(
   if ((stated?.dataQuality === 'T1') !== (metered !== undefined)) return 'measurement.metered';
   if (metered === undefined) return undefined;
   const { from, to } = metered;
-  // Times are texts of one length.
-  return from <= subject.endedAt && from < to && to >= startedAt
+  // Times are texts of one length. What a meter says of an interval is known when that has ended.
+  const isOver = Date.parse(to) <= Date.parse(validFrom) + CLOCKS_DIFFER_MS;
+  return from <= subject.endedAt && from < to && to >= startedAt && isOver
     ? undefined
     : 'measurement.metered';
 }

@@ -11,6 +11,7 @@ import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
 import {
   formatOfContext,
   isOfUnknownFormat,
+  NOTHING_CHECKED,
   RECEIPT_FORMAT,
   type ReceiptFormat,
   VC_CONTEXT_URL,
@@ -48,7 +49,7 @@ function formatOf(value: unknown): (typeof FORMATS)[ReceiptFormat] {
   const format = formatOfContext(second);
   if (format === undefined && typeof second === 'string' && second !== VC_CONTEXT_URL) {
     if (isOfUnknownFormat(second)) {
-      const later = `This release does not know receipts with the context ${second.slice(0, CONTEXT_CHARS_MAX)}: take a later one.`;
+      const later = `It says that it is a receipt with the context ${second.slice(0, CONTEXT_CHARS_MAX)}, which this release does not know: ${NOTHING_CHECKED}`;
       throw new MalformedData('unknown_format', '', later);
     }
     const problem = `No receipt was issued with the context ${second.slice(0, CONTEXT_CHARS_MAX)}.`;

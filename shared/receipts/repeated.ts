@@ -46,7 +46,7 @@ const hasHour = ({ measurement }: ReceiptDocument): boolean =>
 const meteredOn = ({ measurement }: ReceiptDocument): string => measurement?.metered?.digest ?? '';
 
 function digestOf(
-  { credentialSubject }: ReceiptDocument,
+  { credentialSubject, degradation, tier }: ReceiptDocument,
   level: string,
   receipt: string,
   number: number,
@@ -54,6 +54,8 @@ function digestOf(
   // Where the region of a degraded receipt lies may have become known since.
   const { gridZone: _, ...degraded } = credentialSubject;
   const stated = level === DEGRADED ? degraded : credentialSubject;
-  const words = canonicalJson([receipt, number, level, stated]);
+  // What was asked for stays: a tier that was chosen afterwards could choose factors by what they come to.
+  const asked = degradation?.requestedTier ?? tier;
+  const words = canonicalJson([receipt, number, level, stated, asked]);
   return new Uint8Array(sha256(words).subarray(0, REPEATED_BYTES));
 }

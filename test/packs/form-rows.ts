@@ -2,12 +2,20 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
+import { DAY_MS } from '#shared/kernel/time.ts';
 import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
-import { DID_DOCUMENT, derivationPath, KEY_EVENTS, LOSSES } from '#shared/packs/layout.ts';
+import {
+  ANCHORED_HEAD,
+  DID_DOCUMENT,
+  derivationPath,
+  KEY_EVENTS,
+  LOSSES,
+} from '#shared/packs/layout.ts';
 import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { ORG, type PackLab } from '#test/support/packs.ts';
+import { atEntry, atFirst, atRevision, type Edit, isMetered, PLAIN } from './ledger-edits.ts';
 import { dropAnchor, rewriteLedger } from './tamper-lab.ts';
 import type { Tampering } from './tamper-rows.ts';
 import type { ForgedPack, Loose } from './tampering.ts';
@@ -180,6 +188,146 @@ function ofLog(lab: PackLab): Tampering[] {
   ];
 }
 
+const LATER_CONTEXT = '{"@context":{}}';
+const LATER_NAME = `docket-receipt-${hash('sha256', LATER_CONTEXT, 'base64url')}.jsonld`;
+const laterIn = ([, own]: string[]): string =>
+  own!.replace(/contexts\/.*/, `contexts/${LATER_NAME}`);
+
+/** A context of receipts that no release has, in the pack and in its seal. */
+function withLaterContext(p: ForgedPack): (seal: Loose) => void {
+  p.set(`data/contexts/${LATER_NAME}`, LATER_CONTEXT);
+  return (seal) => {
+    const digestMultibase = multihashOfContent(Buffer.from(LATER_CONTEXT));
+    seal.relatedResource.push({ digestMultibase, id: laterIn(seal['@context']) });
+    seal.relatedResource.sort((a: Loose, b: Loose) => (a.id < b.id ? -1 : 1));
+  };
+}
+
+/** Who hides behind a format that is not known has to have what a later release would have. */
+function ofLaterFormats(lab: PackLab): Tampering[] {
+  const bare = (p: ForgedPack, edit: Edit): ((seal: Loose) => void) => {
+    const edits = [withLaterContext(p), rewriteLedger(lab, p, edit), dropAnchor(p)];
+    return (seal) => edits.forEach((each) => each(seal));
+  };
+  const later = atEntry(PLAIN, (receipt) => {
+    receipt['@context'] = [receipt['@context'][0], laterIn(receipt['@context'])];
+    receipt.later = true;
+  });
+  return [
+    ...['01', '0', '2.1'].map((number): Tampering => ({
+      ...sealed,
+      name: `seal: of the format ${number}, which is no number of one`,
+      edit: () => (seal) => void (seal.credentialSubject.format = `docket-evidence-pack/${number}`),
+    })),
+    {
+      ...sealed,
+      name: 'seal: receipts of a later format, and the pack has none',
+      edit: (p) => {
+        lines('receipts', /"attempts":1/, '"attempts":2')(p);
+        return withLaterContext(p);
+      },
+    },
+    {
+      ...all,
+      name: 'another ledger: a receipt of a later format; no anchor',
+      edit: (p) => bare(p, later),
+      passes: { ours: LATER_NOTE, python: LATER_NOTE },
+      says: /^CANNOT JUDGE {2}.*totals, tables and figures were not judged/i,
+    },
+    {
+      ...all,
+      name: 'another ledger: a receipt of a later format, and another that was changed; no anchor',
+      edit: (p) => {
+        const edit = bare(p, later);
+        lines('receipts', /"attempts":1/, '"attempts":2')(p);
+        return edit;
+      },
+    },
+  ];
+}
+
+const LATER_NOTE =
+  'A later release may know it: both verifiers say CANNOT JUDGE, with what they checked. Other receipts, heads and the seal have to hold.';
+
+const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const MONTH_MS = 40 * DAY_MS;
+
+/** A request, with every id that has its time, so many milliseconds before. */
+function before(receipt: Loose, ms: number): Loose {
+  const ulid: string = receipt.id.split('rcpt_')[1];
+  const time = [...ulid.slice(0, 10)].reduce((sum, digit) => sum * 32 + DIGITS.indexOf(digit), 0);
+  const front = Array.from(
+    { length: 10 },
+    (_, i) => DIGITS[Math.floor((time - ms) / 32 ** (9 - i)) % 32],
+  );
+  const text = JSON.stringify(receipt).replaceAll(ulid, front.join('') + ulid.slice(10));
+  const moved = JSON.parse(text);
+  for (const name of ['startedAt', 'endedAt']) {
+    const at = Date.parse(moved.credentialSubject[name]) - ms;
+    moved.credentialSubject[name] = new Date(at).toISOString();
+  }
+  return moved;
+}
+
+/** Times, tiers and timestamps that fit each other, and not what can have been. */
+function ofTimes(lab: PackLab): Tampering[] {
+  const bare = (edit: Edit) => (p: ForgedPack) => {
+    const edits = [rewriteLedger(lab, p, edit), dropAnchor(p)];
+    return (seal: Loose): void => edits.forEach((each) => each(seal));
+  };
+  const stamped = (more: object, times: number) => (p: ForgedPack) => {
+    const head = JSON.parse(p.text(ANCHORED_HEAD));
+    const [first] = head.proof.timestamps;
+    head.proof.timestamps = Array.from({ length: times }, (_, i) =>
+      i === 0 ? first : { ...first, ...more },
+    );
+    p.set(ANCHORED_HEAD, `${JSON.stringify(head, null, 2)}\n`);
+    return (seal: Loose): void => void (seal.credentialSubject.anchor.timestamps = times);
+  };
+  return [
+    {
+      ...all,
+      name: 'another ledger: a request moved to another month, with its ids; no anchor',
+      edit: bare((each) => each.with(PLAIN, { ...before(each[PLAIN], MONTH_MS), edited: true })),
+      passes: {
+        ours: 'When a request began is the word of the issuer; both verifiers say in their first lines that it was signed late.',
+        python: 'the same',
+      },
+      says: /signed late.*1 receipt/,
+    },
+    ...(
+      [
+        ['eight thousand years long', '1000-01-01T00:00:00.000Z', '9999-12-31T00:00:00.000Z'],
+        ['that is not over', undefined, '9999-12-31T00:00:00.000Z'],
+      ] as const
+    ).map(([what, from, to]): Tampering => ({
+      ...all,
+      name: `another ledger: a meter’s interval ${what}; no anchor`,
+      edit: bare(
+        atFirst(isMetered, ({ measurement: { metered } }) => {
+          Object.assign(metered, { from: from ?? metered.from, to });
+        }),
+      ),
+    })),
+    ...(['audit', 'enterprise'] as const).map((tier): Tampering => ({
+      ...all,
+      name: `another ledger: a revision of the tier ${tier}, which was not asked for; no anchor`,
+      edit: bare(
+        atRevision((receipt) => {
+          receipt.tier = tier;
+          if (tier === 'audit') delete receipt.inclusionPromise;
+        }),
+      ),
+    })),
+    { ...sealed, name: 'anchor: its timestamp three times', edit: stamped({}, 3) },
+    {
+      ...sealed,
+      name: 'anchor: its timestamp a second time, by another authority',
+      edit: stamped({ authority: 'https://authority.example/' }, 2),
+    },
+  ];
+}
+
 const LOSS_NOTE =
   'A loss is the word of who declares it: both verifiers say it in their first lines, and --require-anchor refuses it here.';
 
@@ -231,6 +379,8 @@ export function ofForms(lab: PackLab): Tampering[] {
       },
     },
     ...ofLog(lab),
+    ...ofLaterFormats(lab),
+    ...ofTimes(lab),
     ...DEPLOYMENTS.map(([what, edit]): Tampering => ({
       ...all,
       name: `another deployment: ${what}; no anchor`,

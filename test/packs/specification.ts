@@ -1494,10 +1494,10 @@ function packRows(lab: PackLab): PackRow[] {
       edit: () => (seal) => void (seal.credentialSubject.format = 'docket-evidence-pack/2'),
     },
     {
-      name: 'receipts of a format that is not known',
+      name: 'a context of receipts of a format that is not known, and no such receipt',
       ...own,
-      found: { verdict: 'cannot_judge', reason: 'unknown_format' },
-      why: 'A later program may know it; the seal lists the contexts of all.',
+      found: bad('seal_contradiction'),
+      why: 'Who seals cannot hide behind a later format.',
       edit: () => (seal) => {
         const id = `https://gateway.example/contexts/docket-receipt-${'A'.repeat(43)}.jsonld`;
         const digestMultibase = seal.relatedResource[0].digestMultibase;
@@ -1897,6 +1897,27 @@ function packRows(lab: PackLab): PackRow[] {
       ...another(1, ({ measurement }) => void (measurement.dataQuality = 'T2')),
       found: bad('lineage_mismatch'),
       why: 'T2 takes what can be seen to fit in memory.',
+    },
+    {
+      name: 'another ledger without the anchor: a receipt of a format that is not known',
+      base: 'whole',
+      ...own,
+      found: { verdict: 'cannot_judge', reason: 'unknown_format' },
+      why: 'A later program may know it: its context is in the pack and in the seal, and all else holds up to the end of the ledger.',
+      edit: (pack) => {
+        const text = '{"@context":{}}';
+        const name = `docket-receipt-${hash('sha256', text, 'base64url')}.jsonld`;
+        const id = `https://gateway.example/contexts/${name}`;
+        pack.set(`data/contexts/${name}`, text);
+        const later = (receipt: Loose): void =>
+          void (receipt['@context'] = [receipt['@context'][0], id]);
+        const edits = [rewriteLedger(lab, pack, atEntry(31, later)), dropAnchor(pack)];
+        return (seal) => {
+          for (const each of edits) each(seal);
+          seal.relatedResource.push({ digestMultibase: multihash(Buffer.from(text)), id });
+          seal.relatedResource.sort((a: Loose, b: Loose) => (a.id < b.id ? -1 : 1));
+        };
+      },
     },
     {
       name: 'another ledger without the anchor: a receipt of another organisation',

@@ -894,6 +894,8 @@ class Anchor:
             check(list(each) == ['authority', 'time', 'response'] and re.fullmatch('[!-~]{1,1024}', each['authority'])
                   and bytes_of(each['response']), 'a timestamp of an anchored head is not in its form')
             instant(each['time'])
+        check(all(len({each[name] for each in stamps}) == len(stamps) for name in ('authority', 'response')),
+              'an anchored head has a timestamp, or an authority, twice')
         heads = self.in_log(proof['entry'], proof['proof'])
         place = self.place
         check(heads['type'] == 'heads' and sorted(heads) == ['at', 'root', 'slots', 'type'] and type(heads['slots']) is int
@@ -940,6 +942,14 @@ ADDRESSES = {name: re.compile(form) for name, form in {
     'measurement.qualifiedAssociation.hadPlan': 'methodologies/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+',
     'wasRevisionOf.id': f'receipts/rcpt_{ULID}'}.items()}
 FACTOR_MEMBERS = ['gwp_kgco2e_per_kwh', 'hour', 'provider', 'signal', 'version', 'zone']
+
+
+def later_context(receipt):
+    """The context of a receipt of a format that is not known here; None of any other."""
+    contexts = receipt.get('@context') if isinstance(receipt, dict) else None
+    second = contexts[1] if isinstance(contexts, list) and len(contexts) > 1 else None
+    named = isinstance(second, str) and re.search(r'/contexts/(docket-receipt-[A-Za-z0-9_-]{43}\.jsonld)\Z', second)
+    return second if named and named[1] not in RECEIPT_FORMATS else None
 
 
 def check_form(receipt, place):
@@ -1116,7 +1126,8 @@ def check_agreement(receipt, whole, place):
           'measurement.used, and the factor of an hour goes with the tier enterprise, once')
     # A meter's record or none: what an upstream says of itself is no measurement.
     holds((metered is None) == (stated['dataQuality'] != 'T1'), 'measurement.metered')
-    holds(metered is None or metered['from'] <= subject['endedAt'] and metered['from'] < metered['to'] and subject['startedAt'] <= metered['to'],
+    holds(metered is None or metered['from'] <= subject['endedAt'] and metered['from'] < metered['to'] and subject['startedAt'] <= metered['to']
+          and instant(metered['to']) <= instant(receipt['validFrom']) + CLOCKS,
           'measurement.metered')
 
 
@@ -1150,7 +1161,9 @@ def repeated(receipt, level, address, number):
     subject = receipt['credentialSubject']
     # Where the region of a degraded receipt lies may have become known since.
     words = {name: value for name, value in subject.items() if name != 'gridZone' or level != 'degraded'}
-    return sha256(canonical([address, number, level, words]))[:16]
+    # What was asked for stays: a tier that was chosen afterwards could choose factors by what they come to.
+    asked = receipt.get('degradation', {}).get('requestedTier', receipt['tier'])
+    return sha256(canonical([address, number, level, words, asked]))[:16]
 
 
 # --- the figures of a receipt, by formulas of the published methodology ----------------------------------------------
@@ -1495,6 +1508,14 @@ RELEASED = json.loads(r'''
 ''')
 
 
+def format_in(data):
+    """The format that a seal names; None where it cannot be read."""
+    try:
+        return parse(data, 'the seal')['credentialSubject']['format']
+    except (Bad, *MALFORMED):
+        return None
+
+
 class Verifier:
     """A pack, and what is known of it so far. `read` is the one way to its files."""
 
@@ -1515,9 +1536,11 @@ class Verifier:
         self.tables = {'data/report/totals.csv', 'data/report/report.html', 'data/report/stated.json'}
         self.first_integrated, self.integrated, self.contradiction, self.underived = None, '', None, None
         # What receipts say that nothing confirms, and what whoever sealed says of names and contracts.
-        self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'delay': 0, 'notes': 0}
+        self.claims = {'stated': 0, 'beyond': 0, 'counted': 0, 'late': 0, 'delay': 0, 'notes': 0}
         # By zone: what receipts with factors of hours add up to; annual factors, each with how far hours may be from it.
         self.hours, self.annual, self.declared = {}, {}, set()
+        # The first receipt of a format that is not known, and its context.
+        self.unknown = None
         self.software, self.first_notes, self.statement, self.own_policy = {}, [], {}, None
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
@@ -1554,6 +1577,12 @@ class Verifier:
     def open_bag(self):
         """Every file is in a manifest, in its place, and what the manifest says; `read` checks those of the payload."""
         pack = self.pack
+        # What else there is, and in which order, is the format's to say.
+        if pack.files.get('evidence-pack.jsonld', (0, SEAL_BYTES_MAX + 1))[1] <= SEAL_BYTES_MAX:
+            named = format_in(pack.raw('evidence-pack.jsonld'))
+            if isinstance(named, str) and re.fullmatch('docket-evidence-pack/[1-9][0-9]{0,8}', named, re.ASCII) and named not in PACK_FORMATS:
+                raise Cannot(f'it says that it is of the format {named}, which this script does not know: nothing of it was checked, and anyone '
+                             'can write that. Take a later script, from its makers and not from where this came from.')
         self.manifest = manifest(pack.raw('manifest-sha256.txt'), 'manifest-sha256.txt')
         tags = manifest(pack.raw('tagmanifest-sha256.txt'), 'tagmanifest-sha256.txt')
         check(list(tags) == TAGS, 'tagmanifest-sha256.txt lists other files')
@@ -1577,14 +1606,8 @@ class Verifier:
         check(len(data) <= SEAL_BYTES_MAX, 'the seal is larger than any')
         self.seal = parse(data, 'the seal')
         self.subject = self.seal['credentialSubject']
-        if re.fullmatch('docket-evidence-pack/[0-9]+', self.subject['format']) and self.subject['format'] not in PACK_FORMATS:
-            raise Cannot(f"this script does not know packs of the format {self.subject['format']}: take one of a later release")
         FITS['seal'](self.seal, 'the seal', None)
         self.issuer = self.seal['issuer']
-        for each in self.seal['relatedResource']:
-            named = re.search(r'/contexts/(docket-receipt-[A-Za-z0-9_-]{43}\.jsonld)$', each['id'])
-            if named and named[1] not in RECEIPT_FORMATS:
-                raise Cannot(f"this script does not know receipts with the context {each['id']}: take one of a later release")
         check(canonical(self.seal) == data, 'the seal is not in its canonical form')
         self.check_addresses()
         files = {each['name']: each['digest'] for each in self.subject['file']}
@@ -1759,6 +1782,7 @@ class Verifier:
                           (self.once, 'two inferences have one salt or digest, which are of one request each')):
             once = sorted(all)
             check(not any(one == other for one, other in zip(once, once[1:])), what)
+        self.refuse_unknown()
         self.check_period()
 
     def history(self):
@@ -1782,6 +1806,17 @@ class Verifier:
                       f'entry {index}: the proof of a revision does not hold')
                 self.entry(index, line, by)
                 self.counts['revisions'] += 1
+        self.refuse_unknown()
+
+    def refuse_unknown(self):
+        """A pack with receipts of a later format is not a bad one. It is told once all else holds up to the end of the ledger, so
+        that who has not the keys of receipts and heads cannot hide behind it."""
+        if self.unknown:
+            place, context = self.unknown
+            check(self.counts['signedHeads'] == self.subject['range']['signedHeads'], 'there are other signed heads than the seal counts')
+            raise Cannot(f'{place} is a receipt with the context {context}, which this script does not know. Seal, keys, heads and the places of '
+                         'all entries hold; totals, tables and figures were not judged. Take a later script, from its makers and not from '
+                         'where this came from.')
 
     def entries(self, path, start, indexes):
         companion = 'data/superseded/' + path.split('/')[2]
@@ -1803,6 +1838,11 @@ class Verifier:
     def entry(self, index, line, by):
         place = f'entry {index}'
         receipt = parse(line, place)
+        context = later_context(receipt)
+        if context:
+            self.cite_context(context)
+            self.unknown = self.unknown or (place, context)
+            return
         text = ENCODER.encode(receipt)
         check(text.encode('utf-8') == line and len(line) <= 65535, f'{place} is not in its canonical form')
         check_form(receipt, place)
@@ -1835,6 +1875,8 @@ class Verifier:
         claims['stated'] += measurement.get('dataQuality') == 'TS'
         claims['beyond'] += any('stated_beyond' in each['record'] for each in measurement.get('used', []))
         claims['counted'] += receipt['credentialSubject'].get('usageSource') == 'counted'
+        ended = instant(receipt['credentialSubject']['endedAt'])
+        claims['late'] += 'wasRevisionOf' not in receipt and instant(receipt['validFrom']) > ended + datetime.timedelta(days=1)
         claims['delay'] = max(claims['delay'], int(receipt.get('inclusionPromise', {}).get('maximumMergeDelay', 'PT0S')[2:-1]))
         claims['notes'] += note is not None
         if 'software' in measurement and len(self.software) <= SHOWN_MAX:
@@ -2535,6 +2577,8 @@ def words_of_claims(verifier):
     yield from words_of_hours(verifier)
     if verifier.software:
         yield f'software: {quoted(list(verifier.software))}, by its own word'
+    if claims['late']:
+        yield f"signed late: {claims['late']} receipts, more than a day after the request ended: in which month it counts is the word of the issuer"
     if claims['delay'] > MERGE_DELAY:
         yield (f"merge delay: up to {claims['delay']} s until a signed head has a receipt, by its promise; "
                f'the service as released promises {MERGE_DELAY} s')
@@ -2583,7 +2627,7 @@ def report(verifier, trusted, policy=None):
     else:
         yield f'anchored: the head of {verifier.anchored} entries, in {verifier.anchor.origin}'
     for time in verifier.times:
-        yield f'timestamp of the anchor, checked: {time}'
+        yield f'timestamp of the anchor, checked: {time} (the authority as the issuer names it)'
     if verifier.not_checked:
         yield f'{verifier.not_checked} timestamps were not checked: {verifier.lacks}'
     elif not verifier.times:

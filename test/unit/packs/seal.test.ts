@@ -91,7 +91,7 @@ describe('a seal', () => {
     [
       'another format',
       (s) => (s.credentialSubject.format = 'docket-evidence-pack/4'),
-      'unknown_format',
+      'malformed_seal',
     ],
     ['an unknown field', (s) => (s.credentialSubject.note = 'x'), 'malformed_seal'],
     [
