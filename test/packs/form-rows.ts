@@ -378,6 +378,25 @@ export function ofForms(lab: PackLab): Tampering[] {
         p.set('data/methodologies/assured/1.0.0.json', p.text(path));
       },
     },
+    {
+      ...all,
+      pack: 'own',
+      name: 'a methodology of the operator’s own: a number in another spelling; no anchor',
+      edit: (p) => {
+        const path = [...p.files.keys()].find((name) => name.startsWith('data/methodologies/'))!;
+        const text = p.text(path).replace(/:(0\.[0-9]*[1-9])(?=[,}])/, ':$10');
+        p.set(path, text);
+        const digest = multihashOfContent(Buffer.from(text));
+        const edit = redeployed(lab, p, ({ methodology }) => void (methodology.digest = digest));
+        return (seal) => {
+          edit(seal);
+          const sealed = seal.relatedResource.find(({ id }: Loose) =>
+            id.includes('/methodologies/'),
+          );
+          sealed.digestMultibase = digest;
+        };
+      },
+    },
     ...ofLog(lab),
     ...ofLaterFormats(lab),
     ...ofTimes(lab),

@@ -1227,6 +1227,22 @@ class Number(str):
     """A number of JSON that is no integer, as it is written there: Python would write it otherwise."""
 
 
+def fractional(text):
+    """A number that is no integer. Another program reads the same of no other spelling than the shortest (RFC 8785)."""
+    value = decimal.Decimal(repr(float(text)))
+    check(value.is_finite(), 'a number is larger than any')
+    sign, digits, exponent = value.normalize().as_tuple()
+    digits, point = ''.join(map(str, digits)), len(digits) + exponent
+    if 0 < point <= 21:
+        shortest = digits[:point].ljust(point, '0') + '.' * (len(digits) > point) + digits[point:]
+    elif -6 < point <= 0:
+        shortest = '0.' + '0' * -point + digits
+    else:
+        shortest = digits[0] + '.' * (len(digits) > 1) + digits[1:] + f'e{point - 1:+d}'
+    check(text == '-' * sign + shortest, f'a number is not in its shortest spelling: {text[:40]}')
+    return Number(text)
+
+
 def as_written(value):
     """RFC 8785, for JSON with ASCII keys whose numbers stand in that form already."""
     if isinstance(value, dict):
@@ -1935,7 +1951,7 @@ class Verifier:
     def course(self, path, line, measurement, whole):
         check(path in self.manifest, f'{path} is missing: nothing says where the numbers of a receipt come from')
         data = self.read(path)
-        document = json.loads(data.decode('utf-8'), parse_float=Number, parse_constant=refuse)
+        document = json.loads(data.decode('utf-8'), parse_float=fractional, parse_int=DECODER.parse_int, parse_constant=refuse)
         check(as_written(document).encode('utf-8') == data, f'{path} is not in its canonical form')
         check(document['about']['digest'] == multihash(sha256(line))
               and document['measurement']['dataQuality'] == measurement['dataQuality'], f'{path} is about another receipt')
@@ -2134,7 +2150,7 @@ class Verifier:
         for name, version, digest in self.plans:
             path = f'data/methodologies/{name}/{version}.json'
             data = self.read(path)
-            document = json.loads(data.decode('utf-8'), parse_float=Number, parse_constant=refuse)
+            document = json.loads(data.decode('utf-8'), parse_float=fractional, parse_int=DECODER.parse_int, parse_constant=refuse)
             check(as_written(document).encode('utf-8') == data, f'{path} is not canonical JSON')
             content = document.get('factor_set', {}).get('content')
             if content is not None:
