@@ -1206,7 +1206,6 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
       r.tier = 'audit';
       delete r.inclusionPromise;
     }),
-    HISTORY_NOTE,
   ],
   [
     'two revisions of one receipt',
