@@ -141,7 +141,7 @@ export function parseSeal(source: string, place: string): SignedSeal {
 }
 
 /**
- * A pack of a format that this code does not know is not a bad one, whatever its files and its seal are. Anyone can write
+ * A pack of a format that this code does not know is not a bad one, with any files and any seal. Anyone can write
  * the number, so the message says that nothing was checked.
  * @throws PackProblem `unknown_format`
  */

@@ -35,7 +35,7 @@ function receiptContextName(digest: string): string {
 /** How contexts of receipts are named, those of later formats too. */
 const NAMED_AS_RECEIPTS = /\/contexts\/docket-receipt-[A-Za-z0-9_-]{43}\.jsonld$/;
 
-/** What is told of evidence that says that it is of a later format: whoever forges can say so too. */
+/** What is told of evidence that says that it is of a later format: a forger can say so too. */
 export const NOTHING_CHECKED =
   'nothing of it was checked, and anyone can write that. Take a later release, from its makers and not from where this came from.';
 

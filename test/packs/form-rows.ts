@@ -255,7 +255,10 @@ const MONTH_MS = 40 * DAY_MS;
 /** A request, with every id that has its time, so many milliseconds before. */
 function before(receipt: Loose, ms: number): Loose {
   const ulid: string = receipt.id.split('rcpt_')[1];
-  const time = [...ulid.slice(0, 10)].reduce((sum, digit) => sum * 32 + DIGITS.indexOf(digit), 0);
+  const time = Array.from(ulid.slice(0, 10)).reduce(
+    (sum, digit) => sum * 32 + DIGITS.indexOf(digit),
+    0,
+  );
   const front = Array.from(
     { length: 10 },
     (_, i) => DIGITS[Math.floor((time - ms) / 32 ** (9 - i)) % 32],
@@ -385,10 +388,10 @@ export function ofForms(lab: PackLab): Tampering[] {
         const edit = redeployed(lab, p, ({ methodology }) => void (methodology.digest = digest));
         return (seal) => {
           edit(seal);
-          const sealed = seal.relatedResource.find(({ id }: Loose) =>
+          const document = seal.relatedResource.find(({ id }: Loose) =>
             id.includes('/methodologies/'),
           );
-          sealed.digestMultibase = digest;
+          document.digestMultibase = digest;
         };
       },
     },
