@@ -3,7 +3,7 @@ import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 const COST = statement(
   { cost: 'text?' },
-  `select cost from ledger_body where entry_id = $2 and org_id = $1`,
+  `select (select code from currency) || ' ' || cost as cost from ledger_body where entry_id = $2 and org_id = $1`,
 );
 
 /** What the request of a receipt cost, as `EUR 0.00042`; null where that is not known, undefined where the receipt is not theirs. */

@@ -202,7 +202,7 @@ describe('overview and usage', () => {
           ['', '0.005', 'EUR', '1'],
         ]),
       );
-      // The playground asks for what its request has cost, which is on no receipt.
+      // The playground asks for what its request has cost, with the currency, which is on no receipt.
       const { rows: costs } = await database.pool.query<{ entry_id: string; cost: string }>(
         'select entry_id, cost from ledger_body where org_id = $1 and cost is not null',
         [orgId],
@@ -210,7 +210,7 @@ describe('overview and usage', () => {
       expect(costs).toHaveLength(2);
       for (const { entry_id: id, cost } of costs) {
         const path = `/dashboard/${orgId}/playground/receipts/${id}/cost.json`;
-        expect((await visitors.auditor.get(path)).json()).toEqual({ cost });
+        expect((await visitors.auditor.get(path)).json()).toEqual({ cost: `EUR ${cost}` });
         expect((await visitors.stranger.get(path)).statusCode).toBe(404);
       }
       expect(errors).toEqual([]);
