@@ -1,6 +1,7 @@
 // Follows the proof of a receipt step by step, with the code of `docket verify`, from files that the page has. Without this
 // script its button is not shown.
-const proof = document.getElementById('proof');
+// Headings of guides have ids of their own.
+const proof = document.querySelector('#proof[data-verifier]');
 if (proof !== null) {
   const [button, said, list] = ['button', '[role=status]', 'ol'].map((name) =>
     proof.querySelector(name),
