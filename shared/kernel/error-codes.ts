@@ -569,8 +569,9 @@ const PATTERNED = {
     message: 'The address is not a valid URL.',
   }),
   invalid_request: invalid({
-    when: 'The request is not HTTP.',
-    advice: 'Send HTTP/1.1 with one `Host` header; a proxy between may be at fault.',
+    when: 'The model’s server refused the request without a reason that has a code here, or the request is not valid HTTP.',
+    advice:
+      'The message has what the model’s server says. Where it is about HTTP: send HTTP/1.1 with one `Host` header; a proxy between may be at fault.',
     message: 'The request is not valid HTTP.',
   }),
   route_not_found: missing({

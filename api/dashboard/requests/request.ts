@@ -29,7 +29,7 @@ export function requestPage(frame: Frame, parts: RequestParts): Html {
       <h1>Request ${shortId(row.id)}</h1>
       ${outcome(row)}
     </div>
-    ${ofSeveral(row)} ${error(parts)} ${asked(frame, base, parts)} ${times(row)}
+    ${ofSeveral(row)} ${error(base, parts)} ${asked(frame, base, parts)} ${times(row)}
     ${receipt(base, parts)}`;
 }
 
@@ -43,10 +43,10 @@ function ofSeveral({ requests }: RequestRow): Html | undefined {
 }
 
 /** What the code means, and what a caller can do. */
-function error({ row: { code }, limits }: RequestParts): Html | undefined {
+function error(base: string, { row: { code }, limits }: RequestParts): Html | undefined {
   if (code === null) return undefined;
   const { when, advice, type } = codeRow(code as ErrorCode);
-  const isLimit = type === 'rate_limit_error';
+  const isLimit = type === 'rate_limit_error' && code !== 'budget_exceeded';
   return html`<section class="stack tight">
     <h2>What went wrong</h2>
     <dl class="facts">
@@ -56,6 +56,12 @@ function error({ row: { code }, limits }: RequestParts): Html | undefined {
       <dd>${inline(when)}</dd>
       <dt>What to do</dt>
       <dd>${inline(advice)}</dd>
+      ${
+        code === 'budget_exceeded'
+          ? html`<dt>Budgets now</dt>
+              <dd><a href="${base}/budgets">What each has left</a></dd>`
+          : undefined
+      }
       ${
         isLimit
           ? html`<dt>Limits now</dt>
