@@ -56,7 +56,7 @@ function asked(frame: Frame, waiting: CommandLine | null | undefined): Html | un
       'plain',
       html`<p>
         No command line is waiting with this code: it has expired, was already allowed, or never
-        existed.
+        existed. Run the command again for a new one.
       </p>`,
     );
   }

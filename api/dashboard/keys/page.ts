@@ -77,7 +77,15 @@ export function keysPage(
                   </p>`
             }
           </div>`
-        : keysTable(frame, items)
+        : html`${
+            issues
+              ? undefined
+              : html`<p class="soft">
+                  Owners and admins create, rotate and revoke keys:
+                  <a href="/dashboard/${frame.membership!.orgId}/team">your team</a>.
+                </p>`
+          }
+          ${keysTable(frame, items)}`
     }
     ${pager('keys', { address: base(frame), after, next: hasMore ? items.at(-1)!.id : undefined })}
     ${playgroundsSection(frame, playgrounds)}`;

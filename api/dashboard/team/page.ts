@@ -215,7 +215,7 @@ function memberRow(frame: Frame, member: MemberWithFactors): Html {
     <td>
       <div class="clip" title="${member.email}">${member.email}</div>
       ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
-      <span class="soft small">since ${shortMoment(member.since, now)}</span>
+      <span class="soft small">in the team since ${shortMoment(member.since, now)}</span>
     </td>
     <td>${manages ? roleForm(frame, member) : member.role}</td>
     ${
