@@ -274,10 +274,19 @@ function acts(frame: Frame, { id, preview, source }: StagedList): Html {
               tone: 'primary',
             },
             html`<p class="prose">
-                It takes the place of the current list of ${source} at once, for applicants too.
+                ${
+                  preview.against === null
+                    ? `It counts at once, for applicants too: there is no list of ${source} before it.`
+                    : `It takes the place of the current list of ${source} at once, for applicants too.`
+                }
                 Every account is then compared with it, and what matches has its consequence: an
-                active account is suspended. The list of before is kept;
-                <code>docket sanctions import</code> makes it current again.
+                active account is suspended.
+                ${
+                  preview.against === null
+                    ? undefined
+                    : html`The list of before is kept; <code>docket sanctions import</code> makes it
+                        current again.`
+                }
               </p>
               ${textArea({ name: 'reason', label: 'Reason, if there is one to say', max: String(REASON_LENGTH_MAX), required: false, help: 'It stands in the audit log of the service.' })}`,
           )
