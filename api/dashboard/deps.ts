@@ -43,6 +43,7 @@ import { DAY_MS } from '#shared/kernel/time.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
+import { findRequestRow } from '#shared/requests/postgres/requests.ts';
 import { readTraffic } from '#shared/requests/postgres/traffic.ts';
 import { readCost } from '#shared/receipts/postgres/cost.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
@@ -166,6 +167,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     /** How the ledger is, and what of it waits for a person. */
     health: async () => ({ backlog: await readBacklog(pool), ...(await readAttention(pool)) }),
     findRequest: (id: string) => findRequest(pool, id),
+    /** What became of a request of any organisation, refused and failed ones too. */
+    findRequestRow: (id: string) => findRequestRow(pool, id),
     audit: createAuditLog(pool, surroundings),
     /** The newest signed head of an audit log, how much of it is anchored, and the proof of that. */
     auditCheckpoint: resources.auditLog.checkpoint,
@@ -203,8 +206,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     costOf: (of: { orgId: string; receiptId: string }) => readCost(pool, of),
     operations: options.operations,
     policyHits: createPolicyHits(pool),
-    /** What became of the requests of all organisations since a moment. */
-    traffic: (since: number) => readTraffic(pool, since),
+    /** What became of the requests since a moment: of all organisations, or of one. */
+    traffic: (of: { since: number; orgId?: string }) => readTraffic(pool, of),
     statusHistory: createStatusHistory(pool, surroundings),
     onError,
     onFailure: options.onFailure,

@@ -32,7 +32,7 @@ import { ledgerPageRoutes } from './ledger/routes.ts';
 import { healthRoutes } from './health/routes.ts';
 import { lookUpRoutes } from './look-up/routes.ts';
 import { applyRoutes, onboardingRoutes } from './onboarding/routes.ts';
-import { trafficRoutes } from './traffic/routes.ts';
+import { timesRoutes, trafficRoutes } from './traffic/routes.ts';
 import { incidentRoutes } from './incidents/routes.ts';
 import { auditRoutes } from './audit/routes.ts';
 import { policyRoutes } from './policy/routes.ts';
@@ -130,6 +130,7 @@ export const dashboardRoutes: FastifyPluginAsync<
             rotationRoutes(organisation, deps);
             receiptPageRoutes(organisation, deps);
             requestPageRoutes(organisation, deps);
+            timesRoutes(organisation, deps);
             playgroundRoutes(organisation, deps);
             exportPageRoutes(organisation, deps);
             ledgerPageRoutes(organisation, deps);

@@ -91,6 +91,7 @@ const PAGES = [
   ['overview-by-key', 'owner', '/dashboard/{orgId}/overview?days=7&by=key'],
   ['receipts', 'owner', '/dashboard/{orgId}/receipts'],
   ['requests', 'owner', '/dashboard/{orgId}/requests'],
+  ['request-times', 'owner', '/dashboard/{orgId}/requests/times'],
   ['receipts-none', 'owner', '/dashboard/{orgId}/receipts?model=none'],
   ['receipt', 'owner', '/dashboard/{orgId}/receipts/{receiptId}'],
   ['receipt-degraded', 'owner', '/dashboard/{orgId}/receipts/{degradedReceiptId}'],

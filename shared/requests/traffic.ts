@@ -10,6 +10,8 @@ export interface TrafficRow {
   by: TrafficBy;
   /** Of the hour, code, region, model or organisation; empty for all, and where there is none. */
   name: string;
+  /** Of an organisation, as its people call it. */
+  title: string | null;
   requests: number;
   /** Answered with 4xx, and with 5xx. */
   refused: number;

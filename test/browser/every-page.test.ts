@@ -48,6 +48,7 @@ const PAGES = [
   'playground',
   'receipts',
   'requests',
+  'requests/times',
   'usage',
   'budgets',
   'notifications',

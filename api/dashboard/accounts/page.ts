@@ -460,6 +460,7 @@ export function keysTable(
     ],
     keys.map((key) => {
       const state = stateAt(key, frame.now);
+      const named = html`<a href="/dashboard/service/keys/${key.id}">${key.name}</a>`;
       return html`<tr>
         ${
           organisations === undefined
@@ -470,11 +471,11 @@ export function keysTable(
         }
         ${
           organisations === undefined
-            ? html`<th scope="row" class="clip name" title="${key.name}">${key.name}</th>`
-            : html`<td class="clip name" title="${key.name}">${key.name}</td>`
+            ? html`<th scope="row" class="clip name" title="${key.name}">${named}</th>`
+            : html`<td class="clip name" title="${key.name}">${named}</td>`
         }
         <td class="nowrap">
-          <a href="/dashboard/service/keys/${key.id}"><code>${displayText(key.display)}</code></a>
+          <code>${displayText(key.display)}</code>
         </td>
         <td>${badge(state === 'active' ? 'good' : 'bad', state)} ${leakedBadge(key)}</td>
         <td class="nowrap soft" title="${key.scopes.join(', ')}">

@@ -1,18 +1,25 @@
 import { html, type Html } from '#api/html.ts';
+import { inline } from '#api/docs/page/markdown.ts';
+import { codeRow, type ErrorCode } from '#shared/kernel/error-codes.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
+import type { RequestRow } from '#shared/requests/row.ts';
 import { NOTE_LENGTH_MAX } from '../forms.ts';
 import { keysTable } from '../accounts/page.ts';
 import { type Frame, token } from '../parts/layout.ts';
-import { facts, field, moment, note, told } from '../parts/elements.ts';
+import { factsSection, field, moment, note, told } from '../parts/elements.ts';
+import { outcome } from '../requests/page.ts';
 
 const ADDRESS = '/dashboard/service/look-up';
 
 export interface LookUpParts {
   asked: string;
-  /** What is on record of a request; null for none. */
+  /** What the receipt of a request says of it; null for none. */
   request?: RequestFacts | null;
+  /** What became of the request, refused and failed ones too; null where that is not on record. */
+  row?: RequestRow | null;
   keys?: readonly KeyRecord[];
   /** Names of organisations by id. */
   organisations?: ReadonlyMap<string, string>;
@@ -44,8 +51,8 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
         </div>
         <button class="primary" type="submit">Look up</button>
       </form>
-      ${answer(frame, parts)}
     </section>
+    ${answer(frame, parts)}
     <section class="stack tight">
       <h2>A key has leaked</h2>
       <p class="prose">
@@ -64,19 +71,29 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
 
 function answer(
   frame: Frame,
-  { asked, request, keys, organisations }: LookUpParts,
+  { asked, request, row, keys, organisations = new Map() }: LookUpParts,
 ): Html | undefined {
   if (request !== undefined) {
-    return request === null
-      ? note(
-          'plain',
-          html`<p>
-            No receipt has this id: the request was refused, failed before an upstream was called,
-            is still running, or never existed. Requests that an account is not allowed to make
-            leave no receipt; <code>docket requests show</code> says what became of them.
-          </p>`,
-        )
-      : requestFacts(frame, request);
+    if (request === null && row == null) {
+      return note(
+        'plain',
+        html`<p>
+          Nothing is on record of this id: the request had no valid key, is still running, is
+          counted in the row of another like it, is older than requests are kept and left no
+          receipt, or never existed.
+        </p>`,
+      );
+    }
+    return html`${row == null ? undefined : whatBecame(frame, row, organisations)}
+    ${request === null ? undefined : receiptFacts(frame, request, row != null)}
+    ${
+      request === null
+        ? undefined
+        : html`<p class="help">
+            Prompts and answers cannot be looked up: where responses are kept, they are sealed for
+            the organisation that made them.
+          </p>`
+    }`;
   }
   if (keys === undefined) return undefined;
   if (keys.length === 0) {
@@ -90,21 +107,61 @@ function answer(
       </p>`,
     );
   }
-  return keysTable(frame, keys, organisations ?? new Map());
+  return keysTable(frame, keys, organisations);
 }
 
-function requestFacts(frame: Frame, known: RequestFacts): Html {
+/** What the customer sees on the page of the request, and whose it was. */
+function whatBecame(
+  frame: Frame,
+  row: RequestRow,
+  organisations: ReadonlyMap<string, string>,
+): Html {
+  const at = timeOfId(row.id);
+  const means = row.code === null ? undefined : codeRow(row.code as ErrorCode);
+  const model =
+    row.requestedModel === null
+      ? row.model
+      : `${row.model ?? 'none'}, asked for as ${row.requestedModel}`;
+  const ms = (value: number | null) => (value === null ? undefined : `${count(value)} ms`);
+  return factsSection('What became of it', [
+    ['Outcome', outcome(row)],
+    ['What it means', means && inline(means.when)],
+    ['What the caller can do', means && inline(means.advice)],
+    ['Request', html`<code>${row.id}</code>`],
+    [
+      'Organisation',
+      html`<a href="/dashboard/service/accounts/${row.orgId}"
+        >${organisations.get(row.orgId) ?? row.orgId}</a
+      >`,
+    ],
+    ['Key', html`<a href="/dashboard/service/keys/${row.keyId}"><code>${row.keyId}</code></a>`],
+    [row.requests > 1 ? 'First' : 'Asked', moment(at, frame.now)],
+    ['Last', row.lastMs === null ? undefined : moment(at + row.lastMs, frame.now)],
+    ['Route', row.route ?? undefined],
+    ['Model', model ?? undefined],
+    ['Region', row.region ?? undefined],
+    ['Until it was taken', ms(row.queuedMs)],
+    ['To the first', ms(row.firstMs)],
+    ['In all', ms(row.totalMs)],
+    ['Calls upstream', row.upstreamCalls === null ? undefined : count(row.upstreamCalls)],
+  ]);
+}
+
+/** Whose it was is not said again where the request itself is shown. */
+function receiptFacts(frame: Frame, known: RequestFacts, isBelow: boolean): Html {
   const counts = (number: number | null): string | null => (number === null ? null : count(number));
   const rows: readonly (readonly [string, Html | string | null])[] = [
-    ['Request', html`<code>${known.requestId}</code>`],
+    ['Request', isBelow ? null : html`<code>${known.requestId}</code>`],
     ['Receipt', html`<code>${known.receiptId}</code>`],
     [
       'Organisation',
-      html`<a href="/dashboard/service/accounts/${known.orgId}"
-        >${known.organisationName ?? known.orgId}</a
-      >`,
+      isBelow
+        ? null
+        : html`<a href="/dashboard/service/accounts/${known.orgId}"
+            >${known.organisationName ?? known.orgId}</a
+          >`,
     ],
-    ['Key', known.keyId === null ? null : html`<code>${known.keyId}</code>`],
+    ['Key', isBelow || known.keyId === null ? null : html`<code>${known.keyId}</code>`],
     ['Receipt issued', known.issuedAt === null ? null : moment(known.issuedAt, frame.now)],
     ['Outcome', known.outcome],
     ['Kind of receipt', known.kind],
@@ -118,9 +175,8 @@ function requestFacts(frame: Frame, known: RequestFacts): Html {
     ['Place in the ledger', counts(known.ledgerIndex) ?? 'not integrated yet'],
     ['Revised by', known.revisedBy === null ? null : html`<code>${known.revisedBy}</code>`],
   ];
-  return html`${facts(rows.map(([name, value]) => [name, value ?? undefined]))}
-    <p class="help">
-      Prompts and answers cannot be looked up: where responses are kept, they are sealed for the
-      organisation that made them.
-    </p>`;
+  return factsSection(
+    'Its receipt',
+    rows.map(([name, value]) => [name, value ?? undefined]),
+  );
 }

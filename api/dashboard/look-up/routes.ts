@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
-import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import { receiptIdNamed, requestIdNamed } from '#shared/kernel/answer-ids.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { hashOfReport, holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
@@ -85,7 +85,12 @@ async function found(deps: DashboardDeps, asked: string): Promise<LookUpParts> {
   const shown = withoutKeys(asked).slice(0, ASKED_LENGTH_MAX);
   const receiptId = receiptIdNamed(shown);
   if (receiptId !== undefined || IDS.test(asked)) {
-    return { asked: shown, request: await deps.findRequest(receiptId ?? shown) };
+    const request = await deps.findRequest(receiptId ?? shown);
+    const row = await deps.findRequestRow(requestIdNamed(shown));
+    const orgId = request?.orgId ?? row?.orgId;
+    const organisations =
+      orgId === undefined ? [] : [[orgId, (await deps.accounts.get(orgId)).name] as const];
+    return { asked: shown, request, row, organisations: new Map(organisations) };
   }
   const keys = await deps.keys.findByHead(shown);
   const organisations = new Map<string, string>();

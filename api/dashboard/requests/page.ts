@@ -69,7 +69,10 @@ export function requestsPage(frame: Frame, parts: RequestsParts): Html {
   const { find: _find, ...filters } = search;
   const next = page.hasMore ? page.items.at(-1)?.id : undefined;
   const isFiltered = Object.values(filters).some((text) => text !== '');
-  return html`<div class="head"><h1>Requests</h1></div>
+  return html`<div class="head">
+      <h1>Requests</h1>
+      <div class="acts"><a class="button" href="${address}/times">Errors and times</a></div>
+    </div>
     <p class="prose soft">
       Every request with a valid key, refused and failed ones included, without its text. A request
       appears about a second after its answer has ended. If a process of the gateway is killed, its

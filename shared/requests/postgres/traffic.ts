@@ -3,10 +3,10 @@ import { firstRequestIdAt } from '#shared/kernel/ids.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { OF_ORGANISATION_MAX, TRAFFIC_ROWS_MAX, type TrafficRow } from '../traffic.ts';
 
-/** The requests of all organisations since a moment, for those who run the service. */
+/** The requests since a moment: of all organisations, for those who run the service, or of one. */
 export async function readTraffic(
   pool: Pool,
-  since: number,
+  { since, orgId }: { since: number; orgId?: string },
   max: { ofOrganisation: number; rows: number } = {
     ofOrganisation: OF_ORGANISATION_MAX,
     rows: TRAFFIC_ROWS_MAX,
@@ -16,10 +16,12 @@ export async function readTraffic(
     firstRequestIdAt(since),
     max.ofOrganisation,
     max.rows,
+    orgId ?? null,
   ]);
   const rows = found.map((row): TrafficRow => ({
     by: row.by,
     name: row.name ?? '',
+    title: row.title,
     requests: Number(row.requests),
     refused: Number(row.refused),
     failed: Number(row.failed),
@@ -36,6 +38,7 @@ const TRAFFIC = statement(
   {
     by: ['all', 'hour', 'code', 'region', 'model', 'organisation'],
     name: 'text?',
+    title: 'text?',
     requests: 'int8',
     refused: 'int8',
     failed: 'int8',
@@ -49,6 +52,7 @@ const TRAFFIC = statement(
      select r.* from account a cross join lateral (
        select org_id, id, status, code, region, model, total_ms, requests from request
        where org_id = a.id and id >= $1 order by id desc limit $2) r
+     where $4::text is null or a.id = $4
      limit $3
    ), cut as (
      select coalesce(sum(n), 0) = $3 or coalesce(max(n), 0) = $2 as short
@@ -60,6 +64,7 @@ const TRAFFIC = statement(
    select case when grouping(hour) = 0 then 'hour' when grouping(code) = 0 then 'code' when grouping(region) = 0 then 'region'
        when grouping(model) = 0 then 'model' when grouping(org_id) = 0 then 'organisation' else 'all' end as by,
      coalesce(hour, code, region, model, org_id) as name,
+     (select account.name from account where account.id = named.org_id) as title,
      coalesce(sum(requests), 0)::int8 as requests,
      coalesce(sum(requests) filter (where status between 400 and 499), 0)::int8 as refused,
      coalesce(sum(requests) filter (where status >= 500), 0)::int8 as failed,

@@ -21,6 +21,8 @@ import {
 } from '#test/support/dashboard.ts';
 import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { hashKey } from '#shared/keys/format.ts';
+import { writeRequests } from '#shared/requests/postgres/requests.ts';
+import { refusedRow } from '#test/support/requests.ts';
 import { count } from '#shared/methodology/readable.ts';
 import { inferenceLane, receiptsLane } from '#shared/lanes/keys.ts';
 import type { Peer } from '#shared/lanes/redis/peers.ts';
@@ -327,9 +329,37 @@ describe('looking up', () => {
         `https://gateway.example/receipts/rcpt_${receipt}`,
       ]) {
         const page = await find(q);
-        expect(page).toContain('No receipt has this id');
+        expect(page).toContain('Nothing is on record of this id');
         expect(page).not.toContain('<script>');
       }
+    },
+  );
+
+  it(
+    'what became of a refused request is found by its id, with whose it was and what the caller can do',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const { id, name } = await activeAccount(registries);
+      const { key } = await keys.issue(id, { name: 'Refused' }, OPERATOR);
+      const row = refusedRow({
+        orgId: id,
+        keyId: key.id,
+        status: 400,
+        code: 'invalid_model',
+        requestedModel: '<b>none</b>',
+      });
+      await writeRequests(database.pool, [row]);
+      const lookUp = `${SERVICE}/look-up`;
+      const { payload } = await visitors.otto.send(lookUp, lookUp, { q: row.id });
+      for (const text of [
+        '400 invalid_model',
+        'The model does not exist',
+        `/accounts/${id}">${name}</a>`,
+        `/dashboard/service/keys/${key.id}`,
+      ]) {
+        expect(payload.replaceAll(/\s+</g, '<').replaceAll(/\s+>/g, '>')).toContain(text);
+      }
+      expect(payload).not.toContain('<b>none');
     },
   );
 

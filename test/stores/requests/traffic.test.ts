@@ -24,15 +24,25 @@ it(
       refusedRow({ orgId: two.id, requests: 12, lastMs: 5 }),
       requestRow({ orgId: two.id, status: 503, code: 'region_degraded', totalMs: 9_000 }),
     ]);
-    const { rows, isWhole } = await readTraffic(api, now - HOUR_MS);
+    const { rows, isWhole } = await readTraffic(api, { since: now - HOUR_MS });
     const of = (by: string) => rows.filter((row) => row.by === by);
     expect(isWhole).toBe(true);
     expect(of('all')).toEqual([
-      { by: 'all', name: '', requests: 15, refused: 12, failed: 1, p50: 200, p95: 290, p99: 298 },
+      {
+        by: 'all',
+        name: '',
+        title: null,
+        requests: 15,
+        refused: 12,
+        failed: 1,
+        p50: 200,
+        p95: 290,
+        p99: 298,
+      },
     ]);
-    expect(of('organisation').map(({ name, requests }) => [name, requests])).toEqual([
-      [two.id, 13],
-      [one.id, 2],
+    expect(of('organisation').map(({ name, title, requests }) => [name, title, requests])).toEqual([
+      [two.id, two.name, 13],
+      [one.id, one.name, 2],
     ]);
     expect(of('code').find(({ name }) => name === 'region_degraded')).toMatchObject({
       failed: 1,
@@ -44,9 +54,11 @@ it(
       ),
     );
     for (const { name } of of('hour')) expect(hours).toContain(name);
-    const cut = await readTraffic(api, now - HOUR_MS, { ofOrganisation: 1, rows: 100 });
+    const cut = await readTraffic(api, { since: now - HOUR_MS }, { ofOrganisation: 1, rows: 100 });
     expect(cut.isWhole).toBe(false);
-    const none = await readTraffic(api, now + HOUR_MS);
+    const ofOne = await readTraffic(api, { since: now - HOUR_MS, orgId: one.id });
+    expect(ofOne.rows.find(({ by }) => by === 'all')).toMatchObject({ requests: 2, p50: 200 });
+    const none = await readTraffic(api, { since: now + HOUR_MS });
     expect(none).toMatchObject({ isWhole: true, rows: [{ requests: 0 }] });
   },
 );
@@ -65,7 +77,11 @@ it(
     try {
       await client.query('begin; set local enable_seqscan = off');
       const max = { ofOrganisation: 20, rows: 5 };
-      const { isWhole } = await readTraffic(client as unknown as Pool, now - HOUR_MS, max);
+      const { isWhole } = await readTraffic(
+        client as unknown as Pool,
+        { since: now - HOUR_MS },
+        max,
+      );
       expect(isWhole).toBe(false);
       const { rows } = await client.query<{ read: number }>(
         `select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read)::int as read from pg_stat_xact_user_tables
