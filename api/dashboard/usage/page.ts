@@ -1,18 +1,21 @@
 import { html, type Html } from '#api/html.ts';
 import { OTHER_VALUES, TAG_LENGTH_MAX, TAG_VALUES_A_DAY_MAX } from '#shared/kernel/tags.ts';
-import { day } from '#shared/kernel/time.ts';
-import { count } from '#shared/methodology/readable.ts';
+import type { Price } from '#shared/catalogue/catalogue.ts';
+import { day, DAY_MS } from '#shared/kernel/time.ts';
+import { count, moneyText, scaleFor } from '#shared/methodology/readable.ts';
 import {
   tagKeyOf,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
+  type UsageFigures,
   type UsageGrouping,
   type UsageReport,
 } from '#shared/receipts/usage.ts';
 import type { Frame } from '../parts/layout.ts';
 import { usageChart } from './stacked.ts';
 import { figuresTable } from './overview.ts';
-import { choice, dayFields, field, note } from '../parts/elements.ts';
+import { choice, dayFields, field, note, table } from '../parts/elements.ts';
+import { type Days, timesOfMonth, usualPeriods } from './periods.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */
@@ -26,11 +29,19 @@ export interface UsageParts {
   tag: string;
   keyNames: ReadonlyMap<string, string>;
   /** Epoch milliseconds of these days; undefined where they are none. */
-  range: { from: number; to: number } | undefined;
+  range: Days | undefined;
+  /** The period that it is compared with, and what that used. */
+  before: (Days & { figures: UsageFigures }) | undefined;
+  prices: readonly ListedPrice[];
 }
+
+/** A price of a model, as the organisation is shown it. */
+export type ListedPrice = Price & { model: string };
 
 /** A page shows so many rows, of a kilobyte each, within its budget of bytes; the CSV has all. */
 const ROWS_MAX = 100;
+/** Prices that it shows beside them, of a third of a kilobyte each. */
+const PRICES_MAX = 30;
 
 /** Usage of a period by one or two things, as a table and as CSV. */
 export function usagePage(frame: Frame, parts: UsageParts): Html {
@@ -74,11 +85,68 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
       }
       <button type="submit">Show</button>
     </form>
+    <p class="row small" role="group" aria-label="Usual periods">
+      ${usualPeriods(frame.now).map(([name, days]) => {
+        query.set('from', dayText(days.from));
+        query.set('to', dayText(days.to - DAY_MS));
+        return html`<a href="${address}?${query.toString()}">${name}</a>`;
+      })}
+    </p>
     ${problem === undefined ? undefined : note('bad', problem)}
-    ${report === undefined ? undefined : rows(parts, report)}`;
+    ${priceList(parts.prices, report?.currency ?? null)}
+    ${report === undefined ? undefined : rows(frame, parts, report)}`;
 }
 
-function rows({ groupBy, keyNames, range }: UsageParts, report: UsageReport): Html {
+/** What a month that is not over comes to, as it went so far. */
+function outlook(frame: Frame, { range }: UsageParts, { total, currency }: UsageReport) {
+  const times = range && timesOfMonth(range, frame.now);
+  if (times === undefined || total.covered === 0) return undefined;
+  const comesTo = (quantity: 'energy' | 'gwp'): string => {
+    const amount = Number(total.amounts[quantity].value) * times;
+    const scale = scaleFor(quantity, amount);
+    return `${scale.text(amount)} ${scale.unit}`;
+  };
+  return html`<p>
+    At the pace since it began, this month comes to
+    about${currency === null ? '' : ` ${moneyText(Number(total.cost) * times)} ${currency},`}
+    ${comesTo('energy')} of energy and ${comesTo('gwp')}.
+  </p>`;
+}
+
+function priceList(prices: readonly ListedPrice[], currency: string | null): Html | undefined {
+  if (prices.length === 0 || currency === null) return undefined;
+  const perMillion = (ofToken: number): string => String(ofToken / 1e6);
+  const heads = ['Input', 'Input from a cache', 'Output'];
+  return html`<details class="act" id="prices">
+    <summary>Prices, in ${currency} for a million tokens</summary>
+    ${table(
+      'Prices',
+      ['Model', 'Where', 'From', ...heads.map((text) => html`<span class="num">${text}</span>`)],
+      prices.slice(0, PRICES_MAX).map(
+        ({ model, region, endpoint, from, input, cachedInput, output }) =>
+          html`<tr>
+            <th scope="row">${model}</th>
+            <td data-head="Where">
+              ${region ?? 'everywhere'}${endpoint === undefined ? '' : ', on one of its servers'}
+            </td>
+            <td data-head="From">${day(from)}</td>
+            ${[input, cachedInput, output].map(
+              (each, i) => html`<td class="num" data-head="${heads[i]}">${perMillion(each)}</td>`,
+            )}
+          </tr>`,
+      ),
+      'stacked',
+    )}
+    <p class="soft small">
+      ${prices.length > PRICES_MAX ? `The first ${count(PRICES_MAX)} of ${count(prices.length)}. ` : undefined}The
+      price that says most about where a request ran is used. Costs are what this list gives, and no
+      invoice.
+    </p>
+  </details>`;
+}
+
+function rows(frame: Frame, parts: UsageParts, report: UsageReport): Html {
+  const { groupBy, keyNames, range, before } = parts;
   if (report.groups === null) {
     return note(
       'warn',
@@ -102,11 +170,24 @@ function rows({ groupBy, keyNames, range }: UsageParts, report: UsageReport): Ht
     names: group.names.map((name, i) => nameOf(name, groupBy[i]!)),
     figures: group,
   }));
-  return html`${range && usageChart({ report, groupBy, nameOf, range })}
+  const named = (first: string): string[] => groupBy.map((_, i) => (i === 0 ? first : ''));
+  return html`${outlook(frame, parts, report)}
+    ${range && usageChart({ report, groupBy, nameOf, range })}
     ${figuresTable(
       'Usage',
       groupBy.map((each) => capital(each.replace(':', ' '))),
-      [{ names: groupBy.map((_, i) => (i === 0 ? 'Total' : '')), figures: report.total }, ...shown],
+      [
+        { names: named('Total'), figures: report.total },
+        ...(before === undefined
+          ? []
+          : [
+              {
+                names: named('Before'),
+                figures: before.figures,
+              },
+            ]),
+        ...shown,
+      ],
       { currency: report.currency },
     )}
     <p class="soft small">
@@ -116,7 +197,15 @@ function rows({ groupBy, keyNames, range }: UsageParts, report: UsageReport): Ht
           : undefined
       }Brackets
       are 5–95 % intervals, added up as if all receipts erred alike; requests that are not estimated
-      are in no amount. The CSV has exact figures of all five quantities.
+      are in no amount.
+      ${
+        before === undefined
+          ? undefined
+          : `“Before” is ${day(before.from)} to ${day(before.to - DAY_MS)}. `
+      }Failed:
+      a provider was called, and nothing came of it; what was refused before that is under
+      <a href="/dashboard/${frame.membership!.orgId}/requests?status=failed">Requests</a>. The CSV
+      has exact figures of all five quantities.
       ${
         groupBy.some((each) => tagKeyOf(each) !== undefined)
           ? `Requests without the tag are “not stated”. Beyond ${TAG_VALUES_A_DAY_MAX} values of a tag in a day (UTC), plus those with a budget, the rest are counted together as “other values”.`
@@ -125,4 +214,5 @@ function rows({ groupBy, keyNames, range }: UsageParts, report: UsageReport): Ht
     </p>`;
 }
 
+const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

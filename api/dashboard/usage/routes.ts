@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { usageCsv } from '#api/routes/usage.ts';
-import { limitsOf } from '#shared/accounts/account.ts';
+import { type Account, limitsOf } from '#shared/accounts/account.ts';
+import type { Price } from '#shared/catalogue/catalogue.ts';
+import { isOpenTo } from '#shared/catalogue/routing.ts';
 import { TAG_LENGTH_MAX, TAG_WRITTEN, tagOf } from '#shared/kernel/tags.ts';
 import { DAY_MS, HOUR_MS } from '#shared/kernel/time.ts';
 import { groupingOf, tagKeyOf, type UsageGrouping } from '#shared/receipts/usage.ts';
@@ -10,7 +12,8 @@ import { sendFile, sendFramed, SESSION } from '../guard.ts';
 import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from './overview.ts';
 import { keyNames } from '../keys/names.ts';
 import { listed } from '../receipts/page.ts';
-import { usagePage } from './page.ts';
+import { type ListedPrice, usagePage } from './page.ts';
+import { periodBefore } from './periods.ts';
 import { PageError } from '../page-error.ts';
 
 /** Receipts that the overview shows. */
@@ -57,12 +60,20 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
     const { orgId } = request.membership;
     const { from, to, groupBy, tag, range, problem } = askedUsage(request, deps.now());
     const report = range && (await deps.usage.usage({ orgId, range, groupBy, tag: tagOf(tag) }));
-    const { tags } = await deps.accounts.get(orgId);
+    const before = range && periodBefore(range);
+    const account = await deps.accounts.get(orgId);
     const parts = {
       from,
       to,
       groupBy,
-      tags,
+      tags: account.tags,
+      before: before && {
+        ...before,
+        figures: (
+          await deps.usage.usage({ orgId, range: before, groupBy: ['month'], tag: tagOf(tag) })
+        ).total,
+      },
+      prices: pricesFor(deps, account),
       tag,
       report,
       problem,
@@ -89,6 +100,34 @@ export function usagePageRoutes(app: FastifyInstance, deps: DashboardDeps): void
       content: usageCsv(groupBy, report.groups, report.currency),
     });
   });
+}
+
+/** The price list of what an organisation may use: what is valid, and what will be. */
+function pricesFor(deps: DashboardDeps, account: Account): ListedPrice[] {
+  const { models, regions, currency } = deps.index();
+  if (currency === null) return [];
+  const now = deps.now();
+  const asks = { orgId: account.id, plan: account.plan };
+  const isHere = (code: string | undefined): boolean => {
+    const region = code === undefined ? undefined : regions.get(code);
+    return code === undefined || (region !== undefined && isOpenTo(region, asks));
+  };
+  return [...models.values()]
+    .filter(({ model }) => isOpenTo(model, asks))
+    .filter(({ model }) => account.allowedModels?.includes(model.id) ?? true)
+    .flatMap(({ model: { id, prices = [] } }) =>
+      prices
+        .filter((price) => isHere(price.region) && !isOver(price, prices, now))
+        .map((price) => ({ ...price, model: id })),
+    );
+}
+
+/** Whether a younger price for the same place has begun. */
+function isOver(price: Price, prices: readonly Price[], now: number): boolean {
+  return prices.some(
+    ({ from, region, endpoint }) =>
+      from > price.from && from <= now && region === price.region && endpoint === price.endpoint,
+  );
 }
 
 /** What the address asks for: the last thirty days by day and model, unless it says otherwise. */

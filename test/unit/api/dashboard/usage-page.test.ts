@@ -31,7 +31,14 @@ it(
       'a-model-with-a-name-as-long-as-they-are',
     ];
     const groups = Array.from({ length: 2_000 }, (_, i) => ({ ...figures, names: names(i) }));
-    const { text } = usagePage({ membership: { orgId: 'org_a' } } as Frame, {
+    const price = {
+      from: 0,
+      input: 150_000,
+      cachedInput: 75_000,
+      output: 600_000,
+      region: 'eu-west',
+    };
+    const { text } = usagePage({ membership: { orgId: 'org_a' }, now: 0 } as Frame, {
       from: '2026-10-25',
       to: '2026-11-23',
       groupBy: ['day', 'model'],
@@ -40,11 +47,14 @@ it(
       report: { ledgerSize: 1, currency: 'EUR', groups, total: figures },
       problem: undefined,
       range: { from: 0, to: 30 * 86_400_000 },
+      before: { from: -30 * 86_400_000, to: 0, figures },
+      prices: Array.from({ length: 2_000 }, () => ({ ...price, model: names(0)[1]! })),
       keyNames: new Map(),
     });
     // What a page loads beside itself takes 40 KB.
     expect(Buffer.byteLength(text)).toBeLessThan(160_000);
     expect(text).toContain('the CSV has all');
+    expect(text).toMatch(/The first 30 of 2.000/);
     // As cards these rows would be forty screens of a phone.
     expect(text).toContain('class="table scrolls"');
   },

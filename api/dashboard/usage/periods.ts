@@ -1,0 +1,41 @@
+import { DAY_MS } from '#shared/kernel/time.ts';
+
+/** Whole days (UTC), as epoch milliseconds: the first one’s begin, and the last one’s end. */
+export interface Days {
+  from: number;
+  to: number;
+}
+
+const monthOf = (at: number, more = 0): number => {
+  const date = new Date(at);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more);
+};
+
+/** The periods that a finance person, or an engineer, asks for most, which end with today at the latest. */
+export function usualPeriods(now: number): readonly (readonly [string, Days])[] {
+  const to = Math.floor(now / DAY_MS) * DAY_MS + DAY_MS;
+  return [
+    ['This month', { from: monthOf(now), to }],
+    ['Last month', { from: monthOf(now, -1), to: monthOf(now) }],
+    ...[7, 30, 90].map((days) => [`Last ${days} days`, { from: to - days * DAY_MS, to }] as const),
+  ];
+}
+
+/** What a period is compared with: of a month, or its beginning, the month before or its beginning; else as many days before it. */
+export function periodBefore({ from, to }: Days): Days {
+  if (from !== monthOf(from) || to > monthOf(from, 1))
+    return { from: from - (to - from), to: from };
+  const before = monthOf(from, -1);
+  const isWhole = to === monthOf(from, 1);
+  return { from: before, to: isWhole ? from : Math.min(before + (to - from), from) };
+}
+
+/**
+ * By how much what a month has used so far is multiplied, to be that of all of it at the same pace; undefined for another
+ * period, for a month that is over, and for one that has just begun.
+ */
+export function timesOfMonth({ from, to }: Days, now: number): number | undefined {
+  const end = monthOf(from, 1);
+  const isRunning = from === monthOf(now) && to > now && to <= end;
+  return isRunning && now - from >= DAY_MS ? (end - from) / (now - from) : undefined;
+}
