@@ -11,7 +11,8 @@ import { act, form, type Frame } from '../parts/layout.ts';
 export interface IncidentsParts extends Told {
   incidents: readonly Incident[];
   /** Parts that an incident may be of. */
-  known: readonly string[];
+  /** The names of the parts by what they are told as, as /status has them. */
+  known: ReadonlyMap<string, string>;
   /** The form that was not taken. */
   typed?: { title: string; text: string; components: readonly string[] };
   /** The same of one that says more of an incident. */
@@ -49,9 +50,9 @@ export function incidentsPage(
             ${choices(
               'checkbox',
               'component',
-              known.map((component) => ({
+              [...known].map(([component, name]) => ({
                 value: component,
-                words: component,
+                words: name,
                 isChosen: typed?.components.includes(component) === true,
               })),
             )}
@@ -64,7 +65,10 @@ export function incidentsPage(
         incidents.length === 0
           ? html`<p class="soft">Nothing was told in these days.</p>`
           : incidents.map((incident) =>
-              article(frame, incident, more?.id === incident.id ? more : undefined),
+              article(frame, incident, {
+                known,
+                typed: more?.id === incident.id ? more : undefined,
+              }),
             )
       }
     </section>`;
@@ -73,12 +77,13 @@ export function incidentsPage(
 function article(
   frame: Frame,
   { id, title, components, beganAt, endedAt, words }: Incident,
-  typed?: TypedMore,
+  { known, typed }: { known: ReadonlyMap<string, string>; typed: TypedMore | undefined },
 ): Html {
+  const names = components.map((component) => known.get(component) ?? component);
   return html`<article class="stack tight">
     <h3>${title} ${endedAt === null ? badge('warn', 'not over yet') : badge('plain', 'over')}</h3>
     <p class="soft small">
-      Since ${moment(beganAt, frame.now)}; ${components.join(', ') || 'the whole service'}
+      Since ${moment(beganAt, frame.now)}; ${names.join(', ') || 'the whole service'}
     </p>
     ${words.map(({ at, text }) => html`<p class="prose">${moment(at, frame.now)} ${text}</p>`)}
     ${act(

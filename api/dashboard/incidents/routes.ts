@@ -20,7 +20,15 @@ const DONE = {
 /** What operators tell everyone of incidents. */
 export function incidentRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   const { statusHistory } = deps;
-  const known = (): string[] => componentsOf(deps.index().regions.values());
+  const known = (): Map<string, string> => {
+    const { regions } = deps.index();
+    return new Map(
+      componentsOf(regions.values()).map((component) => {
+        const region = regions.get(component.slice('region:'.length));
+        return [component, region === undefined ? 'Ledger' : `${region.name}, ${region.code}`];
+      }),
+    );
+  };
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -51,7 +59,7 @@ export function incidentRoutes(app: FastifyInstance, deps: DashboardDeps): void 
       const incident = {
         title: checkIncidentTitle(typed.title),
         text: checkIncidentText(typed.text),
-        components: checkComponents(asked, known()),
+        components: checkComponents(asked, [...known().keys()]),
         beganAt: deps.now(),
       };
       await statusHistory.open(incident, staffActorOf(request));
