@@ -202,6 +202,7 @@ And one who has every key, the anchor’s too:
 | a request taken out, or a complete one rewritten as refused, degraded or never revised, before anything was anchored | the receipt that the caller holds |
 | receipts made later for a time that is over | the first lines, where the receipt was signed more than a day after its request ended; the anchor’s timestamps, which are by authorities that are not the operator’s (\`--require-timestamp\`) |
 | receipts made for a time to come, so that they count in a later month | a timestamp of the anchor that is earlier than receipts under it: verifiers state both, and do not compare them |
+| a revision dated before the receipt that it revises | both times, on the two receipts, which verifiers do not compare; the order of the ledger, which they do |
 | requests invented, or said to go on from one that they did not | the caller’s own records; the upstream’s invoice |
 `;
 
