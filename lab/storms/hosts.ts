@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isThere } from '#lab/proxies/proxies.ts';
 import { type Running, fileOf, start, type Variables } from '#lab/pooler/product.ts';
 import { makeAccount, migrate, THIS_BUILD } from '#lab/upgrade/build.ts';
 import { BACKGROUND_ROLES } from '#shared/config/settings.ts';
@@ -40,6 +41,7 @@ export class Hosts {
 
   static async start(): Promise<Hosts> {
     if (process.getuid?.() !== 0) throw new Error('hosts are network namespaces: run it as root');
+    if (!isThere('iptables')) throw new Error('links are cut by iptables: install it');
     const hosts = new Hosts(process.pid);
     try {
       hosts.#build();
