@@ -79,11 +79,31 @@ export async function describeTypes(pool: Pool): Promise<string> {
   const fields = [...tables.keys()].map(
     (name) => `  ${name.includes('.') ? `'${name}'` : name}: ${nameOf(name)};`,
   );
-  const shapes = [...tables].map(
-    ([name, columns]) =>
-      `interface ${nameOf(name)} {\n${columns.map((column) => `  ${column.name}: ${typeOf(column)};`).join('\n')}\n}`,
+  const shapes = [...tables].map(([name, columns]) => ({
+    name: nameOf(name),
+    lines: columns.map((column) => `  ${column.name}: ${typeOf(column)};`),
+  }));
+  return `${HEADING}\n${shapes.map((shape, index) => written(shape, shapes.slice(0, index))).join('\n\n')}\n\nexport interface Database {\n${fields.join('\n')}\n}\n`;
+}
+
+interface Shape {
+  name: string;
+  lines: readonly string[];
+}
+
+/** Of fewer columns, that two tables both have them says nothing. */
+const EXTENDED_MIN = 10;
+
+/** A table that has all columns of one before it extends that. */
+function written({ name, lines }: Shape, before: readonly Shape[]): string {
+  const extended = before.findLast(
+    (other) =>
+      other.lines.length >= EXTENDED_MIN && other.lines.every((line) => lines.includes(line)),
   );
-  return `${HEADING}\n${shapes.join('\n\n')}\n\nexport interface Database {\n${fields.join('\n')}\n}\n`;
+  if (extended === undefined) return `interface ${name} {\n${lines.join('\n')}\n}`;
+  const more = lines.filter((line) => !extended.lines.includes(line));
+  if (more.length === 0) return `type ${name} = ${extended.name};`;
+  return `interface ${name} extends ${extended.name} {\n${more.join('\n')}\n}`;
 }
 
 /** `receipt_pending` is `ReceiptPendingTable`, `persons.rate` is `PersonsRateTable`. */

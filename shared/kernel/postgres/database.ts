@@ -682,44 +682,7 @@ interface UsageDayTable {
   cost: Defaulted<string>;
 }
 
-interface UsageHourTable {
-  org_id: string;
-  at: Date;
-  model: string;
-  region: string;
-  key_id: string;
-  tier: string;
-  quality: string;
-  first_index: Int8;
-  last_index: Int8;
-  refused: Int8;
-  failed: Int8;
-  covered: Int8;
-  uncovered: Int8;
-  input_tokens: string;
-  cached_input_tokens: string;
-  output_tokens: string;
-  uncovered_input_tokens: string;
-  uncovered_cached_input_tokens: string;
-  uncovered_output_tokens: string;
-  energy: string;
-  energy_lower: string;
-  energy_upper: string;
-  gwp: string;
-  gwp_lower: string;
-  gwp_upper: string;
-  water: string;
-  water_lower: string;
-  water_upper: string;
-  adpe: string;
-  adpe_lower: string;
-  adpe_upper: string;
-  adpf: string;
-  adpf_lower: string;
-  adpf_upper: string;
-  priced: DefaultedInt8;
-  cost: Defaulted<string>;
-}
+type UsageHourTable = UsageDayTable;
 
 interface UsageTagTable {
   org_id: string;
@@ -728,87 +691,12 @@ interface UsageTagTable {
   value: string;
 }
 
-interface UsageTagDayTable {
-  org_id: string;
-  at: Date;
-  model: string;
-  region: string;
-  key_id: string;
-  tier: string;
-  quality: string;
-  first_index: Int8;
-  last_index: Int8;
-  refused: Int8;
-  failed: Int8;
-  covered: Int8;
-  uncovered: Int8;
-  input_tokens: string;
-  cached_input_tokens: string;
-  output_tokens: string;
-  uncovered_input_tokens: string;
-  uncovered_cached_input_tokens: string;
-  uncovered_output_tokens: string;
-  energy: string;
-  energy_lower: string;
-  energy_upper: string;
-  gwp: string;
-  gwp_lower: string;
-  gwp_upper: string;
-  water: string;
-  water_lower: string;
-  water_upper: string;
-  adpe: string;
-  adpe_lower: string;
-  adpe_upper: string;
-  adpf: string;
-  adpf_lower: string;
-  adpf_upper: string;
+interface UsageTagDayTable extends UsageHourTable {
   tag: string;
   value: string;
-  priced: DefaultedInt8;
-  cost: Defaulted<string>;
 }
 
-interface UsageTagHourTable {
-  org_id: string;
-  at: Date;
-  model: string;
-  region: string;
-  key_id: string;
-  tier: string;
-  quality: string;
-  first_index: Int8;
-  last_index: Int8;
-  refused: Int8;
-  failed: Int8;
-  covered: Int8;
-  uncovered: Int8;
-  input_tokens: string;
-  cached_input_tokens: string;
-  output_tokens: string;
-  uncovered_input_tokens: string;
-  uncovered_cached_input_tokens: string;
-  uncovered_output_tokens: string;
-  energy: string;
-  energy_lower: string;
-  energy_upper: string;
-  gwp: string;
-  gwp_lower: string;
-  gwp_upper: string;
-  water: string;
-  water_lower: string;
-  water_upper: string;
-  adpe: string;
-  adpe_lower: string;
-  adpe_upper: string;
-  adpf: string;
-  adpf_lower: string;
-  adpf_upper: string;
-  tag: string;
-  value: string;
-  priced: DefaultedInt8;
-  cost: Defaulted<string>;
-}
+type UsageTagHourTable = UsageTagDayTable;
 
 interface WebhookDeliveryTable {
   id: string;
