@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 
 /** A lane of all shards, by what its keys have in common. */
 const SHARD = /^\{s\d+\}:lane:/;
@@ -19,7 +20,7 @@ export function showLanes(
   registry: Registry,
   { laneDepths, onError, now = Date.now }: LaneMetricsOptions,
 ): void {
-  const registers = [registry];
+  const { gauge } = metricsOf(registry);
   let reading: Promise<Map<string, LaneDepth[]>> | undefined;
   // One reading for both: they are collected side by side.
   const read = (): Promise<Map<string, LaneDepth[]>> => {
@@ -34,12 +35,11 @@ export function showLanes(
       });
     return reading;
   };
-  void new Gauge({
-    name: 'docket_lane_entries',
-    help: 'What lanes hold: waiting for a worker, running in one, or set aside; of receipts at most 500,000 (every api process shows the same)',
-    labelNames: ['lane', 'state'],
-    registers,
-    async collect() {
+  gauge(
+    'docket_lane_entries',
+    'What lanes hold: waiting for a worker, running in one, or set aside; of receipts at most 500,000 (every api process shows the same)',
+    ['lane', 'state'],
+    async function collect() {
       const lanes = await read();
       this.reset();
       for (const [lane, shards] of lanes) {
@@ -50,13 +50,12 @@ export function showLanes(
         }
       }
     },
-  });
-  void new Gauge({
-    name: 'docket_lane_wait_seconds',
-    help: 'How long the oldest entry of a lane waits for a worker; 0 where none does (every api process shows the same)',
-    labelNames: ['lane'],
-    registers,
-    async collect() {
+  );
+  gauge(
+    'docket_lane_wait_seconds',
+    'How long the oldest entry of a lane waits for a worker; 0 where none does (every api process shows the same)',
+    ['lane'],
+    async function collect() {
       const lanes = await read();
       this.reset();
       for (const [lane, shards] of lanes) {
@@ -64,5 +63,5 @@ export function showLanes(
         this.set({ lane }, Math.max(0, ...waits) / 1_000);
       }
     },
-  });
+  );
 }

@@ -226,8 +226,9 @@ function metricFolders(): [folder: string, process: string][] {
   ];
 }
 
+/** What `metricsOf` is told: name, help, the buckets of a histogram, and labels. */
 const METRIC =
-  /new (Counter|Gauge|Histogram)\(\{\s*name: '(\w+)',\s*help: (?:'([^']+)'|"([^"]+)")(?:,\s*labelNames: \[([^\]]*)\])?/g;
+  /\b(counter|gauge|histogram|reading)\(\s*'(\w+)',\s*(?:'([^']+)'|"([^"]+)")(?:,\s*(?:[A-Z_]+|\[[\d., _]+\]))?(?:,\s*\[((?:\s*'\w+',?)*)\s*\])?/g;
 
 function metricsTable(): string {
   const rows = new Map<string, { kind: string; help: string; labels: string; by: string[] }>();
@@ -237,9 +238,11 @@ function metricsTable(): string {
         const known = rows.get(name);
         if (known !== undefined) known.by.push(by);
         else {
-          const shown = labels.replaceAll(/'(\w+)'/g, '`$1`');
+          const shown = [...labels.matchAll(/'(\w+)'/g)]
+            .map(([, label]) => `\`${label}\``)
+            .join(', ');
           rows.set(name, {
-            kind: kind.toLowerCase(),
+            kind: kind === 'reading' ? 'gauge' : kind,
             help: plain ?? quoted ?? '',
             labels: shown,
             by: [by],

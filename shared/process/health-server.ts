@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { PATIENCE } from '#patience';
 import { readBuild } from './build.ts';
+import { metricsOf } from './metrics.ts';
 
 /** Resolves when the named thing can be used, rejects or stays silent when it cannot. */
 export type ReadinessCheck = () => Promise<unknown>;
@@ -47,12 +48,13 @@ export function createRegistry(role: string, withRuntime: boolean = true): Regis
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_MS });
   }
   const { version, commit = 'unknown' } = readBuild();
-  new Gauge({
-    name: 'docket_build_info',
-    help: 'Always 1; its labels are the version of this process and the commit that it was made at',
-    labelNames: ['version', 'commit'],
-    registers: [registry],
-  }).set({ version, commit }, 1);
+  metricsOf(registry)
+    .gauge(
+      'docket_build_info',
+      'Always 1; its labels are the version of this process and the commit that it was made at',
+      ['version', 'commit'],
+    )
+    .set({ version, commit }, 1);
   return registry;
 }
 

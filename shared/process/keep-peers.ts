@@ -1,4 +1,3 @@
-import { Gauge } from 'prom-client';
 import { KNOWN, LANE_FORMAT } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import {
@@ -9,6 +8,7 @@ import {
   registerFormat,
 } from '#shared/lanes/redis/peers.ts';
 import { buildName, readBuild } from './build.ts';
+import { metricsOf } from './metrics.ts';
 import type { ProcessContext } from './run-process.ts';
 
 const LOOK_MS = 60_000;
@@ -32,23 +32,22 @@ export function keepPeers(
   client: RedisClient,
   catalogueDigest: () => string,
 ): KeptPeers {
+  const { gauge } = metricsOf(registry);
   const peers = new Peers(client, processId);
   const startedAt = Date.now();
   const build = buildName(readBuild());
   let problem: string | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const differing = new Gauge({
-    name: 'docket_peers_differing',
-    help: 'Processes of the same lanes that have another build, or another catalogue, than this one',
-    labelNames: ['of'],
-    registers: [registry],
-  });
-  const known = new Gauge({
-    name: 'docket_process_info',
-    help: 'Always 1; its labels are the build and the catalogue of this process',
-    labelNames: ['build', 'catalogue'],
-    registers: [registry],
-  });
+  const differing = gauge(
+    'docket_peers_differing',
+    'Processes of the same lanes that have another build, or another catalogue, than this one',
+    ['of'],
+  );
+  const known = gauge(
+    'docket_process_info',
+    'Always 1; its labels are the build and the catalogue of this process',
+    ['build', 'catalogue'],
+  );
   const compare = async (): Promise<void> => {
     const me: Peer = {
       startedAt,

@@ -1,30 +1,23 @@
 import type { Logger } from 'pino';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 import type { PackFailure } from './failure.ts';
 
 export type ExportEvents = ReturnType<typeof exportEvents>;
 
 /** The events of exports, each as one function that writes the log line and the metric together. */
 export function exportEvents(log: Logger, registry: Registry) {
-  const registers = [registry];
-  const runs = new Counter({
-    name: 'docket_export_runs_total',
-    help: 'Runs of evidence packs, by how they ended',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const receipts = new Counter({
-    name: 'docket_export_receipts_total',
-    help: 'Receipts in finished packs',
-    registers,
-  });
-  const duration = new Histogram({
-    name: 'docket_export_duration_seconds',
-    help: 'How long finished packs took',
-    buckets: [0.1, 1, 5, 30, 120, 600, 3_600],
-    registers,
-  });
+  const { counter, histogram } = metricsOf(registry);
+  const runs = counter('docket_export_runs_total', 'Runs of evidence packs, by how they ended', [
+    'outcome',
+  ]);
+  const receipts = counter('docket_export_receipts_total', 'Receipts in finished packs');
+  const duration = histogram(
+    'docket_export_duration_seconds',
+    'How long finished packs took',
+    [0.1, 1, 5, 30, 120, 600, 3_600],
+  );
   const facts = ({ id, orgId, total }: ExportRecord) => ({ exportId: id, orgId, receipts: total });
   return {
     started: (record: ExportRecord): void =>

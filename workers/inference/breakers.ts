@@ -6,9 +6,9 @@ import {
   type Breaker,
   circuitName,
   CLOSED,
+  FAILURES_MAX,
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
-import { FAILURES_MAX } from '#shared/catalogue/circuit-breaker.ts';
 import { failedUnsent, type UpstreamFailure } from './providers/upstream-failure.ts';
 import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
 

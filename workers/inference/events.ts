@@ -1,7 +1,7 @@
 import type { AnswerRoom } from './answer-room.ts';
 import type { StreamBounds } from './stream-bounds.ts';
 import type { Logger } from 'pino';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { countedCode } from '#shared/kernel/error-codes.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { inWords } from './providers/failure-words.ts';
@@ -10,6 +10,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Holding } from '#shared/lanes/redis/outbox.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Traces } from '#shared/process/traces/traces.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 import { endOf, RunSpansKeeper } from './run-spans.ts';
 import type { Target } from './upstream-retries.ts';
 
@@ -131,116 +132,87 @@ export function inferenceEvents(log: Logger, registry: Registry, traces?: Traces
 
 /** Shows how much of answers a worker has in hand, and had at the most. */
 export function showAnswerRoom(registry: Registry, room: AnswerRoom): void {
-  const registers = [registry];
-  void new Gauge({
-    name: 'docket_answer_bytes',
-    help: 'Bytes of answers that this process has in hand',
-    registers,
-    collect() {
-      this.set(room.taken);
-    },
-  });
-  void new Gauge({
-    name: 'docket_answer_bytes_most',
-    help: 'The most of them at once since it was started',
-    registers,
-    collect() {
-      this.set(room.most);
-    },
-  });
+  const { reading } = metricsOf(registry);
+  reading(
+    'docket_answer_bytes',
+    'Bytes of answers that this process has in hand',
+    () => room.taken,
+  );
+  reading(
+    'docket_answer_bytes_most',
+    'The most of them at once since it was started',
+    () => room.most,
+  );
 }
 
 export function showStreams(registry: Registry, { onTheWay }: StreamBounds): void {
-  const registers = [registry];
-  void new Gauge({
-    name: 'docket_stream_chars',
-    help: 'Characters of streams on their way to clients that have not taken them',
-    registers,
-    collect() {
-      this.set(onTheWay.chars);
-    },
-  });
-  void new Gauge({
-    name: 'docket_stream_chars_most',
-    help: 'The most of them at once since it was started',
-    registers,
-    collect() {
-      this.set(onTheWay.most);
-    },
-  });
+  const { reading } = metricsOf(registry);
+  reading(
+    'docket_stream_chars',
+    'Characters of streams on their way to clients that have not taken them',
+    () => onTheWay.chars,
+  );
+  reading(
+    'docket_stream_chars_most',
+    'The most of them at once since it was started',
+    () => onTheWay.most,
+  );
 }
 
 /** From a cached answer to a long generation. */
 const DURATION_BUCKETS_S = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 function inferenceMetrics(registry: Registry) {
-  const registers = [registry];
+  const { counter, gauge, histogram } = metricsOf(registry);
   return {
-    runs: new Counter({
-      name: 'docket_inference_runs_total',
-      help: 'Requests that ended in an inference worker, by outcome; failed: without an answer',
-      labelNames: ['route', 'region', 'model', 'outcome'],
-      registers,
-    }),
-    duration: new Histogram({
-      name: 'docket_inference_duration_seconds',
-      help: 'From admission to the end of the answer',
-      labelNames: ['route'],
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    }),
-    queued: new Histogram({
-      name: 'docket_inference_queued_seconds',
-      help: 'From admission to the call that was answered: the wait for a worker, and failed calls before it',
-      labelNames: ['region'],
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    }),
-    upstream: new Histogram({
-      name: 'docket_upstream_duration_seconds',
-      help: 'From the call that was answered to the last byte of its answer',
-      labelNames: ['region'],
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    }),
-    tokens: new Counter({
-      name: 'docket_tokens_total',
-      help: 'Tokens as receipts count them, by model of the catalogue: input (cached ones included) and output',
-      labelNames: ['model', 'region', 'kind'],
-      registers,
-    }),
-    upstreamFailures: new Counter({
-      name: 'docket_upstream_failures_total',
-      help: 'Failed calls to upstreams, retried ones included',
-      labelNames: ['endpoint', 'kind'],
-      registers,
-    }),
-    breakers: new Gauge({
-      name: 'docket_breaker_open',
-      help: '1 while the circuit of an endpoint is open in this process',
-      labelNames: ['endpoint', 'region'],
-      registers,
-    }),
-    moved: new Counter({
-      name: 'docket_inference_moved_total',
-      help: 'Requests that went to another region because their own had failed them',
-      labelNames: ['from', 'to'],
-      registers,
-    }),
-    stale: new Counter({
-      name: 'docket_stale_outcomes_total',
-      help: 'Outcomes that were not written because their entry had been taken over, or was gone',
-      registers,
-    }),
-    crashes: new Counter({
-      name: 'docket_inference_crashes_total',
-      help: 'Entries that ended in an unexpected error',
-      registers,
-    }),
-    storeErrors: new Counter({
-      name: 'docket_redis_errors_total',
-      help: 'Errors of this process with Redis',
-      registers,
-    }),
+    runs: counter(
+      'docket_inference_runs_total',
+      'Requests that ended in an inference worker, by outcome; failed: without an answer',
+      ['route', 'region', 'model', 'outcome'],
+    ),
+    duration: histogram(
+      'docket_inference_duration_seconds',
+      'From admission to the end of the answer',
+      DURATION_BUCKETS_S,
+      ['route'],
+    ),
+    queued: histogram(
+      'docket_inference_queued_seconds',
+      'From admission to the call that was answered: the wait for a worker, and failed calls before it',
+      DURATION_BUCKETS_S,
+      ['region'],
+    ),
+    upstream: histogram(
+      'docket_upstream_duration_seconds',
+      'From the call that was answered to the last byte of its answer',
+      DURATION_BUCKETS_S,
+      ['region'],
+    ),
+    tokens: counter(
+      'docket_tokens_total',
+      'Tokens as receipts count them, by model of the catalogue: input (cached ones included) and output',
+      ['model', 'region', 'kind'],
+    ),
+    upstreamFailures: counter(
+      'docket_upstream_failures_total',
+      'Failed calls to upstreams, retried ones included',
+      ['endpoint', 'kind'],
+    ),
+    breakers: gauge(
+      'docket_breaker_open',
+      '1 while the circuit of an endpoint is open in this process',
+      ['endpoint', 'region'],
+    ),
+    moved: counter(
+      'docket_inference_moved_total',
+      'Requests that went to another region because their own had failed them',
+      ['from', 'to'],
+    ),
+    stale: counter(
+      'docket_stale_outcomes_total',
+      'Outcomes that were not written because their entry had been taken over, or was gone',
+    ),
+    crashes: counter('docket_inference_crashes_total', 'Entries that ended in an unexpected error'),
+    storeErrors: counter('docket_redis_errors_total', 'Errors of this process with Redis'),
   };
 }

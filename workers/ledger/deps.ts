@@ -5,9 +5,8 @@ import { createTimestampAuthority } from '#shared/ledger/http/timestamp-authorit
 import { createWitness } from '#shared/ledger/http/witness.ts';
 import { extendAnchor } from '#shared/ledger/postgres/anchor-append.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
-import { readBacklog } from '#shared/ledger/postgres/integration.ts';
+import { integrateBatch, readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
-import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { databaseCheck } from '#shared/kernel/postgres/fitness.ts';

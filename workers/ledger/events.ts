@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
-import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
+import type { IntegrationResult, LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
-import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 
 /** The contract's maximum merge delay. */
 const MERGE_DELAY_MAX_MS = 10_000;
@@ -95,75 +95,42 @@ export function ledgerEvents(log: Logger, registry: Registry) {
 }
 
 function ledgerMetrics(registry: Registry) {
-  const registers = [registry];
+  const { counter, gauge } = metricsOf(registry);
   return {
-    integrated: new Counter({
-      name: 'docket_ledger_integrated_total',
-      help: 'Receipts that became ledger entries',
-      registers,
-    }),
-    checkpoints: new Counter({
-      name: 'docket_ledger_checkpoints_total',
-      help: 'Checkpoints signed',
-      registers,
-    }),
-    quarantines: new Counter({
-      name: 'docket_ledger_quarantines_total',
-      help: 'Receipts put into quarantine, by reason',
-      labelNames: ['reason'],
-      registers,
-    }),
-    halts: new Counter({
-      name: 'docket_ledger_halts_total',
-      help: 'Logs halted because they contradict what was stored or published',
-      registers,
-    }),
-    auditHeads: new Counter({
-      name: 'docket_ledger_audit_heads_total',
-      help: 'Heads of audit logs signed',
-      registers,
-    }),
-    auditRefusals: new Counter({
-      name: 'docket_ledger_audit_refusals_total',
-      help: 'Times that the head of an audit log was not signed because it does not continue what was signed before',
-      registers,
-    }),
-    epochs: new Counter({
-      name: 'docket_ledger_anchor_epochs_total',
-      help: 'Heads trees written into the anchor log',
-      registers,
-    }),
-    attestations: new Counter({
-      name: 'docket_ledger_attestations_total',
-      help: 'Timestamps and cosignatures of the anchor log, by who was asked and what came of it',
-      labelNames: ['source', 'outcome'],
-      registers,
-    }),
-    failures: new Counter({
-      name: 'docket_ledger_failures_total',
-      help: 'Steps that failed and will be tried again',
-      labelNames: ['step'],
-      registers,
-    }),
-    pending: new Gauge({
-      name: 'docket_ledger_pending',
-      help: 'Receipts that wait for integration (100,000 at most are counted)',
-      registers,
-    }),
-    oldest: new Gauge({
-      name: 'docket_ledger_oldest_pending_seconds',
-      help: 'Age of the oldest of them; the maximum merge delay is 10 s',
-      registers,
-    }),
-    quarantined: new Gauge({
-      name: 'docket_ledger_quarantined',
-      help: 'Receipts in quarantine now',
-      registers,
-    }),
-    halted: new Gauge({
-      name: 'docket_ledger_halted_logs',
-      help: 'Logs that are halted now',
-      registers,
-    }),
+    integrated: counter('docket_ledger_integrated_total', 'Receipts that became ledger entries'),
+    checkpoints: counter('docket_ledger_checkpoints_total', 'Checkpoints signed'),
+    quarantines: counter(
+      'docket_ledger_quarantines_total',
+      'Receipts put into quarantine, by reason',
+      ['reason'],
+    ),
+    halts: counter(
+      'docket_ledger_halts_total',
+      'Logs halted because they contradict what was stored or published',
+    ),
+    auditHeads: counter('docket_ledger_audit_heads_total', 'Heads of audit logs signed'),
+    auditRefusals: counter(
+      'docket_ledger_audit_refusals_total',
+      'Times that the head of an audit log was not signed because it does not continue what was signed before',
+    ),
+    epochs: counter('docket_ledger_anchor_epochs_total', 'Heads trees written into the anchor log'),
+    attestations: counter(
+      'docket_ledger_attestations_total',
+      'Timestamps and cosignatures of the anchor log, by who was asked and what came of it',
+      ['source', 'outcome'],
+    ),
+    failures: counter('docket_ledger_failures_total', 'Steps that failed and will be tried again', [
+      'step',
+    ]),
+    pending: gauge(
+      'docket_ledger_pending',
+      'Receipts that wait for integration (100,000 at most are counted)',
+    ),
+    oldest: gauge(
+      'docket_ledger_oldest_pending_seconds',
+      'Age of the oldest of them; the maximum merge delay is 10 s',
+    ),
+    quarantined: gauge('docket_ledger_quarantined', 'Receipts in quarantine now'),
+    halted: gauge('docket_ledger_halted_logs', 'Logs that are halted now'),
   };
 }

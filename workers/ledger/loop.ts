@@ -1,8 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
-import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
+import type { IntegrationResult, LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
-import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
 import { Alarm } from './alarm.ts';
 import type { LedgerEvents, LedgerStep } from './events.ts';
 import {

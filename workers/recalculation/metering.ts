@@ -1,7 +1,7 @@
 import type { Catalogue, Endpoint, Meter } from '#shared/catalogue/catalogue.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { attribute } from '#shared/metering/attribution.ts';
-import { energyBetween, isNewer, type Unmetered } from '#shared/metering/energy.ts';
+import { energyBetween, isNewer } from '#shared/metering/energy.ts';
 import { intervalRecord } from '#shared/metering/interval.ts';
 import type { MeteringStore, OwedMeasurement } from '#shared/metering/postgres/metering.ts';
 import type { Reading, ReadingFault } from '#shared/metering/reading.ts';
@@ -14,25 +14,11 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import type { RestatementStore, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
+import type { RecalculationEvents } from './events.ts';
 import { meteredOn, revise, type ReviseDeps, unlessFaulty } from './revise.ts';
 
 /** Receipts revised at once. */
 const PAGE = 256;
-
-/** What this role says of meters. */
-export interface MeteringEvents {
-  /** A reading was kept. */
-  meterRead(endpoint: string): void;
-  /** No reading was kept: the meter is away, or states what cannot be. */
-  meterFailed(endpoint: string, why: ReadingFault | 'unreachable', error?: unknown): void;
-  intervalSettled(endpoint: string, energyUj: bigint, idleUj: bigint): void;
-  /** The energy between two readings is not known: the requests that ran meanwhile keep their estimates. */
-  intervalUnmetered(endpoint: string, why: Unmetered): void;
-  /** Requests that no meter covered whole. */
-  requestsUnmeasured(count: number): void;
-  notMeasured(receiptId: string, error: unknown): void;
-  revised(row: RevisionRow): void;
-}
 
 export interface MeteringDeps extends ReviseDeps {
   catalogue: () => Catalogue;
@@ -45,7 +31,16 @@ export interface MeteringDeps extends ReviseDeps {
   newSalt: () => string;
   /** Milliseconds after an interval until its requests have ended and have their receipts. */
   settleMs: number;
-  events: MeteringEvents;
+  events: Pick<
+    RecalculationEvents,
+    | 'meterRead'
+    | 'meterFailed'
+    | 'intervalSettled'
+    | 'intervalUnmetered'
+    | 'requestsUnmeasured'
+    | 'notMeasured'
+    | 'revised'
+  >;
 }
 
 type MeteredEndpoint = Endpoint & { meter: Meter };

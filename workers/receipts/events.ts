@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Holding } from '#shared/lanes/redis/outbox.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Span, SpanEnd, Traces } from '#shared/process/traces/traces.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 import type { Issued } from './issue.ts';
 
 /** Of a kilowatt-hour, and of a kilogram. */
@@ -17,41 +18,30 @@ export type ReceiptsEvents = ReturnType<typeof receiptsEvents>;
  * traces begins and ends its spans. A receipt has one where its request has, and a batch within that of its first receipt.
  */
 export function receiptsEvents(log: Logger, registry: Registry, traces?: Traces) {
-  const registers = [registry];
-  const issuedTotal = new Counter({
-    name: 'docket_receipts_issued_total',
-    help: 'Receipts committed, by kind',
-    labelNames: ['kind'],
-    registers,
-  });
-  const batches = new Histogram({
-    name: 'docket_receipts_commit_seconds',
-    help: 'Time to commit a batch of receipts',
-    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
-    registers,
-  });
-  const sizes = new Histogram({
-    name: 'docket_receipts_batch_size',
-    help: 'Receipts committed in one statement',
-    buckets: [1, 4, 16, 64, 256],
-    registers,
-  });
-  const failures = new Counter({
-    name: 'docket_receipts_failures_total',
-    help: 'Batches that could not be committed at first, entries no receipt can be made of, and those left to a newer build',
-    labelNames: ['what'],
-    registers,
-  });
-  const stale = new Counter({
-    name: 'docket_stale_outcomes_total',
-    help: 'Outcomes that were not written because their entry had been taken over, or was gone',
-    registers,
-  });
-  const stores = new Counter({
-    name: 'docket_redis_errors_total',
-    help: 'Errors of this process with Redis',
-    registers,
-  });
+  const { counter, histogram } = metricsOf(registry);
+  const issuedTotal = counter('docket_receipts_issued_total', 'Receipts committed, by kind', [
+    'kind',
+  ]);
+  const batches = histogram(
+    'docket_receipts_commit_seconds',
+    'Time to commit a batch of receipts',
+    [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
+  );
+  const sizes = histogram(
+    'docket_receipts_batch_size',
+    'Receipts committed in one statement',
+    [1, 4, 16, 64, 256],
+  );
+  const failures = counter(
+    'docket_receipts_failures_total',
+    'Batches that could not be committed at first, entries no receipt can be made of, and those left to a newer build',
+    ['what'],
+  );
+  const stale = counter(
+    'docket_stale_outcomes_total',
+    'Outcomes that were not written because their entry had been taken over, or was gone',
+  );
+  const stores = counter('docket_redis_errors_total', 'Errors of this process with Redis');
   // A series that begins with what it counts has not risen, as alarms see it.
   issuedTotal.inc({ kind: 'degraded' }, 0);
   for (const what of ['commit', 'impossible', 'newer_build']) failures.inc({ what }, 0);

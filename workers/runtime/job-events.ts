@@ -1,31 +1,29 @@
 import type { Logger } from 'pino';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { BackgroundRole } from '#shared/config/settings.ts';
 import type { JobObserver } from '#shared/jobs/redis/job-runner.ts';
 import { JOBS } from '#shared/jobs/table.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 
 /** The events of a role's jobs, each as one function that writes the log line and the metric together. */
 export function jobEvents(log: Logger, registry: Registry, role: BackgroundRole): JobObserver {
-  const registers = [registry];
-  const duration = new Histogram({
-    name: 'docket_job_duration_seconds',
-    help: 'How long jobs took, by kind',
-    labelNames: ['job'],
-    buckets: [0.01, 0.05, 0.25, 1, 5, 30, 120, 600],
-    registers,
-  });
-  const failures = new Counter({
-    name: 'docket_job_failures_total',
-    help: 'Attempts that failed; final ones are not repeated',
-    labelNames: ['job', 'final'],
-    registers,
-  });
-  const queueFailures = new Counter({
-    name: 'docket_job_queue_failures_total',
-    help: 'Times the job queue itself could not be used',
-    labelNames: ['job'],
-    registers,
-  });
+  const { counter, histogram } = metricsOf(registry);
+  const duration = histogram(
+    'docket_job_duration_seconds',
+    'How long jobs took, by kind',
+    [0.01, 0.05, 0.25, 1, 5, 30, 120, 600],
+    ['job'],
+  );
+  const failures = counter(
+    'docket_job_failures_total',
+    'Attempts that failed; final ones are not repeated',
+    ['job', 'final'],
+  );
+  const queueFailures = counter(
+    'docket_job_queue_failures_total',
+    'Times the job queue itself could not be used',
+    ['job'],
+  );
   // A series that begins with its first failure has not risen, as alarms see it.
   for (const [job, row] of Object.entries(JOBS)) {
     if (row.role !== role) continue;

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Cancellation, Reply, Taken } from '#shared/lanes/messages.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
@@ -16,6 +16,7 @@ import type { ReadinessChecks } from '#shared/process/health-server.ts';
 import { keepPeers, type KeptPeers } from '#shared/process/keep-peers.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
+import { metricsOf } from '#shared/process/metrics.ts';
 
 export interface Consumption<Message> {
   lanes: readonly string[];
@@ -150,18 +151,10 @@ export class LaneConnections<Message extends Reply | Cancellation | Taken = neve
 
 /** Shows how much a worker may have in hand at once, and how much it has. */
 function showSlots(registry: Registry, slots: Slots, slotCount: number): void {
-  const registers = [registry];
-  new Gauge({
-    name: 'docket_slots',
-    help: 'Requests that an inference worker runs at once, or batches that a receipts worker commits',
-    registers,
-  }).set(slotCount);
-  void new Gauge({
-    name: 'docket_slots_taken',
-    help: 'How many of them are in hand now',
-    registers,
-    collect() {
-      this.set(slotCount - slots.free);
-    },
-  });
+  const { gauge, reading } = metricsOf(registry);
+  gauge(
+    'docket_slots',
+    'Requests that an inference worker runs at once, or batches that a receipts worker commits',
+  ).set(slotCount);
+  reading('docket_slots_taken', 'How many of them are in hand now', () => slotCount - slots.free);
 }
