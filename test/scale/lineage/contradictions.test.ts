@@ -21,16 +21,10 @@ import {
   sha256,
   signer,
 } from '#test/unit/lineage/samples.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
-const contradiction = (bytes: Uint8Array, facts: RecordedFacts): string => {
-  try {
-    lineageOf(methodologies, bytes, facts);
-    return 'none';
-  } catch (error) {
-    if (error instanceof LineageContradiction) return error.path;
-    throw error;
-  }
-};
+const contradiction = (bytes: Uint8Array, facts: RecordedFacts): string =>
+  thrownBy(LineageContradiction, () => lineageOf(methodologies, bytes, facts))?.path ?? 'none';
 
 /** Of two figures that should be equal; zero equals zero. */
 const ratio = (a: number, b: number): number => (a === b ? 1 : a / b);

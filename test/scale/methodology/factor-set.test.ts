@@ -14,6 +14,7 @@ import { factorSetFiles } from '#shared/methodology/files/load.ts';
 import { methodologiesOver } from '#shared/methodology/releases.ts';
 import { runs } from '#test/support/depth.ts';
 import { FACTOR_SET, METHODOLOGY, request } from '#test/unit/methodology/fixtures.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const text = canonicalJson(FACTOR_SET);
 
@@ -48,15 +49,8 @@ function parentOf(document: unknown, place: Place): { holder: Node; key: string 
   return { holder, key: String(place.at(-1)) };
 }
 
-function refusalOf(document: unknown): MalformedData {
-  try {
-    parseFactorSet(document);
-  } catch (error) {
-    if (error instanceof MalformedData) return error;
-    throw error;
-  }
-  throw new Error('nothing was refused');
-}
+const refusalOf = (document: unknown): MalformedData =>
+  thrownBy(MalformedData, () => parseFactorSet(document))!;
 
 /** The document with one place changed. */
 function changed(place: Place, value: unknown): Record<string, unknown> {
@@ -170,11 +164,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
         const optional =
           /(?:^|\.)(?:name|note|kv|released_precision|wue_l_per_kwh|total_b_up_to|adp[ef]_\w+|pe_mj|energy_wh\w*|gwp_g|water_ml|adpe_mg|j_per_token|min|max)$/;
         if (optional.test(pathOf(place))) {
-          try {
-            parseFactorSet(document);
-          } catch (error) {
-            expect(error).toBeInstanceOf(MalformedData);
-          }
+          thrownBy(MalformedData, () => parseFactorSet(document));
           return;
         }
         expect(refusalOf(document).path).toBe(pathOf(place));

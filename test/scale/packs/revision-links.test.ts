@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { RevisionLinks, type WalkedEntry } from '#shared/packs/revision-links.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 /** A ledger: for each entry the one that it revises, or null. */
 type Ledger = (number | null)[];
@@ -103,19 +104,14 @@ describe('revisions of a range', () => {
         const honest = walkedEntry(ledger, changed).supersededBy;
         const claimed = other % (size + 1) === size ? null : other % (size + 1);
         fc.pre(claimed !== honest);
-        const problem = (() => {
-          try {
-            for (const index of pack) {
-              const entry = walkedEntry(ledger, index);
-              links.take(index === changed ? { ...entry, supersededBy: claimed } : entry);
-            }
-            links.finish();
-            return null;
-          } catch (error) {
-            return error;
+        const problem = thrownBy(PackProblem, () => {
+          for (const index of pack) {
+            const entry = walkedEntry(ledger, index);
+            links.take(index === changed ? { ...entry, supersededBy: claimed } : entry);
           }
-        })();
-        expect(problem).toBeInstanceOf(PackProblem);
+          links.finish();
+        });
+        expect(problem).toBeDefined();
       }),
     );
   });

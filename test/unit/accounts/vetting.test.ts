@@ -8,6 +8,8 @@ import {
   VETTED_STATES,
   type Vetting,
 } from '#shared/accounts/vetting.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const reason = (kind: Vetting['reasons'][number]['kind'], text = 'a reason') =>
   ({ kind, score: 1, text }) as const;
@@ -56,15 +58,9 @@ describe('the consequence of a vetting', () => {
 
 describe('a review', () => {
   it('is decided by operators, who say why', () => {
-    const codeOf = (kind: 'operator' | 'user' | 'system', note: string) => {
-      try {
-        checkDecision({ kind }, note);
-        return null;
-      } catch (error) {
-        return (error as { code: string }).code;
-      }
-    };
-    expect(codeOf('operator', 'looked at it')).toBeNull();
+    const codeOf = (kind: 'operator' | 'user' | 'system', note: string) =>
+      thrownBy(Fault, () => checkDecision({ kind }, note))?.code;
+    expect(codeOf('operator', 'looked at it')).toBeUndefined();
     expect(codeOf('operator', ' ')).toBe('invalid_reason');
     for (const kind of ['user', 'system'] as const) {
       expect(codeOf(kind, 'looked at it')).toBe('invalid_actor');

@@ -1,6 +1,7 @@
 import { type CatalogueSources, parseCatalogue } from '#shared/catalogue/parse.ts';
 import { CatalogueError } from '#shared/catalogue/problem.ts';
 import { expect } from 'vitest';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 export const GOOD = `version: 1
 regions:
@@ -37,15 +38,8 @@ export const parse = (text: string | Uint8Array, variables?: Record<string, stri
   parseCatalogue(Buffer.from(text as string), 'catalogue.yaml', sources(variables));
 
 /** The lines of the refusal, as an operator sees them. */
-export function problems(text: string | Uint8Array, variables?: Record<string, string>): string[] {
-  try {
-    parse(text, variables);
-  } catch (error) {
-    if (error instanceof CatalogueError) return error.message.split('\n');
-    throw error;
-  }
-  throw new Error('was accepted');
-}
+export const problems = (text: string | Uint8Array, variables?: Record<string, string>): string[] =>
+  thrownBy(CatalogueError, () => parse(text, variables))!.message.split('\n');
 
 /** The good file with one piece of its text replaced. */
 export const changed = (from: string, to: string): string => {

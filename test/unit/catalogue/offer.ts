@@ -3,6 +3,7 @@ import type { RegionHealth, RegionState } from '#shared/catalogue/routing.ts';
 import { resolveRoute } from '#shared/catalogue/routing.ts';
 import type { RouteAccount, RouteRequest } from '#shared/catalogue/routing.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
 
 /** A small offer in which every rule of routing has a case. */
@@ -62,12 +63,5 @@ export const resolve = (
 export const codes = (...args: Parameters<typeof resolve>) =>
   resolve(...args).candidates.map((c) => c.region.code);
 
-export function faultOf(...args: Parameters<typeof resolve>): Fault {
-  try {
-    resolve(...args);
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('was resolved');
-}
+export const faultOf = (...args: Parameters<typeof resolve>): Fault =>
+  thrownBy(Fault, () => resolve(...args))!;

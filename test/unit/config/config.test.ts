@@ -10,6 +10,7 @@ import {
   loadConfig,
   loadToolConfig,
 } from '#shared/config/config.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const STORES = {
   DATABASE_URL: 'postgres://docket:hunter2@db.internal/docket',
@@ -17,15 +18,8 @@ const STORES = {
   SUPPORT_EMAIL: 'support@docket.example',
 };
 
-function problemsOf(env: Record<string, string>): readonly string[] {
-  try {
-    loadConfig(env);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (env: Record<string, string>): readonly string[] =>
+  thrownBy(ConfigError, () => loadConfig(env))?.problems ?? [];
 
 describe('the configuration', () => {
   it('needs nothing but the two stores and where people turn to', () => {

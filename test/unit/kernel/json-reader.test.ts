@@ -2,16 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
-const codeOf = (read: () => unknown): string => {
-  try {
-    read();
-    return 'read';
-  } catch (error) {
-    if (error instanceof MalformedData) return error.code;
-    throw error;
-  }
-};
+const codeOf = (read: () => unknown): string => thrownBy(MalformedData, read)?.code ?? 'read';
 
 describe('JSON that two readers could understand differently is refused', () => {
   it.each([

@@ -1,23 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import type { Credential } from '#shared/keys/credential.ts';
+import { type Credential, SCOPES } from '#shared/keys/credential.ts';
 import type { AccountState } from '#shared/accounts/account.ts';
-import { SCOPES } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { authorize, type RequiredScope } from '#shared/keys/authorize.ts';
 import { credential } from '#test/support/held-credentials.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 function outcome(
   over: Partial<Credential>,
   required: RequiredScope = 'inference:write',
   now = 1_000,
 ): string {
-  try {
-    authorize(credential(over), required, { now, supportEmail: 'support@docket.example' });
-    return 'admitted';
-  } catch (error) {
-    if (error instanceof Fault) return `${error.status} ${error.code}`;
-    throw error;
-  }
+  const surroundings = { now, supportEmail: 'support@docket.example' };
+  const fault = thrownBy<Fault>(Fault, () => authorize(credential(over), required, surroundings));
+  return fault === undefined ? 'admitted' : `${fault.status} ${fault.code}`;
 }
 
 describe('authorisation', () => {

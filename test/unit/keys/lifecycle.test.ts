@@ -10,19 +10,12 @@ import {
   revoke,
   stateAt,
 } from '#shared/keys/lifecycle.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const ACTIVE = { state: 'active', expiresAt: null, revokedAt: null, leaked: false } as const;
 type Key = Parameters<typeof restore>[0];
 
-function codeOf(act: () => unknown): string | null {
-  try {
-    act();
-    return null;
-  } catch (error) {
-    if (error instanceof Fault) return error.code;
-    throw error;
-  }
-}
+const codeOf = (act: () => unknown): string | null => thrownBy(Fault, act)?.code ?? null;
 
 describe('the life of a key', () => {
   it(

@@ -17,6 +17,7 @@ import {
   type KeyRequest,
 } from '#shared/keys/rules.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const NOW = 1_700_000_000_000;
 const terms = (over: Partial<GrantTerms> = {}): GrantTerms => ({
@@ -31,24 +32,11 @@ function refusal(
   request: Partial<KeyRequest>,
   over: Partial<GrantTerms> = {},
 ): [string, string | null] {
-  try {
-    grantKey({ name: 'a key', ...request }, terms(over));
-  } catch (error) {
-    if (error instanceof Fault) return [error.code, error.param];
-    throw error;
-  }
-  throw new Error('was not refused');
+  const fault = thrownBy(Fault, () => grantKey({ name: 'a key', ...request }, terms(over)))!;
+  return [fault.code, fault.param];
 }
 
-function codeOf(act: () => unknown): string | null {
-  try {
-    act();
-    return null;
-  } catch (error) {
-    if (error instanceof Fault) return error.code;
-    throw error;
-  }
-}
+const codeOf = (act: () => unknown): string | null => thrownBy(Fault, act)?.code ?? null;
 
 describe('what a key may be granted', () => {
   it('is the default set when no scope is named', { tags: ['scopes.default'] }, () => {

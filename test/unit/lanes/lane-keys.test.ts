@@ -22,6 +22,7 @@ import {
   rotateLaneKey,
   sealingAt,
 } from '#shared/lanes/files/lane-keys.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 8, 48, 39);
 const IN_TEN_MINUTES = NOW + 10 * 60_000;
@@ -75,15 +76,7 @@ describe('lane keys', () => {
   ])('what cannot be read is a problem of the keys, with its cause: %s', (_what, code, make) => {
     make();
     for (const load of [loadLaneKeys, ensureLaneKeys]) {
-      const problem = (() => {
-        try {
-          return load(dir);
-        } catch (error) {
-          return error;
-        }
-      })();
-      expect(problem).toBeInstanceOf(LaneKeyProblem);
-      expect(problem).toMatchObject({
+      expect(thrownBy(LaneKeyProblem, () => load(dir))).toMatchObject({
         message: expect.stringContaining(dir) as unknown,
         cause: { code },
       });

@@ -12,6 +12,7 @@ import {
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { MalformedLedgerText, type SignatureCheck, signerOf } from '#shared/ledger/notes.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const text = `${JSON.stringify(example.proof, null, 2)}\n`;
 const keyOf = (base64: string): SignatureCheck => ({
@@ -69,11 +70,7 @@ describe('the documented anchor proof', () => {
         fc.constantFrom('A', '"', '\\', '0'),
         (at, letter) => {
           const changed = text.slice(0, at) + letter + text.slice(at + 1);
-          try {
-            checkAnchorProof(parseAnchorProof(changed));
-          } catch (error) {
-            expect(error).toBeInstanceOf(MalformedLedgerText);
-          }
+          thrownBy(MalformedLedgerText, () => checkAnchorProof(parseAnchorProof(changed)));
         },
       ),
     );

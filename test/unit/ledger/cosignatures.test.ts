@@ -11,6 +11,7 @@ import {
   type Witness,
 } from '#shared/ledger/cosignatures.ts';
 import { formatSignature, MalformedLedgerText, ML_DSA_44_TYPE } from '#shared/ledger/notes.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const TEXT = 'gateway.example/anchor\n7\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n';
 const { privateKey, ...witness } = makeWitness('witness.example/w1');
@@ -18,15 +19,7 @@ const { privateKey, ...witness } = makeWitness('witness.example/w1');
 const line = (text: string, time: number, of: Witness = witness): string =>
   formatSignature(cosign(of, privateKey, text, time));
 
-const codeOf = (read: () => unknown): string => {
-  try {
-    read();
-  } catch (error) {
-    if (error instanceof MalformedLedgerText) return error.code;
-    throw error;
-  }
-  return 'read';
-};
+const codeOf = (read: () => unknown): string => thrownBy(MalformedLedgerText, read)?.code ?? 'read';
 
 describe('a witness’s verifier key', () => {
   it('a witness’s verifier key reads back as it was written', () => {

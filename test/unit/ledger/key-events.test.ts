@@ -12,6 +12,7 @@ import {
   type PlacedKeyEvent,
 } from '#shared/ledger/key-events.ts';
 import { MalformedLedgerText } from '#shared/ledger/notes.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const AT = '2026-11-20T09:38:04.123Z';
 
@@ -193,11 +194,7 @@ describe('entries of the anchor log', () => {
     );
     fc.assert(
       fc.property(texts, (text) => {
-        try {
-          parseAnchorEntry(text);
-        } catch (error) {
-          expect(error).toBeInstanceOf(MalformedLedgerText);
-        }
+        thrownBy(MalformedLedgerText, () => parseAnchorEntry(text));
       }),
     );
   });

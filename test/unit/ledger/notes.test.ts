@@ -16,6 +16,7 @@ import {
 } from '#shared/ledger/notes.ts';
 import { formatProof, parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const root = leafHash(Uint8Array.of(1, 2, 3));
 const line = {
@@ -27,15 +28,8 @@ const text = formatCheckpoint({ origin: line.name, size: 1, root, extensions: []
 const note = formatNote({ text, signatures: [line] });
 const proof = formatProof({ index: 0, hashes: [], checkpoint: note });
 
-/** The code of the refusal, or what went wrong instead. */
-function refusal(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    return error instanceof MalformedLedgerText ? error.code : `threw ${String(error)}`;
-  }
-  return 'accepted';
-}
+const refusal = (run: () => unknown): string =>
+  thrownBy(MalformedLedgerText, run)?.code ?? 'accepted';
 
 describe('signed notes', () => {
   it('the example of C2SP signed-note is read, empty line in the text included', () => {

@@ -5,6 +5,7 @@ import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { estimateEcologits } from '#shared/methodology/ecologits.ts';
 import { ECOLOGITS_CONSTANTS, ECOLOGITS_FORMULAS } from '#shared/methodology/ecologits-formulas.ts';
 import { ends, type ValueOrRange } from '#shared/methodology/factor-set.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 import { evaluate } from './formula-evaluator.ts';
 
 interface Vector {
@@ -33,15 +34,8 @@ function within(actual: number, expected: number, what: string): void {
   expect(error, `${what}: ${actual} for ${expected}`).toBeLessThanOrEqual(TOLERANCE);
 }
 
-function failure(input: unknown): MethodologyFailure {
-  try {
-    estimateEcologits(input);
-  } catch (error) {
-    if (error instanceof MethodologyFailure) return error;
-    throw error;
-  }
-  throw new Error('nothing was refused');
-}
+const failure = (input: unknown): MethodologyFailure =>
+  thrownBy(MethodologyFailure, () => estimateEcologits(input))!;
 
 describe('agreement with EcoLogits 0.11.2', () => {
   for (const { id, inputs, expected } of [...published, ...overrides]) {

@@ -6,6 +6,7 @@ import { MethodologyFailure, type QuantityName } from '#shared/methodology/measu
 import { PRECISIONS } from '#shared/methodology/factor-set.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 export const METHODOLOGIES = shippedMethodologies();
 export const FACTOR_SET = newestFactorSet();
@@ -47,15 +48,8 @@ export function factorOf(input: EstimateInput, name: QuantityName = 'energy'): n
 }
 
 /** The failure that an input leads to. */
-export function failureOf(input: EstimateInput): MethodologyFailure {
-  try {
-    METHODOLOGY.estimate(input);
-  } catch (error) {
-    if (error instanceof MethodologyFailure) return error;
-    throw error;
-  }
-  throw new Error('an estimate was given');
-}
+export const failureOf = (input: EstimateInput): MethodologyFailure =>
+  thrownBy(MethodologyFailure, () => METHODOLOGY.estimate(input))!;
 
 const number = (min: number, max: number) => fc.double({ min, max, noNaN: true });
 const sizes = fc

@@ -11,6 +11,7 @@ import { bagInfo, formatManifest, parseManifest } from '#shared/packs/manifest.t
 import { PackProblem, type PackProblemCode } from '#shared/packs/problem.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
 import { digestOf, newIssuer } from '#test/unit/receipts/samples.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 type Loose = ReturnType<typeof JSON.parse>;
 const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
@@ -47,15 +48,8 @@ function seal(edit: (document: Loose) => void = () => {}): string {
   return signer.signCredential({ ...document });
 }
 
-function codeOf(work: () => unknown): PackProblemCode | 'none' {
-  try {
-    work();
-    return 'none';
-  } catch (error) {
-    expect(error).toBeInstanceOf(PackProblem);
-    return (error as PackProblem).code;
-  }
-}
+const codeOf = (work: () => unknown): PackProblemCode | 'none' =>
+  thrownBy(PackProblem, work)?.code ?? 'none';
 
 describe('a seal', () => {
   it('a seal reads back as it was written', () => {

@@ -13,6 +13,7 @@ import {
 } from '#shared/packs/zip/headers.ts';
 import { runs } from '#test/support/depth.ts';
 import { ArchiveWriter } from '#workers/exports/archive.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const anyName = fc.stringMatching(
   /^[a-z0-9_-][a-z0-9._-]{0,12}(\/[a-z0-9_-][a-z0-9._-]{0,12}){0,3}$/,
@@ -73,11 +74,7 @@ describe('an archive', () => {
       const changed = Buffer.from(archive);
       changed[bit >> 3]! ^= 1 << (bit & 7);
       let seen: string | null = null;
-      try {
-        seen = JSON.stringify(read(changed));
-      } catch (error) {
-        expect(error).toBeInstanceOf(PackProblem);
-      }
+      thrownBy(PackProblem, () => (seen = JSON.stringify(read(changed))));
       expect(seen, `bit ${bit}`).not.toBe(expected);
     }
   });
@@ -85,11 +82,7 @@ describe('an archive', () => {
   it('an archive of any bytes is refused or read, and never crashes its reader', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: TAIL_BYTES, maxLength: 600 }), (bytes) => {
-        try {
-          read(bytes);
-        } catch (error) {
-          expect(error).toBeInstanceOf(PackProblem);
-        }
+        thrownBy(PackProblem, () => read(bytes));
       }),
     );
   });

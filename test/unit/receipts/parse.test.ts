@@ -4,19 +4,12 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { answerIn, locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 import { INPUTS, newIssuer, type Loose } from './samples.ts';
 
 const { signer } = newIssuer();
 const text = signer.sign(buildReceipt(INPUTS['full']!));
-const codeOf = (read: () => unknown): string => {
-  try {
-    read();
-    return 'read';
-  } catch (error) {
-    if (error instanceof MalformedData) return error.code;
-    throw error;
-  }
-};
+const codeOf = (read: () => unknown): string => thrownBy(MalformedData, read)?.code ?? 'read';
 
 describe('hostile input never does more than be refused', () => {
   it('any bytes', () => {

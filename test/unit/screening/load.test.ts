@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { PackError } from '#shared/screening/pack.ts';
 import { loadScreen, readPack } from '#shared/screening/files/load.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pack-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -54,14 +55,7 @@ describe('a pack of several files', () => {
   ])('is refused with its place: %s', (_, content, path) => {
     write('twice.yaml', 'groups: { cake: [gateau] }\n');
     write('odd.yaml', `version: 1\n${RULES}`);
-    let refused: unknown;
-    try {
-      readPack(write('bad.yaml', content));
-    } catch (error) {
-      refused = error;
-    }
-    expect(refused).toBeInstanceOf(PackError);
-    expect((refused as PackError).path).toContain(path);
+    expect(thrownBy(PackError, () => readPack(write('bad.yaml', content)))?.path).toContain(path);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PackError, validatePack } from '#shared/screening/pack.ts';
 import { parseTerm } from '#shared/screening/terms.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const RULE = {
   id: 'a-rule',
@@ -20,15 +21,8 @@ const PACK = {
 };
 
 /** The path at which a pack is refused. */
-function refusal(data: unknown): string {
-  try {
-    validatePack(data, 'digest');
-  } catch (error) {
-    if (error instanceof PackError) return error.path;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusal = (data: unknown): string =>
+  thrownBy(PackError, () => validatePack(data, 'digest'))?.path ?? 'accepted';
 
 const withRule = (change: object): object => ({ ...PACK, rules: [{ ...RULE, ...change }] });
 const withPattern = (change: object): object =>

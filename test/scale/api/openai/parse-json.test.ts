@@ -4,16 +4,10 @@ import { firstJsonError } from '#shared/kernel/json-reader.ts';
 import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { runs } from '#test/support/depth.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
-const fault = (raw: string | Buffer): Fault => {
-  try {
-    parseJsonBody(Buffer.from(raw as string));
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('was accepted');
-};
+const fault = (raw: string | Buffer): Fault =>
+  thrownBy(Fault, () => parseJsonBody(Buffer.from(raw as string)))!;
 
 /** The characters that mean something in JSON. */
 const SOUP = Array.from('[]{}:,"\\u01eE+-. tnf\n');

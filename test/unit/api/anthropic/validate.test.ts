@@ -4,6 +4,7 @@ import { mediaInBlocks } from '#api/anthropic/media.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
 import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const BODY = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] };
 const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
@@ -11,13 +12,8 @@ const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }
 const bodyOf = (value: object): JsonBody => parseJsonBody(Buffer.from(JSON.stringify(value)));
 
 function refused(more: object, counts = false): [code: string, param: string | null] | undefined {
-  try {
-    validateMessage(bodyOf({ ...BODY, ...more }), counts);
-  } catch (error) {
-    if (error instanceof Fault) return [error.code, error.param];
-    throw error;
-  }
-  return undefined;
+  const fault = thrownBy(Fault, () => validateMessage(bodyOf({ ...BODY, ...more }), counts));
+  return fault && [fault.code, fault.param];
 }
 
 describe('a request for a message', () => {

@@ -4,6 +4,7 @@ import { checkAddresses, checkModalities, mediaIn } from '#api/inference/modalit
 import { read } from '#api/inference/read.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { model } from '#test/unit/catalogue/routed-catalogue.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 import { CREDENTIAL, NOW, REQUEST_ID } from './doubles.ts';
 
 const text = { type: 'text', text: 'What is this?' };
@@ -17,16 +18,8 @@ function faultOf(modalities: string[] | undefined, ...content: object[]): Fault 
     { role: 'assistant', content: null },
     { role: 'user', content },
   ];
-  try {
-    checkModalities(
-      modalities === undefined ? unknown : { ...unknown, modalities },
-      mediaIn('messages', messages),
-    );
-    return undefined;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
+  const one = modalities === undefined ? unknown : { ...unknown, modalities };
+  return thrownBy(Fault, () => checkModalities(one, mediaIn('messages', messages)));
 }
 
 describe('parts of messages', () => {

@@ -7,6 +7,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { promptsOf } from '#shared/screening/prompt.ts';
 import { textsOf } from '#shared/screening/texts.ts';
 import { targetsOf } from '#workers/inference/upstream-retries.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 import { catalogue, endpoint, model, region } from '../../catalogue/routed-catalogue.ts';
 import { CREDENTIAL, NOW, REQUEST_ID } from './doubles.ts';
 
@@ -39,15 +40,7 @@ function asked(route: Route, body: object, { name = 'both', mediaUrls = 'any' as
   return routed({ index: () => index, health: () => health, mediaUrls }, unrouted, account);
 }
 
-function faultOf(work: () => unknown): Fault {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('was taken');
-}
+const faultOf = (work: () => unknown): Fault => thrownBy(Fault, work)!;
 
 const saying = (...content: object[]) => ({
   max_tokens: 9,

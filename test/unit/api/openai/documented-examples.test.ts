@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { codeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const USER = { role: 'user', content: 'hello' };
 const chat = (more: object) => () => validateChat({ model: 'm', messages: [USER], ...more });
@@ -15,16 +16,6 @@ describe('the refusals that the documentation shows', () => {
     ['invalid_input', () => validateEmbedding({ model: 'm', input: '' })],
   ])('%s is what a caller is really told', (code, refused) => {
     const { example, param } = codeRow(code);
-    expect(thrownBy(refused)).toMatchObject({ code, message: example, param });
+    expect(thrownBy(Fault, refused)).toMatchObject({ code, message: example, param });
   });
 });
-
-function thrownBy(refused: () => unknown): Fault {
-  try {
-    refused();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('it was not refused');
-}

@@ -7,18 +7,14 @@ import {
   validateResponse,
 } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 const message = { role: 'user', content: 'x' };
 const chat = { model: 'm', messages: [message] };
 
 function refusal(work: () => unknown): { code: string; param: string | null } | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { code: error.code, param: error.param };
-  }
+  const fault = thrownBy(Fault, work);
+  return fault === undefined ? null : { code: fault.code, param: fault.param };
 }
 
 describe('a member that is a known one in another spelling is refused', () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Fault } from '#shared/kernel/errors.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 
 export type Validate = (body: unknown) => unknown;
 export type Row = [rule: string, body: Record<string, unknown>, param: string, path?: string];
@@ -24,15 +25,8 @@ export const embedding: Make = (over: Record<string, unknown>) => ({
 export const withMessage = (...messages: unknown[]) => chat({ messages });
 export const user = { role: 'user', content: 'hello' };
 
-export function faultOf(validate: Validate, body: unknown): Fault {
-  try {
-    validate(body);
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('was accepted');
-}
+export const faultOf = (validate: Validate, body: unknown): Fault =>
+  thrownBy(Fault, () => validate(body))!;
 
 export function refuses(validate: Validate, rows: Row[]): void {
   it.each(rows)('%s is refused', (_rule, body, param, path) => {

@@ -3,7 +3,8 @@ import { inputItems } from '#api/inference/kept/conversation.ts';
 import type { Before } from '#api/inference/kept/kept-responses.ts';
 import { goOn, read } from '#api/inference/read.ts';
 import { routed } from '#api/inference/route.ts';
-import type { Fault } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { thrownBy } from '#test/support/thrown-by.ts';
 import { CREDENTIAL, NOW, openEdge, REQUEST_ID } from '../doubles.ts';
 
 const ULID = '01M7W53ZF4Z6X0T8WB5N2K9MVC';
@@ -57,14 +58,7 @@ function asked(input: unknown, { turns = [], referred = [] }: Partial<Before>, r
   return { whole, own: of(gone.body.ownInput!), reference: gone.asked.reference };
 }
 
-const faultOf = (work: () => unknown): Fault => {
-  try {
-    work();
-  } catch (error) {
-    return error as Fault;
-  }
-  throw new Error('nothing was refused');
-};
+const faultOf = (work: () => unknown): Fault => thrownBy(Fault, work)!;
 
 describe('a reference to an item', { tags: ['responses.references'] }, () => {
   it('is named where a request is read, and a request without one asks nothing more', () => {
