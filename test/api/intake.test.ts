@@ -1,6 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AppOptions } from '#api/app.ts';
 import { READ_HERE } from '#api/inference/enter-reader.ts';

@@ -16,7 +16,7 @@ import {
   signInWith,
 } from '#test/support/browser.ts';
 import { joinProduct } from '#test/support/product.ts';
-import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
+import { ageSessionsOf, newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { until } from '#test/support/until.ts';
 
 const product = await joinProduct();
@@ -138,10 +138,7 @@ it(
     await page.getByRole('button', { name: 'Set up an app' }).click();
     await page.getByRole('heading', { name: 'Add the key to your app' }).waitFor();
     found.push(...(await problemsHere(page, '/dashboard (set-up of a second factor)')));
-    await database.pool.query(
-      `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-      [owner.id],
-    );
+    await ageSessionsOf(owner, database.pool);
     await page.goto(`/dashboard/${orgId}/keys/new`);
     await page.getByLabel('Name').fill('To be confirmed');
     await page.getByRole('button', { name: 'Create key' }).click();

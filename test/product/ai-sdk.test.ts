@@ -13,19 +13,14 @@ import {
   streamText,
   tool,
 } from 'ai';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { upstreamCalls } from '#test/support/calls.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { expectSigned } from '#test/support/receipts.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-let system: Product;
-
-beforeAll(async () => {
-  system = await joinProduct({ faults: true });
-});
+const system = await joinProduct({ faults: true });
 
 /** The provider as its documentation shows it; our extra member is read with its own hook. */
 function provider(apiKey = system.key, attempts: number[] = []) {

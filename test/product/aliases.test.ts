@@ -1,20 +1,16 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { chatBody } from '#test/support/calls.ts';
 import { post } from '#test/support/http.ts';
 import { joinProduct } from '#test/support/product.ts';
 import { expectSigned, type Receipt } from '#test/support/receipts.ts';
-import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
 /** A name that programs have built in, and the model that the catalogue has for it. */
 const [ALIAS, MODEL] = ['sandbox-small', 'llama-3.1-8b'];
 
-let system: Product;
-beforeAll(async () => {
-  system = await joinProduct();
-});
+const system = await joinProduct();
 
 const namesOn = ({ credentialSubject: { model, requestedModel } }: Receipt) => ({
   model,

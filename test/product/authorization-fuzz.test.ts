@@ -1,16 +1,11 @@
 import { request } from 'node:http';
 import fc from 'fast-check';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { generateKey } from '#shared/keys/format.ts';
 import { runs } from '#test/support/depth.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 
-let system: Product;
-
-beforeAll(async () => {
-  system = await joinProduct();
-});
+const system = await joinProduct();
 
 /** Sends a header value as it is, which `fetch` would refuse to. Null when the server closes on it. */
 function ask(authorization: string): Promise<{ status: number; text: string }> {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { NewBudget } from '#shared/budgets/budget.ts';
 import { createBudgetRegistry } from '#shared/budgets/postgres/budgets.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -7,13 +7,9 @@ import { chatBody, codeOf, post } from '#test/support/calls.ts';
 import { expectRefusal } from '#test/support/envelope.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-let system: Product;
-beforeAll(async () => {
-  system = await joinProduct();
-});
+const system = await joinProduct();
 
 const BUDGET: NewBudget = {
   name: 'research',

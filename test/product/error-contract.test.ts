@@ -1,18 +1,13 @@
 import OpenAI from 'openai';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readPack } from '#shared/screening/files/load.ts';
 import { chatBody } from '#test/support/calls.ts';
 import { OPERATOR, createRegistries } from '#test/support/accounts.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 
-let system: Product;
+const system = await joinProduct({ faults: true });
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
-
-beforeAll(async () => {
-  system = await joinProduct({ faults: true });
-});
 
 const client = (apiKey = system.key): OpenAI =>
   new OpenAI({ baseURL: system.baseUrl, apiKey, maxRetries: 0 });

@@ -4,13 +4,12 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type FirstCallLanguage, firstCall } from '#lab/languages/first-call.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
@@ -20,10 +19,7 @@ const PROGRAMS = {
   JavaScript: { name: 'ask.mjs', file: process.execPath, kept: ['answer.json', 'receipt.json'] },
 } as const satisfies Partial<Record<FirstCallLanguage, object>>;
 
-let system: Product;
-beforeAll(async () => {
-  system = await joinProduct();
-});
+const system = await joinProduct();
 
 it.for(Object.entries(PROGRAMS))(
   'the program that leads from a key to verified receipts in %s waits where it is told to, and keeps receipts that are good',

@@ -1,18 +1,13 @@
 import { HumanMessage, type AIMessageChunk } from '@langchain/core/messages';
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { upstreamCalls } from '#test/support/calls.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { expectSigned, type Receipt } from '#test/support/receipts.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-let system: Product;
-
-beforeAll(async () => {
-  system = await joinProduct({ faults: true });
-});
+const system = await joinProduct({ faults: true });
 
 type Fields = ConstructorParameters<typeof ChatOpenAI>[0];
 

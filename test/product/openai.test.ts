@@ -1,23 +1,18 @@
 import OpenAI from 'openai';
 import { CursorPage } from 'openai/pagination';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { chatBody, upstreamCalls } from '#test/support/calls.ts';
 import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
 import { joinProduct } from '#test/support/product.ts';
-import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
 type Chat = OpenAI.ChatCompletionCreateParamsNonStreaming;
 type ChatStream = OpenAI.ChatCompletionCreateParamsStreaming;
 type WithReceipt<T> = T & { receipt: Receipt };
 
-let system: Product;
-
-beforeAll(async () => {
-  system = await joinProduct({ faults: true });
-});
+const system = await joinProduct({ faults: true });
 
 interface Watched {
   openai: OpenAI;

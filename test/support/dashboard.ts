@@ -50,6 +50,10 @@ export interface DashboardEdge {
   dashboard: DashboardDeps;
   /** A browser without any cookie. */
   browser: (options?: { origin?: string; address?: string }) => TestBrowser;
+  /** A browser with an address of its own, in which this person has signed in. */
+  signedIn: (person: Person) => Promise<TestBrowser>;
+  /** One of a person who is new in these places. */
+  newVisitor: (...places: Place[]) => Promise<TestBrowser>;
 }
 
 interface EdgeParts {
@@ -156,7 +160,28 @@ export async function openDashboardEdge(
     onFailure: (error) => errors.push(error),
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });
-  return { app, errors, dashboard, browser: (options) => new TestBrowser(app, options) };
+  let last = 0;
+  const signedIn = async (person: Person): Promise<TestBrowser> => {
+    const browser = new TestBrowser(app, { address: `198.18.1.${(last += 1)}` });
+    await browser.signIn(person);
+    return browser;
+  };
+  return {
+    app,
+    errors,
+    dashboard,
+    browser: (options) => new TestBrowser(app, options),
+    signedIn,
+    newVisitor: async (...places) => signedIn(await newPerson(database.pool, places)),
+  };
+}
+
+/** As if this person had signed in an hour ago: acts that give something ask again. */
+export async function ageSessionsOf({ id }: Pick<Person, 'id'>, pool: Pool): Promise<void> {
+  await pool.query(
+    `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
+    [id],
+  );
 }
 
 /** The addresses of the dashboard as its routes have them, by method, those to come included. */

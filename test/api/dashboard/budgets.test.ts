@@ -2,29 +2,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { OrganisationRole } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import {
-  newPerson,
-  openDashboardEdge,
-  PASSWORD,
-  type TestBrowser,
-} from '#test/support/dashboard.ts';
+import { openDashboardEdge, PASSWORD, type TestBrowser } from '#test/support/dashboard.ts';
 import { index } from '#test/unit/catalogue/offer.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { browser, dashboard, errors } = await openDashboardEdge(database, undefined, { index });
+const { dashboard, errors, newVisitor } = await openDashboardEdge(database, undefined, { index });
 
-let last = 0;
 let org = '';
 let page = '';
 let owner: TestBrowser;
 
-async function signedIn(role: OrganisationRole): Promise<TestBrowser> {
-  const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: org, role }]);
-  const one = browser({ address: `192.0.2.${(last += 1)}` });
-  await one.signIn(person);
-  return one;
-}
+const signedIn = (role: OrganisationRole): Promise<TestBrowser> =>
+  newVisitor({ kind: 'organisation', orgId: org, role });
 const BUDGET = {
   of: 'organisation',
   measure: 'tokens',

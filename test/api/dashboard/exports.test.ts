@@ -7,12 +7,7 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import {
-  formTokenOf,
-  newPerson,
-  openDashboardEdge,
-  type TestBrowser,
-} from '#test/support/dashboard.ts';
+import { formTokenOf, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
 import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
 import { publishHeads } from '#test/support/ledger.ts';
 
@@ -20,7 +15,7 @@ const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { signer } = makeReceiptSigner();
 const started = vi.fn<() => void>();
-const { browser, errors } = await openDashboardEdge(database, undefined, {
+const { errors, newVisitor } = await openDashboardEdge(database, undefined, {
   exports: { start: started },
 });
 const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestBrowser>;
@@ -28,16 +23,8 @@ const orgs = {} as Record<'ours' | 'theirs' | 'small', string>;
 let ids: string[] = [];
 
 beforeAll(async () => {
-  let last = 190;
-  const visitor = async (
-    of: string,
-    role: 'owner' | 'member' | 'auditor',
-  ): Promise<TestBrowser> => {
-    const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: of, role }]);
-    const one = browser({ address: `192.0.2.${(last += 1)}` });
-    await one.signIn(person);
-    return one;
-  };
+  const visitor = (of: string, role: 'owner' | 'member' | 'auditor'): Promise<TestBrowser> =>
+    newVisitor({ kind: 'organisation', orgId: of, role });
   orgs.ours = (await activeAccount(registries)).id;
   orgs.theirs = (await activeAccount(registries)).id;
   orgs.small = (await activeAccount(registries, 'audit')).id;

@@ -11,20 +11,15 @@ import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/da
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { browser, errors } = await openDashboardEdge(database);
+const { errors, newVisitor } = await openDashboardEdge(database);
 
-let last = 0;
 let org = '';
 let page = '';
 
 const newPart = (role: OrganisationRole) =>
   newPerson(database.pool, [{ kind: 'organisation', orgId: org, role }]);
-async function signedIn(role: OrganisationRole): Promise<TestBrowser> {
-  const person = await newPart(role);
-  const one = browser({ address: `192.0.2.${(last += 1)}` });
-  await one.signIn(person);
-  return one;
-}
+const signedIn = (role: OrganisationRole): Promise<TestBrowser> =>
+  newVisitor({ kind: 'organisation', orgId: org, role });
 /** Has something happened to the organisation. */
 type Told = Exclude<(typeof CHOSEN_TYPES)[number], 'webhook.test'>;
 const happens = (type: Told, data: object = WEBHOOK_EVENTS[type].example) =>

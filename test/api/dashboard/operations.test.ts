@@ -13,6 +13,7 @@ import {
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
+  ageSessionsOf,
   formTokenOf,
   newPerson,
   openDashboardEdge,
@@ -583,10 +584,7 @@ describe('the running service', () => {
     async () => {
       const page = `${SERVICE}/regions`;
       const { regionStatuses } = dashboard.operations;
-      await database.pool.query(
-        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-        [otto.id],
-      );
+      await ageSessionsOf(otto, database.pool);
       const fields = {
         region: 'eu',
         status: 'degraded',

@@ -2,12 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
-import {
-  formTokenOf,
-  newPerson,
-  openDashboardEdge,
-  type TestBrowser,
-} from '#test/support/dashboard.ts';
+import { formTokenOf, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
 import {
   failedRecord,
   inferenceRecord,
@@ -20,7 +15,7 @@ import {
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { signer } = makeReceiptSigner();
-const { app, browser, errors } = await openDashboardEdge(database);
+const { app, browser, errors, newVisitor } = await openDashboardEdge(database);
 const upstreamAnswerId = `chatcmpl-9f2c41d07be84e63/x?&"`;
 const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestBrowser>;
 let orgId = '';
@@ -30,16 +25,8 @@ let failed = '';
 let small = { orgId: '', id: '' };
 
 beforeAll(async () => {
-  let last = 160;
-  const visitor = async (
-    of: string,
-    role: 'owner' | 'member' | 'auditor',
-  ): Promise<TestBrowser> => {
-    const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: of, role }]);
-    const one = browser({ address: `192.0.2.${(last += 1)}` });
-    await one.signIn(person);
-    return one;
-  };
+  const visitor = (of: string, role: 'owner' | 'member' | 'auditor'): Promise<TestBrowser> =>
+    newVisitor({ kind: 'organisation', orgId: of, role });
   orgId = (await activeAccount(registries)).id;
   const pools = receiptPools(database);
   const records = Array.from({ length: 30 }, (_, i) =>
@@ -190,11 +177,7 @@ describe('receipts', () => {
     { tags: ['dashboard.receipts'] },
     async () => {
       const own = (await activeAccount(registries)).id;
-      const person = await newPerson(database.pool, [
-        { kind: 'organisation', orgId: own, role: 'auditor' },
-      ]);
-      const auditor = browser({ address: '192.0.2.240' });
-      await auditor.signIn(person);
+      const auditor = await newVisitor({ kind: 'organisation', orgId: own, role: 'auditor' });
       const at = (minute: number) => newId('req', Date.UTC(2026, 10, 20, 9, minute));
       const record = inferenceRecord({ orgId: own, requestId: at(0) });
       const usage = { ...record.usage, outputTokens: record.usage.outputTokens * 3 };

@@ -8,6 +8,7 @@ import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
+  ageSessionsOf,
   type DashboardEdge,
   formTokenOf,
   newPerson,
@@ -382,10 +383,7 @@ describe('a second factor', () => {
       const atOnce = await Promise.all([next!, next!, next!].map(signedIn));
       expect(atOnce.filter(Boolean)).toHaveLength(1);
       expect(await sessions(), 'a refused code leaves no session').toBe(2);
-      await database.pool.query(
-        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-        [person.id],
-      );
+      await ageSessionsOf(person, database.pool);
       const fields = { name: 'k', scope: 'inference:write', 'confirming-password': next! };
       const refused = await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, fields);
       expect(refused.payload).toContain('was already used');
@@ -401,10 +399,7 @@ describe('a second factor', () => {
     { tags: ['dashboard.second-factor', 'dashboard.step-up'] },
     async () => {
       const { key } = await setUp();
-      await database.pool.query(
-        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-        [person.id],
-      );
+      await ageSessionsOf(person, database.pool);
       const address = `/dashboard/${org}/keys`;
       const create = (confirming: string) =>
         visitor.send(ACCOUNT, address, {

@@ -10,6 +10,7 @@ import {
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
+  ageSessionsOf,
   newPerson,
   openDashboardEdge,
   PASSWORD,
@@ -20,9 +21,8 @@ import { index } from '#test/unit/catalogue/offer.ts';
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { accounts, audit, vettings } = registries;
-const { browser, errors } = await openDashboardEdge(database, undefined, { index });
+const { errors, signedIn: signInAs } = await openDashboardEdge(database, undefined, { index });
 
-let last = 0;
 let org = '';
 let settings = '';
 let owner: Person;
@@ -30,9 +30,7 @@ let visitor: TestBrowser;
 
 async function signedIn(role: OrganisationRole, orgId = org): Promise<[Person, TestBrowser]> {
   const person = await newPerson(database.pool, [{ kind: 'organisation', orgId, role }]);
-  const one = browser({ address: `192.0.2.${(last += 1)}` });
-  await one.signIn(person);
-  return [person, one];
+  return [person, await signInAs(person)];
 }
 
 const save = (form: string, fields: Record<string, string | string[]>, by = visitor) =>
@@ -104,10 +102,7 @@ describe('regions and models', () => {
     'allowing more, and sending letters elsewhere, asks for the password; allowing less does not',
     { tags: ['dashboard.settings', 'dashboard.step-up'] },
     async () => {
-      await database.pool.query(
-        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-        [owner.id],
-      );
+      await ageSessionsOf(owner, database.pool);
       const use = (regions: string[], more = {}) =>
         save('use', { 'regions-which': 'some', regions, 'models-which': 'all', ...more });
       expect((await use(['eu'])).statusCode).toBe(303);
@@ -151,10 +146,7 @@ describe('kept responses', () => {
     'owners alone decide whether they are kept, to begin asks for the password; to end deletes what is kept at once',
     { tags: ['dashboard.settings', 'dashboard.step-up', 'responses.kept-choice'] },
     async () => {
-      await database.pool.query(
-        `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-        [owner.id],
-      );
+      await ageSessionsOf(owner, database.pool);
       await database.pool.query(
         `insert into kept_response (org_id, id, sealed, expires_at)
          values ($1, 'resp_1', 'sealed', now() + interval '1 hour')`,
@@ -399,10 +391,7 @@ it(
   'owners alone switch the playground off, which revokes its keys at once; to switch it on asks for the password',
   { tags: ['dashboard.settings', 'dashboard.step-up', 'dashboard.playground'] },
   async () => {
-    await database.pool.query(
-      `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-      [owner.id],
-    );
+    await ageSessionsOf(owner, database.pool);
     const isOn = async () => (await accounts.get(org)).playground;
     const [, admin] = await signedIn('admin');
     expect((await save('playground', { playground: 'off' }, admin)).statusCode).toBe(403);

@@ -8,6 +8,7 @@ import {
 } from '#test/support/accounts.ts';
 import { createTestDatabase, waitsForLock } from '#test/support/database.ts';
 import {
+  ageSessionsOf,
   formTokenOf,
   newPerson,
   openDashboardEdge,
@@ -30,10 +31,7 @@ let visitor: TestBrowser;
 async function signedInLongAgo(person: Person, address: string): Promise<TestBrowser> {
   const one = browser({ address });
   await one.signIn(person);
-  await database.pool.query(
-    `update persons.session set confirmed_at = now() - interval '1 hour' where person_id = $1`,
-    [person.id],
-  );
+  await ageSessionsOf(person, database.pool);
   return one;
 }
 

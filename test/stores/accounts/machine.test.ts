@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { describe, expect, it } from 'vitest';
-import type { AccountState } from '#shared/accounts/account.ts';
+import type { Account, AccountState } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Account } from '#shared/accounts/account.ts';
 import type { Vetting } from '#shared/accounts/vetting.ts';
 import { accountArrows } from '#test/support/account-arrows.ts';
 import {

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
-import type { ListedEntity } from '#shared/accounts/sanctions/listed.ts';
+import type { ListedEntity, ListUpload } from '#shared/accounts/sanctions/listed.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
-import type { ListUpload } from '#shared/accounts/sanctions/listed.ts';
 import { housekeepingHandlers } from '#workers/housekeeping/handlers.ts';
 import {
   activeAccount,

@@ -1,18 +1,14 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PATIENCE } from '#patience';
-import type { RedisServer } from '#embedded/stores/redis.ts';
 import { createCircuitBoard, watchCircuits } from '#shared/catalogue/redis/circuits.ts';
 import type { Redis } from 'ioredis';
 import { connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
-let server: RedisServer;
+const server = await startTestRedis();
 let client: Redis;
 let watch: ReturnType<typeof watchCircuits>;
 
-beforeAll(async () => {
-  server = await startTestRedis();
-});
 beforeEach(async () => {
   client = connectTo(server.url);
   await client.flushall();

@@ -1,5 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RedisServer } from '#embedded/stores/redis.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import {
   createRegionStatusStore,
@@ -7,13 +6,10 @@ import {
 } from '#shared/catalogue/redis/region-status.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
-let server: RedisServer;
+const server = await startTestRedis();
 let client: RedisClient;
 let watch: ReturnType<typeof watchRegionStatus> | undefined;
 
-beforeAll(async () => {
-  server = await startTestRedis();
-});
 beforeEach(async () => {
   client = connectRedis({ url: server.url, name: 'test', use: 'patient' });
   await client.flushall();

@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
-import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { createAnchorReader, type ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { formatAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { judgeKey, keyIntervals, type KnownKey } from '#shared/ledger/key-events.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
-import type { ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 import { OPERATOR } from '#test/support/accounts.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';

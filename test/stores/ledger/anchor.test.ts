@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { type AnchorChoice, createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
@@ -13,7 +13,6 @@ import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { HEADS_SLOTS } from '#shared/ledger/heads-tree.ts';
 import { MalformedLedgerText, signerOf } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
-import type { AnchorChoice } from '#shared/ledger/postgres/anchor-reader.ts';
 import { ANCHOR_ORIGIN, createAnchorWriter, knownKeys } from '#test/support/anchor.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 import {

@@ -5,7 +5,7 @@
 import { STATES_NOTHING } from '#test/support/packs.ts';
 import { randomUUID } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
-import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
+import { createExportJobs, type ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { activeKey, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
@@ -14,7 +14,6 @@ import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ObjectStore } from '#shared/kernel/object-store.ts';
-import type { ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import { runExport } from '#workers/exports/run-export.ts';
 

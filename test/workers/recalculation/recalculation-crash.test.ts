@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { examineLedger } from '#cli/fsck/ledger.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { ATTEMPTS_MAX, recalculate } from '#workers/recalculation/recalculate.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   inferenceRecord,
   issueReceipts,
@@ -15,12 +15,8 @@ import {
 import { integrateAll } from '#test/support/ledger.ts';
 import { recalculateDeps } from '#test/support/recalculating.ts';
 
-let database: TestDatabase;
+const database = await createTestDatabase();
 const { signer, pem } = makeReceiptSigner();
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
 
 interface Ending {
   signal: NodeJS.Signals | null;

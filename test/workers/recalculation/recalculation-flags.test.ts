@@ -1,9 +1,9 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { recalculate } from '#workers/recalculation/recalculate.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   catalogue,
   inferenceRecord,
@@ -15,13 +15,9 @@ import {
 } from '#test/support/issuing.ts';
 import { recalculateDeps, seenEvents, type SeenEvents } from '#test/support/recalculating.ts';
 
-let database: TestDatabase;
+const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
 const unsized = (more = {}) => inferenceRecord({ model: UNSIZED, upstreamModel: UNSIZED, ...more });
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
 
 let events: SeenEvents;
 beforeEach(() => {

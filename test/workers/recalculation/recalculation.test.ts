@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { examineLedger } from '#cli/fsck/ledger.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
@@ -10,7 +10,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
 import { ATTEMPTS_MAX, recalculate } from '#workers/recalculation/recalculate.ts';
 import { Sweep } from '#workers/recalculation/sweep.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   catalogue,
   commitReceipts,
@@ -24,13 +24,9 @@ import {
 import { integrateAll } from '#test/support/ledger.ts';
 import { recalculateDeps, seenEvents, type SeenEvents } from '#test/support/recalculating.ts';
 
-let database: TestDatabase;
+const database = await createTestDatabase();
 const { signer, keys } = makeReceiptSigner();
 const unsized = (more = {}) => inferenceRecord({ model: UNSIZED, upstreamModel: UNSIZED, ...more });
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
 
 let events: SeenEvents;
 beforeEach(() => {

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -9,7 +9,7 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { restate, type RestateDeps } from '#workers/recalculation/restate.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   commitReceipts,
   inferenceRecord,
@@ -33,12 +33,9 @@ function nextMethodology(): Methodology {
   return createMethodology({ ...set, version: '2099-01', grid });
 }
 
-let database: TestDatabase;
+const database = await createTestDatabase();
 const { signer, keys } = makeReceiptSigner();
 const next = nextMethodology();
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
 let events: SeenEvents;
 let orgId: string;
 beforeEach(() => {
