@@ -1,11 +1,10 @@
-import type { Credential } from '#shared/keys/credential.ts';
+import type { Credential, CredentialChange, CredentialObserver } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { failureOfStore } from '#shared/kernel/store-away.ts';
 import { DAY_MS } from '#shared/kernel/time.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
-import type { CredentialChange, CredentialObserver } from '#shared/keys/credential.ts';
 import { BatchedLoader } from './batched-loader.ts';
 import { SecondChanceMap } from './second-chance-map.ts';
 

@@ -1,8 +1,7 @@
 import Type from 'typebox';
 import type { Footprint, ModelKind } from '#shared/catalogue/catalogue.ts';
 import { PLANS, planCovers } from '#shared/kernel/plan.ts';
-import { mayUseRegion } from '#shared/catalogue/routing.ts';
-import type { RouteAccount } from '#shared/catalogue/routing.ts';
+import { mayUseRegion, type RouteAccount } from '#shared/catalogue/routing.ts';
 import type { ModelRoutes } from '#shared/catalogue/route-index.ts';
 
 /** A model in the shapes of OpenAI and of Anthropic, with what this service adds. */

@@ -1,7 +1,6 @@
 import type { TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { invalidParam } from '#shared/kernel/errors.ts';
-import type { Fault } from '#shared/kernel/errors.ts';
+import { type Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { dotted, findFlaw, type Flaw } from '#shared/kernel/flaw.ts';
 import { caseCheckOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';

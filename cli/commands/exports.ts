@@ -1,12 +1,11 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { createExportRegistry, type ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { ExportDescription } from '#shared/packs/export-record.ts';
-import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { readKeyFile } from '#cli/ask-api.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';

@@ -2,11 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import type { Command } from 'commander';
-import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
-import type {
-  RecalculationRequests,
-  Restatement,
-  WaitingRecalculation,
+import {
+  createRecalculationRequests,
+  type RecalculationRequests,
+  type Restatement,
+  type WaitingRecalculation,
 } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { createMeteredRecords } from '#shared/metering/postgres/metered-records.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';

@@ -1,5 +1,4 @@
-import type { ChoiceEnd, ChoicePart } from './choice.ts';
-import { writeChoice } from './choice.ts';
+import { type ChoiceEnd, type ChoicePart, writeChoice } from './choice.ts';
 import { type Piece, piecesOf } from './tokens.ts';
 import type { ToolCall } from './tool-choice.ts';
 

@@ -1,7 +1,6 @@
-import type { AccountState } from './account.ts';
+import { type Account, type AccountState, type Contact, limitsOf } from './account.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 import { timeText } from '#shared/kernel/time.ts';
-import { limitsOf, type Account, type Contact } from './account.ts';
 import type { Review } from './vetting.ts';
 
 /** An account as the API and the command line show it. */

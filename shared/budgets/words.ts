@@ -1,7 +1,6 @@
 import { dateTime } from '#shared/kernel/time.ts';
 import { count, moneyText, scaleFor } from '#shared/methodology/readable.ts';
-import type { Budget, Span } from './budget.ts';
-import { reachedAt } from './budget.ts';
+import { type Budget, reachedAt, type Span } from './budget.ts';
 
 /** `4.1 of 5 kWh`. */
 export function amountWords({

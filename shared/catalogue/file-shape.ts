@@ -1,9 +1,7 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { ErrorObject } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import schema from '../../docs/catalogue.schema.json' with { type: 'json' };
 import type { Endpoint, Footprint, Meter, Model, Region } from './catalogue.ts';
-import { pathText } from './problem.ts';
-import type { CatalogueProblem, Path } from './problem.ts';
+import { type CatalogueProblem, type Path, pathText } from './problem.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 /** A catalogue file as it is written, after the published JSON Schema has accepted it. */

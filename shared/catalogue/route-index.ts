@@ -1,7 +1,6 @@
 import type { Catalogue, Endpoint, Model, ModelKind, Region } from './catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import { PLANS } from '#shared/kernel/plan.ts';
-import type { Plan } from '#shared/kernel/plan.ts';
+import { type Plan, PLANS } from '#shared/kernel/plan.ts';
 
 /** An endpoint that serves a model, and the model's name there. */
 interface RouteEndpoint {

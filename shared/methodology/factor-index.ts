@@ -1,5 +1,4 @@
-import type { JsonObject } from '#shared/kernel/canonical-json.ts';
-import { digestOf } from '#shared/kernel/canonical-json.ts';
+import { digestOf, type JsonObject } from '#shared/kernel/canonical-json.ts';
 import type {
   FactorSet,
   GridRecord,

@@ -1,8 +1,7 @@
 import type { CarriedRecord, MeasurementInput } from './measurement.ts';
 import { digestOf } from '#shared/kernel/canonical-json.ts';
 import type { Recorder, RecordValue, Warning } from './derivation.ts';
-import type { FactorIndex, InputRecord } from './factor-index.ts';
-import { json } from './factor-index.ts';
+import { type FactorIndex, type InputRecord, json } from './factor-index.ts';
 
 type Kind = MeasurementInput['kind'];
 

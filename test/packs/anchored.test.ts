@@ -1,5 +1,5 @@
 /** Packs with an anchor: keys that were retired or lost still count for what is older, and for nothing else. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
@@ -11,7 +11,6 @@ import {
 import { revokeSigningKey, rotateSigningKey } from '#shared/receipts/signing/files/rotation.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { PackProblemCode } from '#shared/packs/problem.ts';
-import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { createTestDatabase } from '#test/support/database.ts';
 import { PackLab } from '#test/support/packs.ts';

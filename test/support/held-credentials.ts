@@ -1,6 +1,5 @@
-import type { Credential } from '#shared/keys/credential.ts';
+import type { Credential, CredentialObserver } from '#shared/keys/credential.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
-import type { CredentialObserver } from '#shared/keys/credential.ts';
 
 /** A credential that may do everything an audit key may; `over` says what is different. */
 export const credential = (over: Partial<Credential> = {}): Credential => ({

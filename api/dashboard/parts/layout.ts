@@ -1,7 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import { UNREAD_MAX } from '#shared/persons/notifications.ts';
-import type { Membership, Person, StaffRole } from '#shared/persons/roles.ts';
-import { may } from '#shared/persons/roles.ts';
+import { may, type Membership, type Person, type StaffRole } from '#shared/persons/roles.ts';
 import { moment, note } from './elements.ts';
 
 /** Changes with every version of the files, which browsers keep. */

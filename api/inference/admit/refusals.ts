@@ -1,5 +1,4 @@
-import type { Resolution } from '#shared/catalogue/routing.ts';
-import { regionFault } from '#shared/catalogue/routing.ts';
+import { regionFault, type Resolution } from '#shared/catalogue/routing.ts';
 import { fromSteps } from '#shared/kernel/budget-measures.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
-import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import type { Account, NewAccount } from '#shared/accounts/account.ts';
 import { createAccount } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';

@@ -12,12 +12,12 @@ import {
   type Usage,
   USAGE_REASONS,
 } from '#shared/kernel/inference.ts';
-import { DATA_QUALITIES } from '#shared/methodology/measurement.ts';
-import type {
-  CarriedRecord,
-  Measurement,
-  MeasurementInput,
-  Quantity,
+import {
+  type CarriedRecord,
+  DATA_QUALITIES,
+  type Measurement,
+  type MeasurementInput,
+  type Quantity,
 } from '#shared/methodology/measurement.ts';
 import { digestOf as digestOfRecord } from '#shared/kernel/canonical-json.ts';
 import { PLANS } from '#shared/kernel/plan.ts';

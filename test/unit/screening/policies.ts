@@ -1,5 +1,4 @@
-import type { Pack, Pattern } from '#shared/screening/pack.ts';
-import { validatePack } from '#shared/screening/pack.ts';
+import { type Pack, type Pattern, validatePack } from '#shared/screening/pack.ts';
 
 /** A small pack for tests: harmless words in the places of harmful ones. */
 export function packOf(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
-import { chat, faultOf, withMessage } from './rules.ts';
-import type { Validate } from './rules.ts';
+import { chat, faultOf, type Validate, withMessage } from './rules.ts';
 
 describe('refusals', () => {
   it('a refusal says in plain words what was expected', () => {
