@@ -5,6 +5,7 @@ import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support
 import { writeTwoRegions } from '#test/support/catalogues.ts';
 import { runs } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import type { Receipt } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
@@ -231,8 +232,10 @@ describe('a pinned request', () => {
     async () => {
       let answered = 0;
       let called = 0;
-      await fc.assert(
-        fc.asyncProperty(fc.array(call, { minLength: 2, maxLength: 8 }), async (calls) => {
+      await forAllAsync(
+        [fc.array(call, { minLength: 2, maxLength: 8 })],
+        { numRuns: runs(12, 4) },
+        async (calls) => {
           await Promise.all(
             calls.map(async ({ region, stream, fault }) => {
               made += 1;
@@ -252,8 +255,7 @@ describe('a pinned request', () => {
               }
             }),
           );
-        }),
-        { numRuns: runs(12, 4) },
+        },
       );
       expect(answered).toBeGreaterThan(5);
       expect(called).toBeGreaterThan(answered);

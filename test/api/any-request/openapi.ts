@@ -5,6 +5,7 @@ import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import type { ApiDescription, Listed } from '#test/support/api-description.ts';
 import { runs } from '#test/support/depth.ts';
 import { type Answer, ask } from '#test/support/envelope.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import type { System } from '#test/support/system.ts';
 
 /** Per operation; in a deep run more than a thousand requests with some thirty operations. */
@@ -68,17 +69,18 @@ export function describedRequests(system: () => System, api: () => ApiDescriptio
       async () => {
         const ids = await idsInUse();
         for (const listed of api().operations) {
-          await fc.assert(
-            fc.asyncProperty(requestOf(listed, ids), async ({ path, body, key }) => {
+          await forAllAsync(
+            [requestOf(listed, ids)],
+            {
+              numRuns:
+                listed.operation.parameters === undefined && listed.method === 'get' ? 2 : RUNS,
+            },
+            async ({ path, body, key }) => {
               const answer = await call(listed.method, path, body, key);
               if (answer.headers.get('content-type')?.startsWith('text/event-stream') === true) {
                 expectChunks(listed, answer);
               }
               api().expectDescribed(listed, answer);
-            }),
-            {
-              numRuns:
-                listed.operation.parameters === undefined && listed.method === 'get' ? 2 : RUNS,
             },
           );
         }

@@ -20,6 +20,7 @@ import {
   type WitnessPolicy,
 } from '#shared/ledger/witness-policy.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { formatWitnessPolicy } from '#test/support/policy-text.ts';
 import { cosign, makeWitness, witnessKey } from '#test/support/witness-key.ts';
 
@@ -169,12 +170,9 @@ describe('a witness policy', () => {
     }));
 
   it('that is written reads back as the same', () => {
-    fc.assert(
-      fc.property(policies, (policy) => {
-        expect(parseWitnessPolicy(formatWitnessPolicy(policy))).toEqual(policy);
-      }),
-      { numRuns: runs(500) },
-    );
+    forAll([policies], { numRuns: runs(500) }, (policy) => {
+      expect(parseWitnessPolicy(formatWitnessPolicy(policy))).toEqual(policy);
+    });
   });
 
   it('of any octets is read by both, or refused by both with the same words, and crashes neither', () => {

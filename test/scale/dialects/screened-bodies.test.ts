@@ -8,6 +8,7 @@ import { isObject, type JsonObject, listOf, textOf } from '#shared/kernel/json-o
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { compilePack } from '#shared/screening/screen.ts';
 import { runs, sample } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { CAKES } from '#test/unit/screening/policies.ts';
 import { speakNatively } from '#test/unit/workers/inference/providers/ai-sdk/speak.ts';
 import { asked, upstreamBody } from '#workers/inference/bodies.ts';
@@ -149,16 +150,17 @@ describe('what an upstream is sent', () => {
     { tags: ['operations.screening'] },
     async () => {
       let forbidden = 0;
-      await fc.assert(
-        fc.asyncProperty(cutSentence, placings, async (pieces, places) => {
+      await forAllAsync(
+        [cutSentence, placings],
+        { numRuns: runs(2_000, 300) },
+        async (pieces, places) => {
           const messages = placed(pieces, places, chatMessage);
           const { isBlocked, forUpstream } = (await judged('chat.completions', { messages }))!;
           const sent = sentTo('chat.completions', forUpstream, false);
           if (!conversations(sent['messages']).some(isForbidden)) return;
           forbidden += 1;
           expect(isBlocked).toBe(true);
-        }),
-        { numRuns: runs(2_000, 300) },
+        },
       );
       expect(forbidden).toBeGreaterThan(100);
     },
@@ -169,16 +171,17 @@ describe('what an upstream is sent', () => {
     ['it stands', true],
   ])('of a request for a response is screened as %s is sent on', async (_, responses) => {
     let forbidden = 0;
-    await fc.assert(
-      fc.asyncProperty(cutSentence, placings, async (pieces, places) => {
+    await forAllAsync(
+      [cutSentence, placings],
+      { numRuns: runs(2_000, 300) },
+      async (pieces, places) => {
         const input = placed(pieces, places, item);
         const { isBlocked, forUpstream } = (await judged('responses', { input }))!;
         const sent = sentTo('responses', forUpstream, responses);
         if (!conversations(sent[responses ? 'input' : 'messages']).some(isForbidden)) return;
         forbidden += 1;
         expect(isBlocked).toBe(true);
-      }),
-      { numRuns: runs(2_000, 300) },
+      },
     );
     expect(forbidden).toBeGreaterThan(100);
   });
@@ -260,8 +263,10 @@ describe('what a provider with an interface of its own is sent', () => {
     async (native) => {
       upstream.answer = { fixture: `${native}/text.json` };
       let forbidden = 0;
-      await fc.assert(
-        fc.asyncProperty(cutSentence, placings, async (pieces, places) => {
+      await forAllAsync(
+        [cutSentence, placings],
+        { numRuns: runs(500, 40) },
+        async (pieces, places) => {
           const messages = placed(pieces, places, chatMessage);
           const { isBlocked, forUpstream } = (await judged('chat.completions', { messages }))!;
           const { failure } = await call(native, JSON.parse(forUpstream) as object);
@@ -274,8 +279,7 @@ describe('what a provider with an interface of its own is sent', () => {
           if (!isForbidden([...ways(told).slice(0, 1), ...heard])) return;
           forbidden += 1;
           expect(isBlocked).toBe(true);
-        }),
-        { numRuns: runs(500, 40) },
+        },
       );
       expect(forbidden).toBeGreaterThan(10);
     },

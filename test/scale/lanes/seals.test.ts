@@ -15,6 +15,7 @@ import { packAnswer, unpackAnswer } from '#shared/lanes/stored-answer.ts';
 import { admissionRequest } from '#test/support/lanes.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const KEY = newLaneKey();
 const INBOX = 'inbox:api-1';
@@ -32,20 +33,13 @@ const codeOf = (act: () => unknown): string => {
 
 describe('a sealed value', () => {
   it('a sealed value opens as it was, in the place it was sealed for and in no other', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: anyCharacter }),
-        fc.string(),
-        fc.string(),
-        (text, place, other) => {
-          fc.pre(place !== other);
-          const sealed = testSeals().seal(text, place);
-          const wellFormed = Buffer.from(text).toString();
-          expect(testSeals().open(sealed, place)).toBe(wellFormed);
-          expect(codeOf(() => testSeals().open(sealed, other))).toBe('broken');
-        },
-      ),
-    );
+    forAll([fc.string({ unit: anyCharacter }), fc.string(), fc.string()], (text, place, other) => {
+      fc.pre(place !== other);
+      const sealed = testSeals().seal(text, place);
+      const wellFormed = Buffer.from(text).toString();
+      expect(testSeals().open(sealed, place)).toBe(wellFormed);
+      expect(codeOf(() => testSeals().open(sealed, other))).toBe('broken');
+    });
   });
 
   it('a sealed value of which one bit was changed does not open', () => {

@@ -9,6 +9,7 @@ import {
 } from '#shared/ledger/proofs.ts';
 import { locate, perfectNodes, rangeHash, tilesFor } from '#shared/ledger/tiles.ts';
 import { runs, sample } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import {
   referenceConsistency,
   referenceLeaves,
@@ -110,24 +111,21 @@ describe('inclusion proofs', () => {
     const place = sizes.chain((size) =>
       fc.record({ size: fc.constant(size), index: fc.nat(size - 1) }),
     );
-    fc.assert(
-      fc.property(place, fc.nat(), fc.nat(255), ({ size, index }, where, bit) => {
-        const leaves = all.slice(0, size);
-        const root = referenceRoot(leaves);
-        const proof = hashesOf(inclusionRanges(index, size), size);
-        expect(proof.map(hex)).toEqual(referencePath(index, leaves).map(hex));
-        const claim = { index, size, leaf: leaves[index]!, proof, root };
-        expect(verifyInclusion(claim)).toBe(true);
-        const bent = proof.map((hash, i) => (i === where % proof.length ? flip(hash, bit) : hash));
-        expect(verifyInclusion({ ...claim, proof: bent })).toBe(false);
-        expect(verifyInclusion({ ...claim, index: (index + 1) % size })).toBe(false);
-        expect(verifyInclusion({ ...claim, leaf: flip(claim.leaf, bit) })).toBe(false);
-        expect(verifyInclusion({ ...claim, root: flip(root, bit) })).toBe(false);
-        expect(verifyInclusion({ ...claim, proof: proof.slice(1) })).toBe(false);
-        expect(verifyInclusion({ ...claim, proof: [...proof, root] })).toBe(false);
-      }),
-      { numRuns: runs(60) },
-    );
+    forAll([place, fc.nat(), fc.nat(255)], { numRuns: runs(60) }, ({ size, index }, where, bit) => {
+      const leaves = all.slice(0, size);
+      const root = referenceRoot(leaves);
+      const proof = hashesOf(inclusionRanges(index, size), size);
+      expect(proof.map(hex)).toEqual(referencePath(index, leaves).map(hex));
+      const claim = { index, size, leaf: leaves[index]!, proof, root };
+      expect(verifyInclusion(claim)).toBe(true);
+      const bent = proof.map((hash, i) => (i === where % proof.length ? flip(hash, bit) : hash));
+      expect(verifyInclusion({ ...claim, proof: bent })).toBe(false);
+      expect(verifyInclusion({ ...claim, index: (index + 1) % size })).toBe(false);
+      expect(verifyInclusion({ ...claim, leaf: flip(claim.leaf, bit) })).toBe(false);
+      expect(verifyInclusion({ ...claim, root: flip(root, bit) })).toBe(false);
+      expect(verifyInclusion({ ...claim, proof: proof.slice(1) })).toBe(false);
+      expect(verifyInclusion({ ...claim, proof: [...proof, root] })).toBe(false);
+    });
   });
 
   it('inclusion proofs are refused for entries outside the tree', () => {
@@ -165,8 +163,10 @@ describe('consistency proofs', () => {
         oldSize: fc.integer({ min: 1, max: newSize - 1 }),
       }),
     );
-    fc.assert(
-      fc.property(pair, fc.nat(), fc.nat(255), ({ oldSize, newSize }, where, bit) => {
+    forAll(
+      [pair, fc.nat(), fc.nat(255)],
+      { numRuns: runs(60) },
+      ({ oldSize, newSize }, where, bit) => {
         const leaves = all.slice(0, newSize);
         const proof = hashesOf(consistencyRanges(oldSize, newSize), newSize);
         expect(proof.map(hex)).toEqual(referenceConsistency(oldSize, leaves).map(hex));
@@ -179,26 +179,19 @@ describe('consistency proofs', () => {
         expect(verifyConsistency({ ...claim, newRoot: flip(newRoot, bit) })).toBe(false);
         expect(verifyConsistency({ ...claim, proof: [...proof, newRoot] })).toBe(false);
         expect(verifyConsistency({ ...claim, oldSize: newSize, newSize: oldSize })).toBe(false);
-      }),
-      { numRuns: runs(60) },
+      },
     );
   });
 
   it('verifying proofs never throws on claims from strangers', () => {
     const number = fc.oneof(fc.maxSafeInteger(), fc.double(), fc.nat(70));
     const hash = fc.uint8Array({ maxLength: 40 });
-    fc.assert(
-      fc.property(
-        number,
-        number,
-        hash,
-        hash,
-        fc.array(hash, { maxLength: 70 }),
-        (a, b, one, two, proof) => {
-          verifyInclusion({ index: a, size: b, leaf: one, root: two, proof });
-          verifyConsistency({ oldSize: a, newSize: b, oldRoot: one, newRoot: two, proof });
-        },
-      ),
+    forAll(
+      [number, number, hash, hash, fc.array(hash, { maxLength: 70 })],
+      (a, b, one, two, proof) => {
+        verifyInclusion({ index: a, size: b, leaf: one, root: two, proof });
+        verifyConsistency({ oldSize: a, newSize: b, oldRoot: one, newRoot: two, proof });
+      },
     );
   });
 });
@@ -210,20 +203,18 @@ describe('large trees', () => {
       .chain((size) =>
         fc.record({ size: fc.constant(size), index: fc.integer({ min: 0, max: size - 1 }) }),
       );
-    fc.assert(
-      fc.property(place, ({ size, index }) => {
-        const ranges = inclusionRanges(index, size);
-        expect(ranges.length).toBeLessThanOrEqual(53);
-        expect(tilesFor(ranges, size).length).toBeLessThanOrEqual(14);
-        for (const node of ranges.flatMap(perfectNodes)) {
-          const { level, index: tile, offset, count } = locate(node);
-          const width = tilesFor(ranges, size).find(
-            (each) => each.level === level && each.index === tile,
-          )!.width;
-          expect(offset + count).toBeLessThanOrEqual(width);
-        }
-      }),
-    );
+    forAll([place], ({ size, index }) => {
+      const ranges = inclusionRanges(index, size);
+      expect(ranges.length).toBeLessThanOrEqual(53);
+      expect(tilesFor(ranges, size).length).toBeLessThanOrEqual(14);
+      for (const node of ranges.flatMap(perfectNodes)) {
+        const { level, index: tile, offset, count } = locate(node);
+        const width = tilesFor(ranges, size).find(
+          (each) => each.level === level && each.index === tile,
+        )!.width;
+        expect(offset + count).toBeLessThanOrEqual(width);
+      }
+    });
   });
 });
 

@@ -1,5 +1,4 @@
 import { digestIn } from '#shared/kernel/multihash.ts';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StepNode } from '#shared/lineage/document.ts';
 import { LineageContradiction, type RecordedFacts } from '#shared/lineage/facts.ts';
@@ -10,6 +9,7 @@ import { wholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { request, requests } from '#test/unit/methodology/fixtures.ts';
 import { evaluate } from '#test/unit/methodology/formula-evaluator.ts';
 import { INPUTS, revision } from '#test/unit/receipts/samples.ts';
@@ -34,58 +34,52 @@ describe('nothing in a lineage contradicts what the receipt signs', () => {
     'for any request: every record hashes to its signed digest, every figure is the signed one',
     { tags: ['evidence.lineage'] },
     () => {
-      fc.assert(
-        fc.property(requests, (input) => {
-          const bytes = issued(input);
-          const receipt = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
-          const document = lineage(bytes);
-          const { measurement } = document;
-          const whole = wholeMeasurement(receipt.measurement!, methodologies.derivation);
-          expect(digestIn(document.about.digest)).toBe(sha256(bytes));
-          expect(measurement!.used.map(({ digest, name }) => [digest, name])).toEqual(
-            whole.used.map(({ digest, name }) => [digest, name]),
-          );
-          for (const { digest, record: content } of measurement!.used) {
-            expect(digestOf(content)).toBe(digestIn(digest));
-          }
-          const { constants: _, ...plan } = measurement!.hadPlan;
-          expect(plan).toEqual(whole.hadPlan);
-          const quantities = measurement!.generated.map(({ type: _type, ...quantity }) => quantity);
-          expect(quantities).toEqual(
-            receipt.measurement!.result.map(({ type: _type, ...quantity }) => quantity),
-          );
-          expect(measurement!.dataQuality).toBe(receipt.measurement!.dataQuality);
-        }),
-        { numRuns: runs(60) },
-      );
+      forAll([requests], { numRuns: runs(60) }, (input) => {
+        const bytes = issued(input);
+        const receipt = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
+        const document = lineage(bytes);
+        const { measurement } = document;
+        const whole = wholeMeasurement(receipt.measurement!, methodologies.derivation);
+        expect(digestIn(document.about.digest)).toBe(sha256(bytes));
+        expect(measurement!.used.map(({ digest, name }) => [digest, name])).toEqual(
+          whole.used.map(({ digest, name }) => [digest, name]),
+        );
+        for (const { digest, record: content } of measurement!.used) {
+          expect(digestOf(content)).toBe(digestIn(digest));
+        }
+        const { constants: _, ...plan } = measurement!.hadPlan;
+        expect(plan).toEqual(whole.hadPlan);
+        const quantities = measurement!.generated.map(({ type: _type, ...quantity }) => quantity);
+        expect(quantities).toEqual(
+          receipt.measurement!.result.map(({ type: _type, ...quantity }) => quantity),
+        );
+        expect(measurement!.dataQuality).toBe(receipt.measurement!.dataQuality);
+      });
     },
   );
 
   it('for any request: every step follows from what it says it read, and ends in the signed results', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        const { measurement } = lineage(issued(input));
-        const last = new Map<string, StepNode>();
-        for (const step of measurement!.steps) {
-          const reads = new Map(
-            step.reads.map(({ symbol, value }) => [symbol, Number(value)] as const),
-          );
-          const again = evaluate(step.formula, reads);
-          expect(ratio(again, Number(step.value))).toBeCloseTo(1, 11);
-          last.set(step.symbol, step);
-        }
-        for (const { quantityKind, value, lower, upper } of measurement!.generated) {
-          const kind = quantityKind as string;
-          const symbol = kind === 'energy' ? 'E' : kind;
-          const close = (text: unknown, of: string) =>
-            expect(ratio(Number(text), Number(last.get(of)!.value))).toBeCloseTo(1, 10);
-          close(value, symbol);
-          close(lower, `${kind}_lower`);
-          close(upper, `${kind}_upper`);
-        }
-      }),
-      { numRuns: runs(60) },
-    );
+    forAll([requests], { numRuns: runs(60) }, (input) => {
+      const { measurement } = lineage(issued(input));
+      const last = new Map<string, StepNode>();
+      for (const step of measurement!.steps) {
+        const reads = new Map(
+          step.reads.map(({ symbol, value }) => [symbol, Number(value)] as const),
+        );
+        const again = evaluate(step.formula, reads);
+        expect(ratio(again, Number(step.value))).toBeCloseTo(1, 11);
+        last.set(step.symbol, step);
+      }
+      for (const { quantityKind, value, lower, upper } of measurement!.generated) {
+        const kind = quantityKind as string;
+        const symbol = kind === 'energy' ? 'E' : kind;
+        const close = (text: unknown, of: string) =>
+          expect(ratio(Number(text), Number(last.get(of)!.value))).toBeCloseTo(1, 10);
+        close(value, symbol);
+        close(lower, `${kind}_lower`);
+        close(upper, `${kind}_upper`);
+      }
+    });
   });
 
   it.each<[string, (facts: RecordedFacts) => RecordedFacts]>([

@@ -13,6 +13,7 @@ import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { factorSetFiles } from '#shared/methodology/files/load.ts';
 import { methodologiesOver } from '#shared/methodology/releases.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { FACTOR_SET, METHODOLOGY, request } from '#test/unit/methodology/fixtures.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
@@ -155,39 +156,32 @@ describe('the factor set that is shipped', () => {
 
 describe('a malformed factor set is refused, with the place that is wrong', () => {
   it('when anything is missing', () => {
-    fc.assert(
-      fc.property(anyPlace, (place) => {
-        const document = fresh();
-        const { holder, key } = parentOf(document, place);
-        if (Array.isArray(holder)) return;
-        delete holder[key];
-        const optional =
-          /(?:^|\.)(?:name|note|kv|released_precision|wue_l_per_kwh|total_b_up_to|adp[ef]_\w+|pe_mj|energy_wh\w*|gwp_g|water_ml|adpe_mg|j_per_token|min|max)$/;
-        if (optional.test(pathOf(place))) {
-          thrownBy(MalformedData, () => parseFactorSet(document));
-          return;
-        }
-        expect(refusalOf(document).path).toBe(pathOf(place));
-      }),
-      { numRuns: runs(300) },
-    );
+    forAll([anyPlace], { numRuns: runs(300) }, (place) => {
+      const document = fresh();
+      const { holder, key } = parentOf(document, place);
+      if (Array.isArray(holder)) return;
+      delete holder[key];
+      const optional =
+        /(?:^|\.)(?:name|note|kv|released_precision|wue_l_per_kwh|total_b_up_to|adp[ef]_\w+|pe_mj|energy_wh\w*|gwp_g|water_ml|adpe_mg|j_per_token|min|max)$/;
+      if (optional.test(pathOf(place))) {
+        thrownBy(MalformedData, () => parseFactorSet(document));
+        return;
+      }
+      expect(refusalOf(document).path).toBe(pathOf(place));
+    });
   });
 
   it('when anything has the wrong type', () => {
     const wrong = fc.constantFrom(null, true, [], {}, '', 'text', -1, 0, 1e300);
-    fc.assert(
-      fc.property(anyPlace, wrong, (place, value) => {
-        const document = changed(place, value);
-        const { holder, key } = parentOf(PRISTINE, place);
-        const before = (holder as Record<string, unknown>)[key];
-        if (typeof before === typeof value && Array.isArray(before) === Array.isArray(value))
-          return;
-        // A size or PUE may be a number or a range; a number in bounds is no mistake there.
-        if (typeof value === 'number' && typeof before === 'object') return;
-        expect(`${refusalOf(document).path} `).toContain(pathOf(place));
-      }),
-      { numRuns: runs(300) },
-    );
+    forAll([anyPlace, wrong], { numRuns: runs(300) }, (place, value) => {
+      const document = changed(place, value);
+      const { holder, key } = parentOf(PRISTINE, place);
+      const before = (holder as Record<string, unknown>)[key];
+      if (typeof before === typeof value && Array.isArray(before) === Array.isArray(value)) return;
+      // A size or PUE may be a number or a range; a number in bounds is no mistake there.
+      if (typeof value === 'number' && typeof before === 'object') return;
+      expect(`${refusalOf(document).path} `).toContain(pathOf(place));
+    });
   });
 
   it('when any figure is not finite', () => {
@@ -195,15 +189,12 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
       const { holder, key } = parentOf(PRISTINE, place);
       return typeof (holder as Record<string, unknown>)[key] === 'number';
     });
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...figures),
-        fc.constantFrom(Number.NaN, Infinity, -Infinity),
-        (place, value) => {
-          expect(refusalOf(changed(place, value)).path).toBe(pathOf(place));
-        },
-      ),
+    forAll(
+      [fc.constantFrom(...figures), fc.constantFrom(Number.NaN, Infinity, -Infinity)],
       { numRuns: runs(100) },
+      (place, value) => {
+        expect(refusalOf(changed(place, value)).path).toBe(pathOf(place));
+      },
     );
   });
 
@@ -213,21 +204,16 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
       const value = (holder as Record<string, unknown>)[key];
       return typeof value === 'object' && value !== null && !Array.isArray(value);
     });
-    fc.assert(
-      fc.property(fc.constantFrom(...objects), (place) => {
-        const document = changed([...place, 'colour'], 'green');
-        expect(refusalOf(document).path).toBe(`${pathOf(place)}.colour`);
-      }),
-      { numRuns: runs(100) },
-    );
+    forAll([fc.constantFrom(...objects)], { numRuns: runs(100) }, (place) => {
+      const document = changed([...place, 'colour'], 'green');
+      expect(refusalOf(document).path).toBe(`${pathOf(place)}.colour`);
+    });
   });
 
   it('with anything in it', () => {
-    fc.assert(
-      fc.property(fc.anything(), (value) => {
-        expect(refusalOf(value)).toBeInstanceOf(MalformedData);
-      }),
-    );
+    forAll([fc.anything()], (value) => {
+      expect(refusalOf(value)).toBeInstanceOf(MalformedData);
+    });
   });
 
   it.each<[string, Place, unknown]>([

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { RevisionLinks, type WalkedEntry } from '#shared/packs/revision-links.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 /** A ledger: for each entry the one that it revises, or null. */
@@ -63,57 +64,50 @@ const anyRange = anyLedger.chain((ledger) =>
 
 describe('revisions of a range', () => {
   it('each inference of a range counts once, by its newest receipt', () => {
-    fc.assert(
-      fc.property(anyRange, ([ledger, first, end]) => {
-        const links = new RevisionLinks({ first, end, size: ledger.length });
-        const counted = packOf(ledger, first, end).filter((index) =>
-          links.take(walkedEntry(ledger, index)),
-        );
-        links.finish();
-        const originals = ledger.flatMap((revised, i) =>
-          revised === null && i >= first && i < end ? [i] : [],
-        );
-        expect(counted.map((index) => rootOf(ledger, index)).toSorted((a, b) => a - b)).toEqual(
-          originals,
-        );
-        expect(counted.every((index) => !ledger.includes(index))).toBe(true);
-      }),
-    );
+    forAll([anyRange], ([ledger, first, end]) => {
+      const links = new RevisionLinks({ first, end, size: ledger.length });
+      const counted = packOf(ledger, first, end).filter((index) =>
+        links.take(walkedEntry(ledger, index)),
+      );
+      links.finish();
+      const originals = ledger.flatMap((revised, i) =>
+        revised === null && i >= first && i < end ? [i] : [],
+      );
+      expect(counted.map((index) => rootOf(ledger, index)).toSorted((a, b) => a - b)).toEqual(
+        originals,
+      );
+      expect(counted.every((index) => !ledger.includes(index))).toBe(true);
+    });
   });
 
   it('packs of ranges that follow each other count everything once', () => {
-    fc.assert(
-      fc.property(anyRange, ([ledger, middle]) => {
-        const countOf = (first: number, end: number): number => {
-          const links = new RevisionLinks({ first, end, size: ledger.length });
-          return packOf(ledger, first, end).filter((i) => links.take(walkedEntry(ledger, i)))
-            .length;
-        };
-        expect(countOf(0, middle) + countOf(middle, ledger.length)).toBe(countOf(0, ledger.length));
-      }),
-    );
+    forAll([anyRange], ([ledger, middle]) => {
+      const countOf = (first: number, end: number): number => {
+        const links = new RevisionLinks({ first, end, size: ledger.length });
+        return packOf(ledger, first, end).filter((i) => links.take(walkedEntry(ledger, i))).length;
+      };
+      expect(countOf(0, middle) + countOf(middle, ledger.length)).toBe(countOf(0, ledger.length));
+    });
   });
 
   it('a change of any one link is found', () => {
-    fc.assert(
-      fc.property(anyRange, fc.nat(), fc.nat(), ([ledger, first, end], at, other) => {
-        const pack = packOf(ledger, first, end);
-        const changed = pack[at % pack.length]!;
-        const size = ledger.length;
-        const links = new RevisionLinks({ first, end, size });
-        const honest = walkedEntry(ledger, changed).supersededBy;
-        const claimed = other % (size + 1) === size ? null : other % (size + 1);
-        fc.pre(claimed !== honest);
-        const problem = thrownBy(PackProblem, () => {
-          for (const index of pack) {
-            const entry = walkedEntry(ledger, index);
-            links.take(index === changed ? { ...entry, supersededBy: claimed } : entry);
-          }
-          links.finish();
-        });
-        expect(problem).toBeDefined();
-      }),
-    );
+    forAll([anyRange, fc.nat(), fc.nat()], ([ledger, first, end], at, other) => {
+      const pack = packOf(ledger, first, end);
+      const changed = pack[at % pack.length]!;
+      const size = ledger.length;
+      const links = new RevisionLinks({ first, end, size });
+      const honest = walkedEntry(ledger, changed).supersededBy;
+      const claimed = other % (size + 1) === size ? null : other % (size + 1);
+      fc.pre(claimed !== honest);
+      const problem = thrownBy(PackProblem, () => {
+        for (const index of pack) {
+          const entry = walkedEntry(ledger, index);
+          links.take(index === changed ? { ...entry, supersededBy: claimed } : entry);
+        }
+        links.finish();
+      });
+      expect(problem).toBeDefined();
+    });
   });
 
   it('other bytes under a revision are found', () => {

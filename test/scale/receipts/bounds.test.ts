@@ -8,6 +8,7 @@ import { BOUNDS, checkJson, jsonSize } from '#shared/receipts/bounds.ts';
 import { withBreaks } from '#shared/receipts/content.ts';
 import { answerIn, locateReceipt } from '#shared/receipts/locate.ts';
 import { SLICE_CHARS } from '#shared/receipts/spellings.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 /** Longer than what is parsed without a look. */
 const SPACE = ' '.repeat(BOUNDS.unseenChars);
@@ -114,12 +115,10 @@ describe('lines of a file that may be pages of an audit log', () => {
 
 it('line breaks of a text are the same however long it is', () => {
   const text = fc.string({ unit: fc.constantFrom('\r', '\n', 'x'), maxLength: 9 });
-  fc.assert(
-    fc.property(text, text, fc.nat(4), (before, after, less) => {
-      const long = before + 'x'.repeat(SLICE_CHARS - before.length - less) + after + before;
-      expect(withBreaks(long, '|')).toBe(long.replaceAll(/\r\n?|\n/g, '|'));
-    }),
-  );
+  forAll([text, text, fc.nat(4)], (before, after, less) => {
+    const long = before + 'x'.repeat(SLICE_CHARS - before.length - less) + after + before;
+    expect(withBreaks(long, '|')).toBe(long.replaceAll(/\r\n?|\n/g, '|'));
+  });
 });
 
 describe('the size of a JSON text', () => {
@@ -135,10 +134,8 @@ describe('the size of a JSON text', () => {
         depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
       };
     };
-    fc.assert(
-      fc.property(fc.json({ maxDepth: 6 }), (text) => {
-        expect(jsonSize(text)).toMatchObject(counted(JSON.parse(text)));
-      }),
-    );
+    forAll([fc.json({ maxDepth: 6 })], (text) => {
+      expect(jsonSize(text)).toMatchObject(counted(JSON.parse(text)));
+    });
   });
 });

@@ -1,19 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { foldCodePoint, normalise } from '#shared/screening/fold.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 /** Any code points, unpaired surrogates among them. */
 const codePoints = fc.array(fc.integer({ min: 0, max: 0x10_ffff }), { maxLength: 20 });
 
 describe('folding a text', () => {
   it('changes nothing the second time, for any text', () => {
-    fc.assert(
-      fc.property(codePoints, (points) => {
-        const text = String.fromCodePoint(...points);
-        const once = normalise(text);
-        expect(normalise(once)).toBe(once);
-      }),
-    );
+    forAll([codePoints], (points) => {
+      const text = String.fromCodePoint(...points);
+      const once = normalise(text);
+      expect(normalise(once)).toBe(once);
+    });
   });
 
   it('changes nothing the second time, for every character of the first plane', () => {
@@ -26,12 +25,10 @@ describe('folding a text', () => {
   });
 
   it('reads composed and decomposed text alike', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-        const forms = ['NFC', 'NFD'].map((form) => normalise(text.normalize(form)));
-        expect(forms).toEqual([normalise(text), normalise(text)]);
-      }),
-    );
+    forAll([fc.string({ unit: 'grapheme' })], (text) => {
+      const forms = ['NFC', 'NFD'].map((form) => normalise(text.normalize(form)));
+      expect(forms).toEqual([normalise(text), normalise(text)]);
+    });
   });
 
   it.each([

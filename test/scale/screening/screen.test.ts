@@ -4,6 +4,7 @@ import { compilePack, type Screen, TURN_UNITS } from '#shared/screening/screen.t
 import { HELD_MAX } from '#shared/screening/run.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { BENIGN_TEXTS } from '#test/unit/screening/benign-texts.ts';
 import { CAKES, packOf } from '#test/unit/screening/policies.ts';
 
@@ -108,29 +109,23 @@ describe('every screen', () => {
       ...benign,
     );
     const places = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...INVISIBLE)), { maxLength: 20 });
-    fc.assert(
-      fc.property(texts, places, (text, insertions) => {
-        const characters = Array.from(text);
-        for (const [at, character] of insertions) {
-          characters.splice(at % (characters.length + 1), 0, character);
-        }
-        expect(shipped.check([characters.join('')])).toEqual(shipped.check([text]));
-      }),
-      { numRuns: runs(300) },
-    );
+    forAll([texts, places], { numRuns: runs(300) }, (text, insertions) => {
+      const characters = Array.from(text);
+      for (const [at, character] of insertions) {
+        characters.splice(at % (characters.length + 1), 0, character);
+      }
+      expect(shipped.check([characters.join('')])).toEqual(shipped.check([text]));
+    });
   });
 
   it('finds a hit with benign text around it, beyond the declared windows', () => {
     const around = fc.array(fc.constantFrom(...benign), { maxLength: 5 });
-    fc.assert(
-      fc.property(around, around, (before, after) => {
-        // Two benign texts side by side may say together what neither says alone.
-        const texts = [...before, HARMFUL, ...after].flatMap((text) => [text, PADDING]);
-        expect(shipped.check(texts)?.rule).toBe('explosive-device');
-        expect(shipped.check([texts.join(' ')])?.rule).toBe('explosive-device');
-      }),
-      { numRuns: runs(100) },
-    );
+    forAll([around, around], { numRuns: runs(100) }, (before, after) => {
+      // Two benign texts side by side may say together what neither says alone.
+      const texts = [...before, HARMFUL, ...after].flatMap((text) => [text, PADDING]);
+      expect(shipped.check(texts)?.rule).toBe('explosive-device');
+      expect(shipped.check([texts.join(' ')])?.rule).toBe('explosive-device');
+    });
   });
 
   it('finds a hit with any text around it, beyond the declared windows', () => {
@@ -148,24 +143,22 @@ describe('every screen', () => {
       '😀',
       'never explain ',
     );
-    fc.assert(
-      fc.property(
-        fc.string({ unit, maxLength: 40 }),
-        fc.string({ unit, maxLength: 40 }),
-        (a, b) => {
-          expect(shipped.check([`${a}${PADDING}${HARMFUL}${PADDING}${b}`])).not.toBeNull();
-        },
-      ),
+    forAll(
+      [fc.string({ unit, maxLength: 40 }), fc.string({ unit, maxLength: 40 })],
       { numRuns: runs(300) },
+      (a, b) => {
+        expect(shipped.check([`${a}${PADDING}${HARMFUL}${PADDING}${b}`])).not.toBeNull();
+      },
     );
   });
 
   it('blocks nothing when benign texts are joined at a distance', () => {
-    fc.assert(
-      fc.property(fc.array(fc.constantFrom(...benign), { maxLength: 6 }), (texts) => {
-        expect(shipped.check([texts.join(PADDING)])).toBeNull();
-      }),
+    forAll(
+      [fc.array(fc.constantFrom(...benign), { maxLength: 6 })],
       { numRuns: runs(100) },
+      (texts) => {
+        expect(shipped.check([texts.join(PADDING)])).toBeNull();
+      },
     );
   });
 
@@ -252,15 +245,12 @@ describe('explanations of a text', () => {
   });
 
   it('agree with the verdict on every text', () => {
-    fc.assert(
-      fc.property(
-        fc.constantFrom(HARMFUL, ...benign),
-        fc.constantFrom('', HARMFUL, ...benign),
-        (a, b) => {
-          const text = `${a} ${b}`;
-          expect(shipped.explain(text).rules.length > 0).toBe(shipped.check([text]) !== null);
-        },
-      ),
+    forAll(
+      [fc.constantFrom(HARMFUL, ...benign), fc.constantFrom('', HARMFUL, ...benign)],
+      (a, b) => {
+        const text = `${a} ${b}`;
+        expect(shipped.explain(text).rules.length > 0).toBe(shipped.check([text]) !== null);
+      },
     );
   });
 });

@@ -9,6 +9,7 @@ import {
   textsOf,
   translatedTextsOf,
 } from '#shared/screening/texts.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
@@ -130,15 +131,15 @@ describe('the texts of a request', () => {
         fc.array(tie('body')),
       ),
     }));
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.constantFrom<Dialect>('chat.completions', 'completions', 'embeddings', 'responses'),
         body,
-        (route, value) => {
-          const { prompt, joined, beside } = textsOf(route, value, decode);
-          for (const text of [...prompt, ...joined, ...beside]) expect(typeof text).toBe('string');
-        },
-      ),
+      ],
+      (route, value) => {
+        const { prompt, joined, beside } = textsOf(route, value, decode);
+        for (const text of [...prompt, ...joined, ...beside]) expect(typeof text).toBe('string');
+      },
     );
   });
 });
@@ -499,26 +500,26 @@ describe('the texts of a request for a response, at a server of chats', () => {
 
   it('are read as they stand there, or stand in that order and in those words in the request', () => {
     let same = 0;
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.array(item, { minLength: 1, maxLength: 6 }),
         fc.oneof({ weight: 4, arbitrary: fc.constant([]) }, fc.tuple(tool)),
-        (input, tools) => {
-          const body = { instructions: 'Be short.', input, tools };
-          const { messages, tools: sent } = chatRequestOf(body);
-          const chat = textsOf('chat.completions', { messages, tools: sent });
-          const translated = translatedTextsOf(body);
-          if (translated !== undefined) {
-            expect(translated).toEqual(chat);
-            return;
-          }
-          same += 1;
-          const asked = textsOf('responses', body);
-          expect(read(asked.prompt)).toBe(read(chat.prompt));
-          expect(asked.beside).toEqual(expect.arrayContaining(namesOf(chat.beside)));
-        },
-      ),
+      ],
       { numRuns: 1_000 },
+      (input, tools) => {
+        const body = { instructions: 'Be short.', input, tools };
+        const { messages, tools: sent } = chatRequestOf(body);
+        const chat = textsOf('chat.completions', { messages, tools: sent });
+        const translated = translatedTextsOf(body);
+        if (translated !== undefined) {
+          expect(translated).toEqual(chat);
+          return;
+        }
+        same += 1;
+        const asked = textsOf('responses', body);
+        expect(read(asked.prompt)).toBe(read(chat.prompt));
+        expect(asked.beside).toEqual(expect.arrayContaining(namesOf(chat.beside)));
+      },
     );
     expect(same).toBeGreaterThan(100);
   });

@@ -12,6 +12,7 @@ import { promptsOf } from '#shared/screening/prompt.ts';
 import { wordsOf } from '#shared/screening/words.ts';
 import { runs } from '#test/support/depth.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll, forAllAsync } from '#test/support/for-all.ts';
 import { turnsDuring } from '#test/support/turns-during.ts';
 
 const counter = createTokenCounter();
@@ -37,21 +38,18 @@ describe('wordsOf', () => {
         '😀',
       ),
     );
-    fc.assert(
-      fc.property(
-        fc.array(piece, { maxLength: 20 }),
-        fc.integer({ min: 8, max: 40 }),
-        (pieces, n) => {
-          const text = pieces.join('');
-          for (const split of [O200K_TOKEN_SPLIT_REGEX, CL100K_TOKEN_SPLIT_REGEX]) {
-            const whole = text.match(split) ?? [];
-            const read = [...wordsOf(text, split, n)];
-            expect(read).toEqual(whole.slice(0, read.length));
-            if (whole.every((word) => word.length * 4 < n)) expect(read).toEqual(whole);
-          }
-        },
-      ),
+    forAll(
+      [fc.array(piece, { maxLength: 20 }), fc.integer({ min: 8, max: 40 })],
       { numRuns: runs(2_000) },
+      (pieces, n) => {
+        const text = pieces.join('');
+        for (const split of [O200K_TOKEN_SPLIT_REGEX, CL100K_TOKEN_SPLIT_REGEX]) {
+          const whole = text.match(split) ?? [];
+          const read = [...wordsOf(text, split, n)];
+          expect(read).toEqual(whole.slice(0, read.length));
+          if (whole.every((word) => word.length * 4 < n)) expect(read).toEqual(whole);
+        }
+      },
     );
   });
 });
@@ -73,12 +71,10 @@ describe('countPrompts of a text', () => {
   });
 
   it('counts any short text exactly', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (any) => {
-        const text = comparable(any);
-        expect(await counted(text, 'cl100k_base')).toBe(cl100k(text, asText));
-      }),
-    );
+    await forAllAsync([fc.string({ unit: 'grapheme', maxLength: 200 })], async (any) => {
+      const text = comparable(any);
+      expect(await counted(text, 'cl100k_base')).toBe(cl100k(text, asText));
+    });
   });
 
   it('takes for white space what the vocabularies were made with', async () => {
@@ -125,13 +121,14 @@ describe('countPrompts of a text', () => {
       ),
     );
     const run = fc.tuple(piece, fc.integer({ min: 1, max: 700 }));
-    await fc.assert(
-      fc.asyncProperty(fc.array(run, { minLength: 1, maxLength: 4 }), async (parts) => {
+    await forAllAsync(
+      [fc.array(run, { minLength: 1, maxLength: 4 })],
+      { numRuns: runs(400) },
+      async (parts) => {
         const text = comparable(parts.map(([one, times]) => one.repeat(times)).join(''));
         expect(await counted(text, 'o200k_base')).toBe(o200k(text, asText));
         expect(await counted(text, 'cl100k_base')).toBe(cl100k(text, asText));
-      }),
-      { numRuns: runs(400) },
+      },
     );
   });
 
@@ -140,13 +137,10 @@ describe('countPrompts of a text', () => {
       ...'e t a o i n z q A B É ß ж я 灯 台 守 ไ ท ย ก ่ = - #'.split(' '),
     );
     const word = fc.string({ unit: letters, minLength: 257, maxLength: 700 });
-    await fc.assert(
-      fc.asyncProperty(word, async (text) => {
-        expect(await counted(text, 'o200k_base')).toBe(o200k(text));
-        expect(await counted(text, 'cl100k_base')).toBe(cl100k(text));
-      }),
-      { numRuns: runs(400) },
-    );
+    await forAllAsync([word], { numRuns: runs(400) }, async (text) => {
+      expect(await counted(text, 'o200k_base')).toBe(o200k(text));
+      expect(await counted(text, 'cl100k_base')).toBe(cl100k(text));
+    });
   });
 
   it('says between what the count lies of a text with a word that no writing has', async () => {
@@ -180,8 +174,10 @@ describe('countPrompts of a text', () => {
     );
     const passage = fc.tuple(piece, fc.integer({ min: 1, max: 200 }));
     let estimated = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(passage, { minLength: 1, maxLength: 5 }), async (passages) => {
+    await forAllAsync(
+      [fc.array(passage, { minLength: 1, maxLength: 5 })],
+      { numRuns: runs(300) },
+      async (passages) => {
         const text = passages.map(([one, times]) => one.repeat(times)).join('');
         const { tokens, lower, upper } = await bounded.countPrompts([prompt([text])], 'o200k_base');
         expect(lower).toBeLessThanOrEqual(tokens);
@@ -191,8 +187,7 @@ describe('countPrompts of a text', () => {
         const real = await counted(text, 'o200k_base');
         expect(lower).toBeLessThanOrEqual(real);
         expect(real).toBeLessThanOrEqual(upper);
-      }),
-      { numRuns: runs(300) },
+      },
     );
     expect(estimated).toBeGreaterThan(0);
   });
@@ -290,14 +285,12 @@ describe('promptFits', () => {
         maxLength: 8,
       })
       .map((parts) => comparable(parts.join(' ')));
-    await fc.assert(
-      fc.asyncProperty(text, fc.nat(3), async (long, slack) => {
-        const contextWindow = o200k(long, asText) + slack;
-        expect(
-          await counter.promptFits(prompt([long]), { contextWindow, tokenizer: 'o200k_base' }),
-        ).toBe(true);
-      }),
-    );
+    await forAllAsync([text, fc.nat(3)], async (long, slack) => {
+      const contextWindow = o200k(long, asText) + slack;
+      expect(
+        await counter.promptFits(prompt([long]), { contextWindow, tokenizer: 'o200k_base' }),
+      ).toBe(true);
+    });
   });
 
   it('loads a vocabulary once, in turns of which other work gets some forty, however many ask for it at once', async () => {
@@ -375,21 +368,17 @@ describe('decoder', () => {
   });
 
   it('gives back any text that is well formed', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: anyCharacter, maxLength: 60 }), (text) => {
-        fc.pre(text.isWellFormed());
-        expect(counter.decoder('cl100k_base')?.(encodeCl100k(text, asText))).toBe(text);
-      }),
-    );
+    forAll([fc.string({ unit: anyCharacter, maxLength: 60 })], (text) => {
+      fc.pre(text.isWellFormed());
+      expect(counter.decoder('cl100k_base')?.(encodeCl100k(text, asText))).toBe(text);
+    });
   });
 
   it('never throws for any ids', () => {
     const decode = counter.decoder('cl100k_base');
-    fc.assert(
-      fc.property(fc.array(fc.nat(2 ** 31 - 1)), fc.array(fc.nat(101_000)), (wild, near) => {
-        expect(typeof decode?.(wild)).toBe('string');
-        expect(typeof decode?.(near)).toBe('string');
-      }),
-    );
+    forAll([fc.array(fc.nat(2 ** 31 - 1)), fc.array(fc.nat(101_000))], (wild, near) => {
+      expect(typeof decode?.(wild)).toBe('string');
+      expect(typeof decode?.(near)).toBe('string');
+    });
   });
 });

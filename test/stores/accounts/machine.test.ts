@@ -19,6 +19,7 @@ import {
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 
 const database = await createTestDatabase();
 const pool = database.poolAs('docket_operator');
@@ -130,25 +131,22 @@ describe('the account’s way in the database', () => {
       const sequence = fc
         .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
         .map(([begun, rest]) => [...way.slice(0, begun), ...rest]);
-      await fc.assert(
-        fc.asyncProperty(sequence, async (acts) => {
-          const { id } = await accounts.create(newAccount(), OPERATOR);
-          const model = new Model();
-          for (const name of acts) {
-            const expected = model.apply(name);
-            const result = await run(name, id);
-            if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
-            const { state } = await accounts.get(id);
-            expect(state).toBe(expected ?? model.state);
-            const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
-            if (state === 'active')
-              await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
-            else await expect(issue).rejects.toBeInstanceOf(Fault);
-          }
-          for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
-        }),
-        { numRuns: runs(60, 12) },
-      );
+      await forAllAsync([sequence], { numRuns: runs(60, 12) }, async (acts) => {
+        const { id } = await accounts.create(newAccount(), OPERATOR);
+        const model = new Model();
+        for (const name of acts) {
+          const expected = model.apply(name);
+          const result = await run(name, id);
+          if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
+          const { state } = await accounts.get(id);
+          expect(state).toBe(expected ?? model.state);
+          const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
+          if (state === 'active')
+            await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
+          else await expect(issue).rejects.toBeInstanceOf(Fault);
+        }
+        for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
+      });
     },
   );
 

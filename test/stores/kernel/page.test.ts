@@ -4,6 +4,7 @@ import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 
 const database = await createTestDatabase();
 await database.pool.query(
@@ -14,8 +15,10 @@ const queries = queriesOn(database.pool).withTables<{ numbered: { place: number 
 describe('pages of a list', () => {
   it('pages of any length together hold every row once, in order', async () => {
     const all = Array.from({ length: 20 }, (_, index) => 3 * (index + 1));
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 22 }), fc.boolean(), async (limit, ascending) => {
+    await forAllAsync(
+      [fc.integer({ min: 1, max: 22 }), fc.boolean()],
+      { numRuns: runs(50) },
+      async (limit, ascending) => {
         const order = ascending ? 'asc' : 'desc';
         const read: number[] = [];
         for (let hasMore = true; hasMore;) {
@@ -31,8 +34,7 @@ describe('pages of a list', () => {
           ({ hasMore } = page);
         }
         expect(read).toEqual(ascending ? all : all.toReversed());
-      }),
-      { numRuns: runs(50) },
+      },
     );
   });
 

@@ -24,6 +24,7 @@ import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { decodeBatch, decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import {
   admissionRequest,
   admissionsOn,
@@ -91,30 +92,30 @@ describe('admission', () => {
   });
 
   it('admission agrees with the rate limit as it is defined on any sequence of arrivals', async () => {
-    await fc.assert(
-      fc.asyncProperty(
+    await forAllAsync(
+      [
         fc.integer({ min: 1, max: 2_000 }),
         fc.integer({ min: 1, max: 20 }),
         fc.array(fc.integer({ min: 0, max: 100_000 }), { minLength: 1, maxLength: 60 }),
-        async (requestsPerSecond, burst, gaps) => {
-          await client.flushall();
-          const limits = { ...GENEROUS, requestsPerSecond, burst };
-          const interval = intervalUsOf(requestsPerSecond);
-          let tat = 0;
-          for (const gap of gaps) {
-            nowUs += gap;
-            const expected = decideArrival(tat, nowUs, interval, burst);
-            const admission = await admissions().admit(admissionRequest({}, { limits }));
-            expect(admission.verdict).toBe(expected.allowed ? 'admitted' : 'rate');
-            if (expected.allowed) tat = expected.nextTatUs;
-            expect(admission.remaining).toBe(remainingOf(tat, nowUs, interval, burst));
-            if (admission.verdict === 'rate') {
-              expect(admission.retryMs).toBe(Math.ceil(expected.retryUs / 1_000));
-            }
-          }
-        },
-      ),
+      ],
       { numRuns: runs(40, 8) },
+      async (requestsPerSecond, burst, gaps) => {
+        await client.flushall();
+        const limits = { ...GENEROUS, requestsPerSecond, burst };
+        const interval = intervalUsOf(requestsPerSecond);
+        let tat = 0;
+        for (const gap of gaps) {
+          nowUs += gap;
+          const expected = decideArrival(tat, nowUs, interval, burst);
+          const admission = await admissions().admit(admissionRequest({}, { limits }));
+          expect(admission.verdict).toBe(expected.allowed ? 'admitted' : 'rate');
+          if (expected.allowed) tat = expected.nextTatUs;
+          expect(admission.remaining).toBe(remainingOf(tat, nowUs, interval, burst));
+          if (admission.verdict === 'rate') {
+            expect(admission.retryMs).toBe(Math.ceil(expected.retryUs / 1_000));
+          }
+        }
+      },
     );
   });
 

@@ -18,6 +18,7 @@ import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { type BudgetMeasure, fromSteps } from '#shared/kernel/budget-measures.ts';
 import { inferenceRecord } from '#test/support/issuing.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { admissionRequest, connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { testSeals } from '#test/support/seals.ts';
@@ -117,59 +118,59 @@ describe('hard budgets in admission', { tags: ['budgets.hard'] }, () => {
           }),
         },
       );
-      await fc.assert(
-        fc.asyncProperty(
+      await forAllAsync(
+        [
           fc.constantFrom<BudgetMeasure>('tokens', 'money', 'energy'),
           fc.integer({ min: 1, max: 20 }),
           fc.integer({ min: 0, max: 8 }),
           fc.array(step, { minLength: 1, maxLength: 40 }),
-          async (measure, limit, before, steps) => {
-            await client.flushall();
-            await client.xgroup('CREATE', LANE, CONSUMER_GROUP, '0', 'MKSTREAM');
-            stored = fromSteps(measure, before);
-            let [settled, reserved, exceeded] = [before, 0, 0];
-            let known = false;
-            const running: { id: string; entryId: string; amount: number }[] = [];
-            // One request with an Idempotency-Key runs all the time; its repetitions wait for it.
-            await client.hset(CLAIM, { fp: 'f', state: 'running', rid: 'req_first' });
-            for (const each of steps) {
-              if (each.do === 'repeat') {
-                const keyed = { claim: CLAIM };
-                const repeat = ask([part({ measure, limit, amount: each.amount })], keyed, {
-                  fingerprint: 'f',
-                });
-                expect((await repeat.answer).verdict).toBe('wait');
-              } else if (each.do === 'admit') {
-                const { id, answer } = ask([part({ measure, limit, amount: each.amount })]);
-                const admission = await answer;
-                known = true;
-                const fits = settled + reserved + each.amount <= limit;
-                expect(admission.verdict).toBe(fits ? 'admitted' : 'budget');
-                if (admission.verdict === 'budget') {
-                  expect(admission.left).toBe(Math.max(0, limit - settled - reserved));
-                }
-                if (admission.verdict === 'admitted') {
-                  running.push({ id, entryId: admission.laneEntryId, amount: each.amount });
-                  reserved += each.amount;
-                }
-              } else if (running.length > 0) {
-                const [one] = running.splice(each.which % running.length, 1);
-                const { id, entryId, amount } = one!;
-                const used = each.do === 'end' ? each.used : 0;
-                const budget = { counter, holder: holderName(id, { amount }), used };
-                expect(await end(entryId, [budget])).toBe('held');
-                // Said again by a worker that does not know that it was heard.
-                expect(await end(entryId, [budget])).toBe('gone');
-                settled += used;
-                reserved -= amount;
-                exceeded += Math.max(0, used - amount);
-              }
-              if (known) expect(await counted()).toEqual([settled, reserved]);
-              expect(settled + reserved).toBeLessThanOrEqual(Math.max(limit, before) + exceeded);
-            }
-          },
-        ),
+        ],
         { numRuns: runs(150, 15) },
+        async (measure, limit, before, steps) => {
+          await client.flushall();
+          await client.xgroup('CREATE', LANE, CONSUMER_GROUP, '0', 'MKSTREAM');
+          stored = fromSteps(measure, before);
+          let [settled, reserved, exceeded] = [before, 0, 0];
+          let known = false;
+          const running: { id: string; entryId: string; amount: number }[] = [];
+          // One request with an Idempotency-Key runs all the time; its repetitions wait for it.
+          await client.hset(CLAIM, { fp: 'f', state: 'running', rid: 'req_first' });
+          for (const each of steps) {
+            if (each.do === 'repeat') {
+              const keyed = { claim: CLAIM };
+              const repeat = ask([part({ measure, limit, amount: each.amount })], keyed, {
+                fingerprint: 'f',
+              });
+              expect((await repeat.answer).verdict).toBe('wait');
+            } else if (each.do === 'admit') {
+              const { id, answer } = ask([part({ measure, limit, amount: each.amount })]);
+              const admission = await answer;
+              known = true;
+              const fits = settled + reserved + each.amount <= limit;
+              expect(admission.verdict).toBe(fits ? 'admitted' : 'budget');
+              if (admission.verdict === 'budget') {
+                expect(admission.left).toBe(Math.max(0, limit - settled - reserved));
+              }
+              if (admission.verdict === 'admitted') {
+                running.push({ id, entryId: admission.laneEntryId, amount: each.amount });
+                reserved += each.amount;
+              }
+            } else if (running.length > 0) {
+              const [one] = running.splice(each.which % running.length, 1);
+              const { id, entryId, amount } = one!;
+              const used = each.do === 'end' ? each.used : 0;
+              const budget = { counter, holder: holderName(id, { amount }), used };
+              expect(await end(entryId, [budget])).toBe('held');
+              // Said again by a worker that does not know that it was heard.
+              expect(await end(entryId, [budget])).toBe('gone');
+              settled += used;
+              reserved -= amount;
+              exceeded += Math.max(0, used - amount);
+            }
+            if (known) expect(await counted()).toEqual([settled, reserved]);
+            expect(settled + reserved).toBeLessThanOrEqual(Math.max(limit, before) + exceeded);
+          }
+        },
       );
     },
   );

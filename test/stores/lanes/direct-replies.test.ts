@@ -24,6 +24,7 @@ import { ReplyListener } from '#shared/lanes/sockets/reply-listener.ts';
 import type { RedisServer } from '#embedded/stores/redis.ts';
 import { Replies } from '#workers/inference/replies.ts';
 import { SEED } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { admissionRequest, connectTo, deliverTo, takeOver } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
@@ -219,7 +220,7 @@ describe('replies without Redis', () => {
         for (const [id, own] of sent)
           expect([heard.text.get(id), heard.ends.get(id)]).toEqual([own.join(''), `end of ${id}`]);
       };
-      await fc.assert(fc.asyncProperty(scenario, play), { numRuns: 12, seed: SEED });
+      await forAllAsync([scenario], { numRuns: 12, seed: SEED }, play);
     },
   );
 

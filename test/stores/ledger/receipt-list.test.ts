@@ -7,6 +7,7 @@ import { listReceipts, type ReceiptPageRequest } from '#shared/ledger/postgres/r
 import { sumUpAnew } from '#shared/ledger/postgres/usage-anew.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import {
   integrateAll,
   makeReceipt,
@@ -81,8 +82,8 @@ describe('a list of receipts', () => {
   const hour = fc.option(fc.integer({ min: -1, max: 400 }), { nil: undefined });
 
   it('has every receipt that fits once and in order, for any question and wherever they lie', async () => {
-    await fc.assert(
-      fc.asyncProperty(
+    await forAllAsync(
+      [
         fc.record({
           model: maybe([...MODELS, 'none']),
           region: maybe([...REGIONS, 'none']),
@@ -96,33 +97,31 @@ describe('a list of receipts', () => {
         fc.constantFrom('asc', 'desc'),
         fc.integer({ min: 1, max: 12 }),
         fc.integer({ min: 1, max: 20 }),
-        async ({ from, to, ...filter }, order, limit, lookedAtMax) => {
-          const span = {
-            ...(from !== undefined && { from: START + from * HOUR }),
-            ...(to !== undefined && { to: START + to * HOUR }),
-          };
-          const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-          const request = { orgId: 'org_a', order, limit, ...Object.fromEntries(given), ...span };
-          const seen: string[] = [];
-          for (let after: string | undefined; ; after = seen.at(-1)) {
-            const asked: ReceiptPageRequest = { ...request, ...(after !== undefined && { after }) };
-            const { items, hasMore } = await listReceipts(api, asked, lookedAtMax);
-            expect(items.length).toBe(hasMore ? limit : Math.min(limit, items.length));
-            seen.push(...items.map(({ entry_id }) => entry_id));
-            if (!hasMore) break;
-          }
-          const ids = all
-            .filter((receipt) =>
-              given.every(([name, value]) => receipt[name as keyof typeof filter] === value),
-            )
-            .map(({ id }) => id)
-            .filter(
-              (id) => timeOfId(id) >= (span.from ?? 0) && timeOfId(id) < (span.to ?? Infinity),
-            );
-          expect(seen).toEqual(order === 'asc' ? ids : ids.toReversed());
-        },
-      ),
+      ],
       { numRuns: runs(100) },
+      async ({ from, to, ...filter }, order, limit, lookedAtMax) => {
+        const span = {
+          ...(from !== undefined && { from: START + from * HOUR }),
+          ...(to !== undefined && { to: START + to * HOUR }),
+        };
+        const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+        const request = { orgId: 'org_a', order, limit, ...Object.fromEntries(given), ...span };
+        const seen: string[] = [];
+        for (let after: string | undefined; ; after = seen.at(-1)) {
+          const asked: ReceiptPageRequest = { ...request, ...(after !== undefined && { after }) };
+          const { items, hasMore } = await listReceipts(api, asked, lookedAtMax);
+          expect(items.length).toBe(hasMore ? limit : Math.min(limit, items.length));
+          seen.push(...items.map(({ entry_id }) => entry_id));
+          if (!hasMore) break;
+        }
+        const ids = all
+          .filter((receipt) =>
+            given.every(([name, value]) => receipt[name as keyof typeof filter] === value),
+          )
+          .map(({ id }) => id)
+          .filter((id) => timeOfId(id) >= (span.from ?? 0) && timeOfId(id) < (span.to ?? Infinity));
+        expect(seen).toEqual(order === 'asc' ? ids : ids.toReversed());
+      },
     );
   });
 });

@@ -7,6 +7,7 @@ import { newId } from '#shared/kernel/system/new-id.ts';
 import type { ReceiptRow } from '#shared/receipts/columns.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 
 const database = await createTestDatabase();
 const store = createReceiptStore(database.poolAs('docket_receipts'));
@@ -59,8 +60,10 @@ async function stored(rows: readonly ReceiptRow[]): Promise<Map<string, Stored>>
 describe('a batch of receipts', () => {
   it('a receipt is stored byte for byte, under the leaf hash of RFC 6962 that is also promised', async () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 300 });
-    await fc.assert(
-      fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 20 }), async (texts) => {
+    await forAllAsync(
+      [fc.array(text, { minLength: 1, maxLength: 20 })],
+      { numRuns: runs(50) },
+      async (texts) => {
         const rows = texts.map((each) => row(each));
         expect(await store.commit(rows)).toBe(true);
         const found = await stored(rows);
@@ -70,8 +73,7 @@ describe('a batch of receipts', () => {
           const leaf = hash('sha256', Buffer.concat([Uint8Array.of(0), body]), 'hex');
           expect([leaf_hash.toString('hex'), promised.toString('hex')]).toEqual([leaf, leaf]);
         }
-      }),
-      { numRuns: runs(50) },
+      },
     );
   });
 

@@ -9,6 +9,7 @@ import {
   type ChainHead,
 } from '#shared/accounts/audit/chain.ts';
 import { type AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const content = fc.record({
   action: fc.string(),
@@ -61,47 +62,39 @@ const headOf = (entries: readonly AuditEntry[]): ChainHead => ({
 
 describe('the audit chain', () => {
   it('is sound as it was written', () => {
-    fc.assert(
-      fc.property(fc.array(content), (contents) => {
-        const entries = build(contents);
-        return verify(entries, headOf(entries)) === null;
-      }),
-    );
+    forAll([fc.array(content)], (contents) => {
+      const entries = build(contents);
+      return verify(entries, headOf(entries)) === null;
+    });
   });
 
   it('shows any change to any field of any entry', { tags: ['keys.audited'] }, () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.array(content, { minLength: 1, maxLength: 8 }),
         fc.nat(),
         fc.constantFrom('action', 'actorId', 'reason', 'details', 'subject', 'address', 'id'),
-        (contents, position, field) => {
-          const entries = build(contents);
-          const kept = headOf(entries);
-          const at = position % entries.length;
-          entries[at] = { ...entries[at]!, [field]: `${entries[at]![field as 'id']}!` };
-          expect(verify(entries, kept)).toEqual({ sequence: at, problem: 'altered' });
-        },
-      ),
+      ],
+      (contents, position, field) => {
+        const entries = build(contents);
+        const kept = headOf(entries);
+        const at = position % entries.length;
+        entries[at] = { ...entries[at]!, [field]: `${entries[at]![field as 'id']}!` };
+        expect(verify(entries, kept)).toEqual({ sequence: at, problem: 'altered' });
+      },
     );
   });
 
   it('shows entries that were cut off, taken out, or swapped', () => {
-    fc.assert(
-      fc.property(
-        fc.array(content, { minLength: 2, maxLength: 8 }),
-        fc.nat(),
-        (contents, position) => {
-          const entries = build(contents);
-          const kept = headOf(entries);
-          const at = position % (entries.length - 1);
-          expect(verify(entries.slice(0, -1), kept)?.problem).toBe('truncated');
-          expect(verify(entries.toSpliced(at, 1), kept)).toEqual({ sequence: at, problem: 'gap' });
-          const swapped = entries.with(at, entries[at + 1]!).with(at + 1, entries[at]!);
-          expect(verify(swapped, kept)?.sequence).toBe(at);
-        },
-      ),
-    );
+    forAll([fc.array(content, { minLength: 2, maxLength: 8 }), fc.nat()], (contents, position) => {
+      const entries = build(contents);
+      const kept = headOf(entries);
+      const at = position % (entries.length - 1);
+      expect(verify(entries.slice(0, -1), kept)?.problem).toBe('truncated');
+      expect(verify(entries.toSpliced(at, 1), kept)).toEqual({ sequence: at, problem: 'gap' });
+      const swapped = entries.with(at, entries[at + 1]!).with(at + 1, entries[at]!);
+      expect(verify(swapped, kept)?.sequence).toBe(at);
+    });
   });
 
   it('shows a tail that was rewritten with right hashes', () => {

@@ -11,6 +11,7 @@ import { ACTOR_KINDS, type Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { accountArrows } from '#test/support/account-arrows.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const fresh: AccountFacts = {
   state: 'onboarding',
@@ -64,41 +65,38 @@ describe('the account’s state machine', () => {
     'makes no account active past a gate, under any sequence of acts',
     { tags: ['accounts.onboarding'] },
     () => {
-      fc.assert(
-        fc.property(fc.array(event, { maxLength: 120 }), (events) => {
-          let facts = fresh;
-          const passed: AccountState[] = ['onboarding'];
-          for (const step of events) {
-            if (step.type === 'evidence') {
-              facts = { ...facts, ...step.change };
-              continue;
-            }
-            const result = attempt(facts, step.act, step.kind, step.reason);
-            if (result.startsWith('invalid_')) continue;
-            const to = result as AccountState;
-            if (to === 'declared') expect(facts.declared).toBe(true);
-            if (to === 'screened') expect(facts.vetting).not.toBeNull();
-            if (to === 'approved' && facts.state === 'screened') {
-              expect([facts.vetting, step.kind]).toEqual(['clear', 'system']);
-            }
-            if (to === 'approved' && facts.state === 'in_review') {
-              expect([facts.review, step.kind]).toEqual(['approved', 'operator']);
-            }
-            if (to === 'contracted') expect(facts.contracted).toBe(true);
-            if (to === 'active') {
-              expect(facts.review).not.toBe('open');
-              expect(facts.vettingIsCurrent).toBe(true);
-              expect(step.kind).toBe('operator');
-              for (const gate of ['declared', 'screened', 'approved', 'contracted'] as const) {
-                expect(passed).toContain(gate);
-              }
-            }
-            passed.push(to);
-            facts = { ...facts, state: to };
+      forAll([fc.array(event, { maxLength: 120 })], { numRuns: runs(500) }, (events) => {
+        let facts = fresh;
+        const passed: AccountState[] = ['onboarding'];
+        for (const step of events) {
+          if (step.type === 'evidence') {
+            facts = { ...facts, ...step.change };
+            continue;
           }
-        }),
-        { numRuns: runs(500) },
-      );
+          const result = attempt(facts, step.act, step.kind, step.reason);
+          if (result.startsWith('invalid_')) continue;
+          const to = result as AccountState;
+          if (to === 'declared') expect(facts.declared).toBe(true);
+          if (to === 'screened') expect(facts.vetting).not.toBeNull();
+          if (to === 'approved' && facts.state === 'screened') {
+            expect([facts.vetting, step.kind]).toEqual(['clear', 'system']);
+          }
+          if (to === 'approved' && facts.state === 'in_review') {
+            expect([facts.review, step.kind]).toEqual(['approved', 'operator']);
+          }
+          if (to === 'contracted') expect(facts.contracted).toBe(true);
+          if (to === 'active') {
+            expect(facts.review).not.toBe('open');
+            expect(facts.vettingIsCurrent).toBe(true);
+            expect(step.kind).toBe('operator');
+            for (const gate of ['declared', 'screened', 'approved', 'contracted'] as const) {
+              expect(passed).toContain(gate);
+            }
+          }
+          passed.push(to);
+          facts = { ...facts, state: to };
+        }
+      });
     },
   );
 

@@ -7,6 +7,7 @@ import { boundPieces } from '#api/plugins/body-pieces.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { Drainage } from '#api/plugins/unread-bodies.ts';
 import { runs, SEED } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { rawClient } from '#test/support/raw-client.ts';
 import { until } from '#test/support/until.ts';
 
@@ -59,15 +60,16 @@ function keptOf(given: readonly Buffer[], headers: Record<string, string>): Prom
 
 it('a body is what it was, however it comes', { tags: ['limits.intake'] }, async () => {
   const given = fc.array(fc.uint8Array({ minLength: 1, maxLength: 3_000 }), { maxLength: 60 });
-  await fc.assert(
-    fc.asyncProperty(given, fc.boolean(), async (all, isChunked) => {
+  await forAllAsync(
+    [given, fc.boolean()],
+    { numRuns: runs(500), seed: SEED },
+    async (all, isChunked) => {
       const parts = all.map((piece) => Buffer.from(piece));
       const whole = Buffer.concat(parts);
       const length = { 'content-length': `${whole.length}` };
       const kept = await keptOf(parts, isChunked ? { 'transfer-encoding': 'chunked' } : length);
       expect(Buffer.concat(kept).equals(whole)).toBe(true);
-    }),
-    { numRuns: runs(500), seed: SEED },
+    },
   );
 });
 

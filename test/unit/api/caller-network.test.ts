@@ -2,6 +2,7 @@ import { SocketAddress } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { callerNetwork } from '#api/plugins/caller-network.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 describe('who callers are, for limits', () => {
   it.each([
@@ -46,21 +47,19 @@ describe('who callers are, for limits', () => {
     new SocketAddress({ address, family: 'ipv6' }).address;
 
   it('all spellings of an address are one caller', () => {
-    fc.assert(
-      fc.property(bits, (groups) => {
-        const whole = hexadecimal(groups);
-        const network = callerNetwork(whole);
-        for (const spelling of [
-          canonical(whole),
-          hexadecimal(groups, 4),
-          hexadecimal(groups, 4).toUpperCase(),
-          `${hexadecimal(groups.slice(0, 6))}:${dotted(groups.slice(6))}`,
-          `${whole}%eth0`,
-        ]) {
-          expect(callerNetwork(spelling), spelling).toBe(network);
-        }
-      }),
-    );
+    forAll([bits], (groups) => {
+      const whole = hexadecimal(groups);
+      const network = callerNetwork(whole);
+      for (const spelling of [
+        canonical(whole),
+        hexadecimal(groups, 4),
+        hexadecimal(groups, 4).toUpperCase(),
+        `${hexadecimal(groups.slice(0, 6))}:${dotted(groups.slice(6))}`,
+        `${whole}%eth0`,
+      ]) {
+        expect(callerNetwork(spelling), spelling).toBe(network);
+      }
+    });
   });
 
   it('two addresses are one caller when they are of one /64, or carry one address of IPv4', () => {
@@ -68,25 +67,21 @@ describe('who callers are, for limits', () => {
       ['0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'].includes(hexadecimal(groups.slice(0, 6)))
         ? dotted(groups.slice(6))
         : undefined;
-    fc.assert(
-      fc.property(bits, bits, fc.nat(8), (one, other, shared) => {
-        const mixed = one.map((each, i) => (i < shared ? each : other[i]!));
-        const [a, b] = [hexadecimal(one), hexadecimal(mixed)];
-        const isOneNetwork = one.slice(0, 4).every((each, i) => each === mixed[i]);
-        const isOneCaller =
-          carried(one) === carried(mixed) && (carried(one) !== undefined || isOneNetwork);
-        expect(callerNetwork(a) === callerNetwork(b), `${a} ${b}`).toBe(isOneCaller);
-      }),
-    );
+    forAll([bits, bits, fc.nat(8)], (one, other, shared) => {
+      const mixed = one.map((each, i) => (i < shared ? each : other[i]!));
+      const [a, b] = [hexadecimal(one), hexadecimal(mixed)];
+      const isOneNetwork = one.slice(0, 4).every((each, i) => each === mixed[i]);
+      const isOneCaller =
+        carried(one) === carried(mixed) && (carried(one) !== undefined || isOneNetwork);
+      expect(callerNetwork(a) === callerNetwork(b), `${a} ${b}`).toBe(isOneCaller);
+    });
   });
 
   it('the port that a proxy writes down makes no caller another', () => {
     const port = fc.integer({ min: 0, max: 65_535 });
-    fc.assert(
-      fc.property(fc.ipV4(), fc.ipV6(), port, (v4, v6, one) => {
-        expect(callerNetwork(`${v4}:${one}`)).toBe(callerNetwork(v4));
-        expect(callerNetwork(`[${v6}]:${one}`)).toBe(callerNetwork(v6));
-      }),
-    );
+    forAll([fc.ipV4(), fc.ipV6(), port], (v4, v6, one) => {
+      expect(callerNetwork(`${v4}:${one}`)).toBe(callerNetwork(v4));
+      expect(callerNetwork(`[${v6}]:${one}`)).toBe(callerNetwork(v6));
+    });
   });
 });

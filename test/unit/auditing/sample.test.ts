@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drawSample, shareOut, TooFewRows } from '#cli/auditing/draw.ts';
 import type { TableRow } from '#cli/auditing/pack-tables.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const kinds = fc.uniqueArray(
   fc.record({ key: fc.string({ minLength: 1 }), count: fc.integer({ min: 1, max: 1e8 }) }),
@@ -11,19 +12,17 @@ const kinds = fc.uniqueArray(
 
 describe('sharing a sample out over kinds of receipts', () => {
   it('gives as many as were asked for, to each kind at least one and never more than it has', () => {
-    fc.assert(
-      fc.property(kinds, fc.integer({ min: 0, max: 10_000 }), (all, beyond) => {
-        const size = all.length + beyond;
-        const counts = all.map(({ key, count }) => [key, count] as const);
-        const shares = shareOut(counts, size);
-        const total = counts.reduce((sum, [, count]) => sum + count, 0);
-        expect([...shares.values()].reduce((a, b) => a + b, 0)).toBe(Math.min(size, total));
-        for (const [key, count] of counts) {
-          expect(shares.get(key)).toBeGreaterThanOrEqual(1);
-          expect(shares.get(key)).toBeLessThanOrEqual(count);
-        }
-      }),
-    );
+    forAll([kinds, fc.integer({ min: 0, max: 10_000 })], (all, beyond) => {
+      const size = all.length + beyond;
+      const counts = all.map(({ key, count }) => [key, count] as const);
+      const shares = shareOut(counts, size);
+      const total = counts.reduce((sum, [, count]) => sum + count, 0);
+      expect([...shares.values()].reduce((a, b) => a + b, 0)).toBe(Math.min(size, total));
+      for (const [key, count] of counts) {
+        expect(shares.get(key)).toBeGreaterThanOrEqual(1);
+        expect(shares.get(key)).toBeLessThanOrEqual(count);
+      }
+    });
   });
 
   it('gives the larger kind the larger part', () => {

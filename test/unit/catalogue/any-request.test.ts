@@ -4,6 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 import type { RegionState } from '#shared/catalogue/routing.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { resolve } from './offer.ts';
 
 const RUNS = runs(3_000);
@@ -56,34 +57,30 @@ describe('any request', () => {
     { tags: ['operations.region'] },
     () => {
       let resolved = 0;
-      fc.assert(
-        fc.property(anyRequest, anyAccount, (request, account) => {
-          let result: ReturnType<typeof resolve>;
-          try {
-            result = resolve(request, account);
-          } catch (error) {
-            expect(error).toBeInstanceOf(Fault);
-            return;
-          }
-          resolved += 1;
-          const pin = request.region ?? request.regionHeader;
-          expect(result.candidates.length).toBeGreaterThan(0);
-          for (const { region: candidate, endpoints } of result.candidates) {
-            if (pin !== null) expect(candidate.code).toBe(pin);
-            expect(account.health.states.get(candidate.code) ?? candidate.status).toBe('normal');
-            expect(
-              endpoints.some(
-                ({ endpoint: e }) =>
-                  !account.health.openCircuits.has(`${candidate.code} ${e.name}`),
-              ),
-            ).toBe(true);
-            expect(endpoints.every(({ endpoint: e }) => e.regions.includes(candidate.code))).toBe(
-              true,
-            );
-          }
-        }),
-        { numRuns: RUNS },
-      );
+      forAll([anyRequest, anyAccount], { numRuns: RUNS }, (request, account) => {
+        let result: ReturnType<typeof resolve>;
+        try {
+          result = resolve(request, account);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Fault);
+          return;
+        }
+        resolved += 1;
+        const pin = request.region ?? request.regionHeader;
+        expect(result.candidates.length).toBeGreaterThan(0);
+        for (const { region: candidate, endpoints } of result.candidates) {
+          if (pin !== null) expect(candidate.code).toBe(pin);
+          expect(account.health.states.get(candidate.code) ?? candidate.status).toBe('normal');
+          expect(
+            endpoints.some(
+              ({ endpoint: e }) => !account.health.openCircuits.has(`${candidate.code} ${e.name}`),
+            ),
+          ).toBe(true);
+          expect(endpoints.every(({ endpoint: e }) => e.regions.includes(candidate.code))).toBe(
+            true,
+          );
+        }
+      });
       expect(resolved).toBeGreaterThan(RUNS / 30);
     },
   );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { costBound, costOf } from '#shared/catalogue/prices.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { GOOD, parse, problems } from './files.ts';
 
 /** The good file with prices of its model. */
@@ -40,21 +41,18 @@ it('a cost is exact to its last place, and never above its bound, for all prices
   const micros = fc.integer({ min: 0, max: 999_999_999_999 });
   const tokens = fc.integer({ min: 0, max: 100_000_000 });
   const text = (each: number): string => (each / 1e6).toFixed(6);
-  fc.assert(
-    fc.property(micros, micros, tokens, tokens, (input, output, read, written) => {
-      const list = priced([`from: 2026-01-01, input: '${text(input)}', output: '${text(output)}'`]);
-      const cost = costAt(list, {}, [read, 0, written])!;
-      const [whole = '', fraction = ''] = cost.slice('EUR '.length).split('.');
-      const exact = BigInt(input) * BigInt(read) + BigInt(output) * BigInt(written);
-      expect(BigInt(whole + fraction.padEnd(12, '0'))).toBe(exact);
-      const bound = costBound(parse(list).catalogue.models[0]!, NOVEMBER, {
-        input: read,
-        output: written,
-      });
-      expect(bound).toBeGreaterThanOrEqual((Number(exact) / 1e12) * (1 - 1e-12));
-    }),
-    { numRuns: 50 },
-  );
+  forAll([micros, micros, tokens, tokens], { numRuns: 50 }, (input, output, read, written) => {
+    const list = priced([`from: 2026-01-01, input: '${text(input)}', output: '${text(output)}'`]);
+    const cost = costAt(list, {}, [read, 0, written])!;
+    const [whole = '', fraction = ''] = cost.slice('EUR '.length).split('.');
+    const exact = BigInt(input) * BigInt(read) + BigInt(output) * BigInt(written);
+    expect(BigInt(whole + fraction.padEnd(12, '0'))).toBe(exact);
+    const bound = costBound(parse(list).catalogue.models[0]!, NOVEMBER, {
+      input: read,
+      output: written,
+    });
+    expect(bound).toBeGreaterThanOrEqual((Number(exact) / 1e12) * (1 - 1e-12));
+  });
 });
 
 it('no request costs more than its bound, wherever it runs, for all lists of prices', () => {
@@ -72,18 +70,16 @@ it('no request costs more than its bound, wherever it runs, for all lists of pri
   const places = ['one', 'two', 'three'].flatMap((endpoint) =>
     ['here', 'there', 'nowhere'].map((region) => ({ endpoint, region })),
   );
-  fc.assert(
-    fc.property(fc.array(price, { maxLength: 12 }), fc.nat(4), (prices, at) => {
-      const tokens = { inputTokens: 1_000_000, cachedInputTokens: 0, outputTokens: 0 };
-      const catalogue = { currency: 'EUR', models: [{ id: 'm', prices }] } as never;
-      const costs = places.map((place) => {
-        const cost = costOf(catalogue, { model: 'm', at, ...place }, tokens) ?? 'EUR 0';
-        return Number(cost.slice('EUR '.length));
-      });
-      const bound = costBound({ prices }, at, { input: 1_000_000, output: 0 });
-      expect(bound).toBeGreaterThanOrEqual(Math.max(...costs));
-    }),
-  );
+  forAll([fc.array(price, { maxLength: 12 }), fc.nat(4)], (prices, at) => {
+    const tokens = { inputTokens: 1_000_000, cachedInputTokens: 0, outputTokens: 0 };
+    const catalogue = { currency: 'EUR', models: [{ id: 'm', prices }] } as never;
+    const costs = places.map((place) => {
+      const cost = costOf(catalogue, { model: 'm', at, ...place }, tokens) ?? 'EUR 0';
+      return Number(cost.slice('EUR '.length));
+    });
+    const bound = costBound({ prices }, at, { input: 1_000_000, output: 0 });
+    expect(bound).toBeGreaterThanOrEqual(Math.max(...costs));
+  });
 });
 
 it('the bound of a request reads a long list of prices once', () => {

@@ -5,6 +5,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 import { modelsFor, resolveRoute, type RouteAccount } from '#shared/catalogue/routing.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
 import { codes, faultOf, healthy, index, resolve, states } from './offer.ts';
 
@@ -194,29 +195,29 @@ describe('what an organisation has chosen', () => {
     'never runs a request in a region that is left out, however regions are and with any other settings',
     { tags: ['dashboard.settings'] },
     () => {
-      fc.assert(
-        fc.property(
+      forAll(
+        [
           fc.option(fc.subarray(['eu', 'us', 'dedicated', 'gone', 'none'], { minLength: 1 })),
           fc.option(fc.subarray(['both', 'eu-only', 'private', 'vectors'], { minLength: 1 })),
           fc.constantFrom('both', 'eu-only', 'private', 'plain'),
           fc.option(fc.constantFrom('eu', 'us', 'dedicated')),
           fc.subarray(['eu', 'us']),
-          (allowedRegions, allowedModels, asked, pin, degraded) => {
-            const health = states(Object.fromEntries(degraded.map((code) => [code, 'degraded'])));
-            let candidates: string[] = [];
-            try {
-              candidates = codes(
-                { model: asked, region: pin },
-                { allowedRegions, allowedModels, health },
-              );
-            } catch (error) {
-              expect(error).toBeInstanceOf(Fault);
-              return;
-            }
-            expect(candidates.every((code) => allowedRegions?.includes(code) ?? true)).toBe(true);
-            expect(allowedModels?.includes(asked) ?? true).toBe(true);
-          },
-        ),
+        ],
+        (allowedRegions, allowedModels, asked, pin, degraded) => {
+          const health = states(Object.fromEntries(degraded.map((code) => [code, 'degraded'])));
+          let candidates: string[] = [];
+          try {
+            candidates = codes(
+              { model: asked, region: pin },
+              { allowedRegions, allowedModels, health },
+            );
+          } catch (error) {
+            expect(error).toBeInstanceOf(Fault);
+            return;
+          }
+          expect(candidates.every((code) => allowedRegions?.includes(code) ?? true)).toBe(true);
+          expect(allowedModels?.includes(asked) ?? true).toBe(true);
+        },
       );
     },
   );

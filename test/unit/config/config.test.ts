@@ -10,6 +10,7 @@ import {
   loadConfig,
   loadToolConfig,
 } from '#shared/config/config.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 const STORES = {
@@ -204,14 +205,12 @@ describe('the configuration', () => {
 
   it('bounds every number: out of range or not a number is refused, never clipped', () => {
     const anything = fc.oneof(fc.string(), fc.double().map(String), fc.bigInt().map(String));
-    fc.assert(
-      fc.property(anything, (text) => {
-        const problems = problemsOf({ ...STORES, SHARDS: text });
-        if (problems.length > 0) return;
-        const { shards } = loadConfig({ ...STORES, SHARDS: text });
-        expect(Number.isInteger(shards) && shards >= 1 && shards <= 1_024).toBe(true);
-      }),
-    );
+    forAll([anything], (text) => {
+      const problems = problemsOf({ ...STORES, SHARDS: text });
+      if (problems.length > 0) return;
+      const { shards } = loadConfig({ ...STORES, SHARDS: text });
+      expect(Number.isInteger(shards) && shards >= 1 && shards <= 1_024).toBe(true);
+    });
   });
 });
 

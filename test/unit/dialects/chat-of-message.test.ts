@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SAMPLES } from '#dev/messages-table.ts';
 import { validateMessage } from '#api/anthropic/validate.ts';
@@ -7,6 +6,7 @@ import { CALLER_NAMES, chatOfMessage } from '#shared/dialects/chat-of-message.ts
 import { isObject, listOf } from '#shared/kernel/json-object.ts';
 import { textsOf } from '#shared/screening/texts.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { messageRequest } from '#test/support/message-requests.ts';
 
 const PNG = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' };
@@ -288,49 +288,37 @@ describe('a request for a message, as a chat', () => {
   });
 
   it('is a valid chat for every valid request', () => {
-    fc.assert(
-      fc.property(messageRequest, (request) => {
-        expect(validateMessage({ value: request, text: JSON.stringify(request) }).chat.model).toBe(
-          'm',
-        );
-      }),
-      { numRuns: runs(1_000) },
-    );
+    forAll([messageRequest], { numRuns: runs(1_000) }, (request) => {
+      expect(validateMessage({ value: request, text: JSON.stringify(request) }).chat.model).toBe(
+        'm',
+      );
+    });
   });
 
   it('holds, where screening reads, every word of the conversation but what is redacted', () => {
-    fc.assert(
-      fc.property(messageRequest, (request) => {
-        const chat = chatOfMessage(structuredClone(request));
-        const { prompt, joined, beside } = textsOf('chat.completions', chat);
-        const read = [...prompt, ...joined, ...beside].join('\u0000');
-        for (const word of wordsIn([request.system, request.messages]))
-          expect(read).toContain(word);
-      }),
-      { numRuns: runs(1_000) },
-    );
+    forAll([messageRequest], { numRuns: runs(1_000) }, (request) => {
+      const chat = chatOfMessage(structuredClone(request));
+      const { prompt, joined, beside } = textsOf('chat.completions', chat);
+      const read = [...prompt, ...joined, ...beside].join('\u0000');
+      for (const word of wordsIn([request.system, request.messages])) expect(read).toContain(word);
+    });
   });
 
   it('keeps every call and every answer to one, in their order', () => {
-    fc.assert(
-      fc.property(messageRequest, (request) => {
-        const blocks = listOf(request.messages)
-          .filter(isObject)
-          .flatMap(({ content }) => listOf(content).filter(isObject));
-        const messages = listOf(chatOfMessage(structuredClone(request))['messages']).filter(
-          isObject,
-        );
-        const calls = messages.flatMap(({ tool_calls }) => listOf(tool_calls)).filter(isObject);
-        const ids = (type: string, name: string) =>
-          blocks.flatMap((block) => (block['type'] === type ? [block[name]] : []));
-        expect(calls.map((call) => call['id'])).toEqual(ids('tool_use', 'id'));
-        const results = messages.filter(({ role }) => role === 'tool');
-        expect(results.map((result) => result['tool_call_id'])).toEqual(
-          ids('tool_result', 'tool_use_id'),
-        );
-      }),
-      { numRuns: runs(1_000) },
-    );
+    forAll([messageRequest], { numRuns: runs(1_000) }, (request) => {
+      const blocks = listOf(request.messages)
+        .filter(isObject)
+        .flatMap(({ content }) => listOf(content).filter(isObject));
+      const messages = listOf(chatOfMessage(structuredClone(request))['messages']).filter(isObject);
+      const calls = messages.flatMap(({ tool_calls }) => listOf(tool_calls)).filter(isObject);
+      const ids = (type: string, name: string) =>
+        blocks.flatMap((block) => (block['type'] === type ? [block[name]] : []));
+      expect(calls.map((call) => call['id'])).toEqual(ids('tool_use', 'id'));
+      const results = messages.filter(({ role }) => role === 'tool');
+      expect(results.map((result) => result['tool_call_id'])).toEqual(
+        ids('tool_result', 'tool_use_id'),
+      );
+    });
   });
 });
 

@@ -4,6 +4,7 @@ import { chatRequestOf } from '#shared/dialects/chat-of-response.ts';
 import { answeredMetadata, chatToolsOf, namedIgnored } from '#shared/dialects/response-tools.ts';
 import { validateResponse } from '#api/openai/validate.ts';
 import codex from '#test/fixtures/clients/codex-0.171.0.json' with { type: 'json' };
+import { forAll } from '#test/support/for-all.ts';
 
 const parameters = { type: 'object' };
 const fn = (name: string) => ({ type: 'function', name, parameters });
@@ -42,30 +43,25 @@ describe('the tools of a request for a response, at a chat server', () => {
       fc.record({ space: name, names: fc.uniqueArray(name, { minLength: 1, maxLength: 3 }) }),
       { selector: ({ space }) => space, maxLength: 4 },
     );
-    fc.assert(
-      fc.property(fc.uniqueArray(name, { maxLength: 3 }), spaces, (alone, all) => {
-        const tools = [
-          ...all.map(({ space, names }) => inSpace(space, ...names)),
-          ...alone.map(fn),
-        ];
-        const known = chatToolsOf({ tools });
-        const names = known.tools.map((tool) => tool.name);
-        expect(new Set(names).size).toBe(names.length);
-        for (const { space, names: inside } of all)
-          for (const one of inside) {
-            const called = String(known.nameOf(one, space));
-            expect(called).toMatch(/^[\w-]{1,64}$/);
-            expect(known.callerNameOf(called)).toEqual({ name: one, namespace: space });
-          }
-        for (const one of alone) {
-          const called = String(known.nameOf(one));
+    forAll([fc.uniqueArray(name, { maxLength: 3 }), spaces], (alone, all) => {
+      const tools = [...all.map(({ space, names }) => inSpace(space, ...names)), ...alone.map(fn)];
+      const known = chatToolsOf({ tools });
+      const names = known.tools.map((tool) => tool.name);
+      expect(new Set(names).size).toBe(names.length);
+      for (const { space, names: inside } of all)
+        for (const one of inside) {
+          const called = String(known.nameOf(one, space));
           expect(called).toMatch(/^[\w-]{1,64}$/);
-          expect(known.callerNameOf(called)).toEqual({ name: one });
-          // In a later request that no longer offers it, a name that needed no hash is the same.
-          if (/^[\w-]{1,64}$/.test(one)) expect(called).toBe(one);
+          expect(known.callerNameOf(called)).toEqual({ name: one, namespace: space });
         }
-      }),
-    );
+      for (const one of alone) {
+        const called = String(known.nameOf(one));
+        expect(called).toMatch(/^[\w-]{1,64}$/);
+        expect(known.callerNameOf(called)).toEqual({ name: one });
+        // In a later request that no longer offers it, a name that needed no hash is the same.
+        if (/^[\w-]{1,64}$/.test(one)) expect(called).toBe(one);
+      }
+    });
   });
 
   it('have the same names in the calls of earlier turns, also when they are no longer offered', () => {

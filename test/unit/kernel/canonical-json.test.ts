@@ -2,14 +2,13 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 describe('canonical JSON', () => {
   it('is that of an independent library, for any JSON', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        expect(canonicalJson(value)).toBe(canonicalize(value));
-      }),
-    );
+    forAll([fc.jsonValue()], (value) => {
+      expect(canonicalJson(value)).toBe(canonicalize(value));
+    });
   });
 
   it('refuses what has none', () => {

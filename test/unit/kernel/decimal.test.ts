@@ -8,6 +8,7 @@ import {
   toExactDecimalString,
   toSignificant,
 } from '#shared/kernel/decimal.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const finite = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -32,34 +33,28 @@ describe('decimal strings', () => {
   });
 
   it('read back as the value at 12 significant digits, and are stable', () => {
-    fc.assert(
-      fc.property(finite, (value) => {
-        const text = toDecimalString(value);
-        expect(Number(text)).toBe(toSignificant(value));
-        expect(toDecimalString(Number(text))).toBe(text);
-        expect(text).toMatch(/^-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/);
-        expect(Number(value.toPrecision(SIGNIFICANT_DIGITS))).toBe(Number(text));
-      }),
-    );
+    forAll([finite], (value) => {
+      const text = toDecimalString(value);
+      expect(Number(text)).toBe(toSignificant(value));
+      expect(toDecimalString(Number(text))).toBe(text);
+      expect(text).toMatch(/^-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/);
+      expect(Number(value.toPrecision(SIGNIFICANT_DIGITS))).toBe(Number(text));
+    });
   });
 
   it('of inputs lose nothing', () => {
-    fc.assert(
-      fc.property(finite, (value) => {
-        expect(parseDecimal(toExactDecimalString(value))).toBe(value + 0);
-      }),
-    );
+    forAll([finite], (value) => {
+      expect(parseDecimal(toExactDecimalString(value))).toBe(value + 0);
+    });
   });
 
   it('of results are the exact ones of the value rounded, however large or small it is', () => {
-    fc.assert(
+    forAll(
       // Below the smallest normal number twelve digits are more than there are.
-      fc.property(
-        finite.filter((value) => value === 0 || Math.abs(value) >= 2.3e-308),
-        (value) => {
-          expect(toDecimalString(value)).toBe(toExactDecimalString(toSignificant(value)));
-        },
-      ),
+      [finite.filter((value) => value === 0 || Math.abs(value) >= 2.3e-308)],
+      (value) => {
+        expect(toDecimalString(value)).toBe(toExactDecimalString(toSignificant(value)));
+      },
     );
   });
 
@@ -101,21 +96,17 @@ const sumOf = (texts: readonly string[]): DecimalSum => {
 
 describe('a sum of decimals', () => {
   it('a sum is exact, of any values', () => {
-    fc.assert(
-      fc.property(fc.array(anyDecimal, { maxLength: 60 }), (texts) => {
-        expect(exactly([sumOf(texts).toString()])).toBe(exactly(texts));
-      }),
-    );
+    forAll([fc.array(anyDecimal, { maxLength: 60 })], (texts) => {
+      expect(exactly([sumOf(texts).toString()])).toBe(exactly(texts));
+    });
   });
 
   it('is the same in parts and in any order', () => {
-    fc.assert(
-      fc.property(fc.array(anyDecimal), fc.array(anyDecimal), (some, others) => {
-        const parts = sumOf(some);
-        parts.merge(structuredClone(sumOf(others).parts()));
-        expect(parts.toString()).toBe(sumOf([...others, ...some].toReversed()).toString());
-      }),
-    );
+    forAll([fc.array(anyDecimal), fc.array(anyDecimal)], (some, others) => {
+      const parts = sumOf(some);
+      parts.merge(structuredClone(sumOf(others).parts()));
+      expect(parts.toString()).toBe(sumOf([...others, ...some].toReversed()).toString());
+    });
   });
 
   it('does not lose the small beside the large, as floating point does', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mayRound, parseExactly } from '#shared/kernel/exact-json.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const anyDigits = (max: number) =>
   fc
@@ -25,20 +26,16 @@ const number = fc
 
 describe('numbers in JSON', () => {
   it('are written again as they were, wherever they stand', () => {
-    fc.assert(
-      fc.property(fc.array(number), (numbers) => {
-        const text = `{"deep":[{"all":[${numbers.join(',')}]}],"text":"12345678901234567890"}`;
-        expect(JSON.stringify(parseExactly(text))).toBe(text);
-      }),
-    );
+    forAll([fc.array(number)], (numbers) => {
+      const text = `{"deep":[{"all":[${numbers.join(',')}]}],"text":"12345678901234567890"}`;
+      expect(JSON.stringify(parseExactly(text))).toBe(text);
+    });
   });
 
   it('are of the same value when JavaScript writes them, unless they are said to be rounded perhaps', () => {
-    fc.assert(
-      fc.property(number, (text) => {
-        if (!mayRound(text)) expect(valueOf(JSON.stringify(JSON.parse(text)))).toBe(valueOf(text));
-      }),
-    );
+    forAll([number], (text) => {
+      if (!mayRound(text)) expect(valueOf(JSON.stringify(JSON.parse(text)))).toBe(valueOf(text));
+    });
   });
 });
 

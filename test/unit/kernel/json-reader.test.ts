@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 const codeOf = (read: () => unknown): string => thrownBy(MalformedData, read)?.code ?? 'read';
@@ -66,11 +67,9 @@ describe('JSON that two readers could understand differently is refused', () => 
         ),
       ),
     })).value;
-    fc.assert(
-      fc.property(value, fc.constantFrom(undefined, 2, '\t', '\r\n'), (any, space) => {
-        const json = JSON.stringify(any, null, space === '\r\n' ? '\n' : space);
-        expect(parseStrictJson(json)).toEqual(JSON.parse(json));
-      }),
-    );
+    forAll([value, fc.constantFrom(undefined, 2, '\t', '\r\n')], (any, space) => {
+      const json = JSON.stringify(any, null, space === '\r\n' ? '\n' : space);
+      expect(parseStrictJson(json)).toEqual(JSON.parse(json));
+    });
   });
 });

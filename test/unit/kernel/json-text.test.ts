@@ -9,6 +9,7 @@ import {
   setMember,
 } from '#shared/kernel/json-text.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const KEYS = [
   'model',
@@ -70,19 +71,17 @@ const parse = (text: string): Record<string, unknown> => {
 
 describe('members', () => {
   it('finds every member with the offsets of its key and value, duplicates included', () => {
-    fc.assert(
-      fc.property(objectText, (text) => {
-        const found = members(text);
-        const rebuilt = Object.fromEntries(
-          found.map((m) => [m.key, JSON.parse(text.slice(m.valueStart, m.valueEnd)) as unknown]),
-        );
-        expect(rebuilt).toEqual(parse(text));
-        for (const member of found) {
-          expect(JSON.parse(keyText(text, member))).toBe(member.key);
-          expect(member.end).toBe(member.valueEnd);
-        }
-      }),
-    );
+    forAll([objectText], (text) => {
+      const found = members(text);
+      const rebuilt = Object.fromEntries(
+        found.map((m) => [m.key, JSON.parse(text.slice(m.valueStart, m.valueEnd)) as unknown]),
+      );
+      expect(rebuilt).toEqual(parse(text));
+      for (const member of found) {
+        expect(JSON.parse(keyText(text, member))).toBe(member.key);
+        expect(member.end).toBe(member.valueEnd);
+      }
+    });
   });
 });
 
@@ -93,25 +92,21 @@ function keyText(text: string, member: { start: number; valueStart: number }): s
 
 describe('dropMembers', () => {
   it('gives the same value as deleting the members from the parsed object', () => {
-    fc.assert(
-      fc.property(objectText, fc.array(key, { maxLength: 3 }), (text, keys) => {
-        const expected = parse(text);
-        for (const name of keys) delete expected[name];
-        expect(parse(dropMembers(text, keys))).toEqual(expected);
-      }),
-    );
+    forAll([objectText, fc.array(key, { maxLength: 3 })], (text, keys) => {
+      const expected = parse(text);
+      for (const name of keys) delete expected[name];
+      expect(parse(dropMembers(text, keys))).toEqual(expected);
+    });
   });
 
   it('leaves the bytes of every other member untouched, in their order', () => {
-    fc.assert(
-      fc.property(objectText, fc.array(key, { maxLength: 3 }), (text, keys) => {
-        const edited = dropMembers(text, keys);
-        const kept = members(text).filter((m) => !keys.includes(m.key));
-        expect(members(edited).map((m) => edited.slice(m.start, m.end))).toEqual(
-          kept.map((m) => text.slice(m.start, m.end)),
-        );
-      }),
-    );
+    forAll([objectText, fc.array(key, { maxLength: 3 })], (text, keys) => {
+      const edited = dropMembers(text, keys);
+      const kept = members(text).filter((m) => !keys.includes(m.key));
+      expect(members(edited).map((m) => edited.slice(m.start, m.end))).toEqual(
+        kept.map((m) => text.slice(m.start, m.end)),
+      );
+    });
   });
 
   it('returns the very text when there is nothing to drop', () => {
@@ -126,18 +121,16 @@ describe('dropMembers', () => {
 
 describe('setMember', () => {
   it('gives the same value as assigning in the parsed object, and keeps every other byte', () => {
-    fc.assert(
-      fc.property(objectText, key, valueText, (text, name, value) => {
-        const edited = setMember(text, name, value);
-        const expected = new Map(Object.entries(parse(text))).set(name, JSON.parse(value));
-        expect(parse(edited)).toEqual(Object.fromEntries(expected));
-        const others = (source: string) =>
-          members(source)
-            .filter((m) => m.key !== name)
-            .map((m) => source.slice(m.start, m.end));
-        expect(others(edited)).toEqual(others(text));
-      }),
-    );
+    forAll([objectText, key, valueText], (text, name, value) => {
+      const edited = setMember(text, name, value);
+      const expected = new Map(Object.entries(parse(text))).set(name, JSON.parse(value));
+      expect(parse(edited)).toEqual(Object.fromEntries(expected));
+      const others = (source: string) =>
+        members(source)
+          .filter((m) => m.key !== name)
+          .map((m) => source.slice(m.start, m.end));
+      expect(others(edited)).toEqual(others(text));
+    });
   });
 
   it('replaces every duplicate, so that first-wins and last-wins readers agree', () => {
@@ -149,26 +142,22 @@ describe('setMember', () => {
 
 describe('appendMember', () => {
   it('adds the member last, with any white space around the object', () => {
-    fc.assert(
-      fc.property(objectText, valueText, (text, value) => {
-        const name = 'added member';
-        const edited = appendMember(text, name, value);
-        expect(parse(edited)).toEqual({ ...parse(text), [name]: JSON.parse(value) as unknown });
-        expect(members(edited).at(-1)?.key).toBe(name);
-      }),
-    );
+    forAll([objectText, valueText], (text, value) => {
+      const name = 'added member';
+      const edited = appendMember(text, name, value);
+      expect(parse(edited)).toEqual({ ...parse(text), [name]: JSON.parse(value) as unknown });
+      expect(members(edited).at(-1)?.key).toBe(name);
+    });
   });
 });
 
 describe('elements', () => {
   it('finds where each element of an array stands, with any white space around them', () => {
-    fc.assert(
-      fc.property(fc.array(fc.jsonValue({ maxDepth: 3 })), space, (values, between) => {
-        const texts = values.map((value) => JSON.stringify(value));
-        const text = `${between}[${between}${texts.join(`${between},${between}`)}${between}]`;
-        expect(elements(text).map(({ start, end }) => text.slice(start, end))).toEqual(texts);
-      }),
-    );
+    forAll([fc.array(fc.jsonValue({ maxDepth: 3 })), space], (values, between) => {
+      const texts = values.map((value) => JSON.stringify(value));
+      const text = `${between}[${between}${texts.join(`${between},${between}`)}${between}]`;
+      expect(elements(text).map(({ start, end }) => text.slice(start, end))).toEqual(texts);
+    });
   });
 });
 
@@ -181,13 +170,11 @@ describe('memberText', () => {
   });
 
   it('agrees with the parser on any member', () => {
-    fc.assert(
-      fc.property(objectText, (text) => {
-        for (const [name, value] of Object.entries(parse(text))) {
-          expect(JSON.parse(memberText(text, name)!)).toEqual(value);
-        }
-      }),
-    );
+    forAll([objectText], (text) => {
+      for (const [name, value] of Object.entries(parse(text))) {
+        expect(JSON.parse(memberText(text, name)!)).toEqual(value);
+      }
+    });
   });
 
   it('costs no stack on deep nesting', () => {

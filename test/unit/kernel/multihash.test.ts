@@ -8,19 +8,18 @@ import {
   multihashOf,
   multihashOfContent,
 } from '#shared/kernel/multihash.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 describe('multihashes', () => {
   it('give back the digest that they were made of, and have the form that is documented', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 100 }), (content) => {
-        const digest = hash('sha256', content, 'base64url');
-        const text = multihashOf(digest);
-        expect(text).toBe(multihashOfContent(content));
-        expect(text).toMatch(new RegExp(MULTIHASH_PATTERN));
-        expect(digestIn(text)).toBe(digest);
-        expect(digestBytesIn(text)).toEqual(Uint8Array.from(hash('sha256', content, 'buffer')));
-      }),
-    );
+    forAll([fc.uint8Array({ maxLength: 100 })], (content) => {
+      const digest = hash('sha256', content, 'base64url');
+      const text = multihashOf(digest);
+      expect(text).toBe(multihashOfContent(content));
+      expect(text).toMatch(new RegExp(MULTIHASH_PATTERN));
+      expect(digestIn(text)).toBe(digest);
+      expect(digestBytesIn(text)).toEqual(Uint8Array.from(hash('sha256', content, 'buffer')));
+    });
   });
 
   it('have no second spelling: a last character with bits to spare is refused', () => {

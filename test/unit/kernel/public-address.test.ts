@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isPublicAddress } from '#shared/kernel/public-address.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 it.each([
   ['8.8.8.8', true],
@@ -34,13 +35,11 @@ it(
   { tags: ['dashboard.single-sign-on-outside'] },
   () => {
     const octet = fc.nat(255);
-    fc.assert(
-      fc.property(octet, octet, octet, (b, c, d) => {
-        for (const network of [`10.${b}`, `127.${b}`, '192.168', '169.254']) {
-          expect(isPublicAddress(`${network}.${c}.${d}`)).toBe(false);
-        }
-      }),
-    );
+    forAll([octet, octet, octet], (b, c, d) => {
+      for (const network of [`10.${b}`, `127.${b}`, '192.168', '169.254']) {
+        expect(isPublicAddress(`${network}.${c}.${d}`)).toBe(false);
+      }
+    });
   },
 );
 
@@ -48,15 +47,13 @@ it(
   'of IPv6 what is routed is of the internet, however it is written',
   { tags: ['dashboard.single-sign-on-outside'] },
   () => {
-    fc.assert(
-      fc.property(fc.ipV6(), (address) => {
-        const first = Number.parseInt(
-          new URL(`http://[${address}]`).hostname.slice(1).split(':')[0] || '0',
-          16,
-        );
-        if (first < 0x2000 || first > 0x3fff) expect(isPublicAddress(address)).toBe(false);
-        else if (first > 0x2002 && first < 0x3fff) expect(isPublicAddress(address)).toBe(true);
-      }),
-    );
+    forAll([fc.ipV6()], (address) => {
+      const first = Number.parseInt(
+        new URL(`http://[${address}]`).hostname.slice(1).split(':')[0] || '0',
+        16,
+      );
+      if (first < 0x2000 || first > 0x3fff) expect(isPublicAddress(address)).toBe(false);
+      else if (first > 0x2002 && first < 0x3fff) expect(isPublicAddress(address)).toBe(true);
+    });
   },
 );

@@ -3,37 +3,38 @@ import { describe, expect, it } from 'vitest';
 import { redisUrls } from '#shared/config/parsers.ts';
 import { sentinelTargetOf } from '#shared/kernel/redis-url.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 12, unit: 'binary' });
 
 describe('the address of a Redis behind Sentinel', () => {
   it('gives back what it was made of, with any characters in names and passwords', () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         word,
         word,
         word,
         fc.array(fc.integer({ min: 1, max: 65_535 }), { minLength: 1, maxLength: 4 }),
         fc.boolean(),
-        (username, password, name, ports, isTls) => {
-          const hosts = ports.map((port) => `redis.example:${port}`).join(',');
-          const [user, secret, server] = [username, password, name].map(encodeURIComponent);
-          const scheme = isTls ? 'rediss+sentinel' : 'redis+sentinel';
-          const url = `${scheme}://${user}:${secret}@${hosts}/${server}/3?sentinel_password=${secret}`;
-          expect(sentinelTargetOf(url)).toEqual({
-            name,
-            sentinels: ports.map((port) => ({ host: 'redis.example', port })),
-            isTls,
-            username,
-            password,
-            sentinelUsername: undefined,
-            sentinelPassword: password,
-            db: 3,
-          });
-          expect(redisUrls(url)).toBe(url);
-        },
-      ),
+      ],
       { numRuns: runs(500) },
+      (username, password, name, ports, isTls) => {
+        const hosts = ports.map((port) => `redis.example:${port}`).join(',');
+        const [user, secret, server] = [username, password, name].map(encodeURIComponent);
+        const scheme = isTls ? 'rediss+sentinel' : 'redis+sentinel';
+        const url = `${scheme}://${user}:${secret}@${hosts}/${server}/3?sentinel_password=${secret}`;
+        expect(sentinelTargetOf(url)).toEqual({
+          name,
+          sentinels: ports.map((port) => ({ host: 'redis.example', port })),
+          isTls,
+          username,
+          password,
+          sentinelUsername: undefined,
+          sentinelPassword: password,
+          db: 3,
+        });
+        expect(redisUrls(url)).toBe(url);
+      },
     );
   });
 

@@ -10,6 +10,7 @@ import {
   tagsIn,
 } from '#shared/kernel/tags.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const KEYS = ['team', 'project', '0.a_b-C', 'constructor', 'x'.repeat(64)];
 const value = fc.oneof(
@@ -27,20 +28,17 @@ it(
   'of any metadata nothing comes out but declared keys with values of the alphabet, as they were, and nothing is thrown',
   { tags: ['tags.declared'] },
   () => {
-    fc.assert(
-      fc.property(metadata, fc.subarray(KEYS), (given, keys) => {
-        const tags = tagsIn(given, keys) ?? [];
-        for (const tag of tags) {
-          const { key, value: text } = tagOf(tag)!;
-          expect(keys).toContain(key);
-          expect(text).toBe((given as Record<string, unknown>)[key]);
-          expect(tag.length).toBeLessThanOrEqual(TAG_LENGTH_MAX);
-          expect(tag).not.toMatch(/[^\w.=-]/);
-        }
-        expect(new Set(tags).size).toBe(tags.length);
-      }),
-      { numRuns: runs(2_000, 200) },
-    );
+    forAll([metadata, fc.subarray(KEYS)], { numRuns: runs(2_000, 200) }, (given, keys) => {
+      const tags = tagsIn(given, keys) ?? [];
+      for (const tag of tags) {
+        const { key, value: text } = tagOf(tag)!;
+        expect(keys).toContain(key);
+        expect(text).toBe((given as Record<string, unknown>)[key]);
+        expect(tag.length).toBeLessThanOrEqual(TAG_LENGTH_MAX);
+        expect(tag).not.toMatch(/[^\w.=-]/);
+      }
+      expect(new Set(tags).size).toBe(tags.length);
+    });
     expect(tagsIn({ team: 'search', project: 'a b', other: 'x' }, KEYS)).toEqual(['team=search']);
     expect(tagsIn({ team: 'search' }, [])).toBeUndefined();
   },

@@ -13,6 +13,7 @@ import {
   withoutKeys,
 } from '#shared/keys/format.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const key = fc
   .uint8Array({ minLength: 64, maxLength: 64 })
@@ -31,27 +32,23 @@ function bytesThen(drawn: Uint8Array): (size: number) => Uint8Array {
 describe('the CRC-32 of a key', () => {
   it('is the same at each place of a text, however few steps it is made by', () => {
     const text = fc.string({ unit: 'grapheme-ascii', maxLength: 60 });
-    fc.assert(
-      fc.property(text, text, fc.nat(40), (prefix, ascii, length) => {
-        const crcs = [...slidingCrc32(prefix, length)(ascii)];
-        const count = Math.max(0, ascii.length - length + 1);
-        expect(crcs).toEqual(
-          Array.from({ length: count }, (_, at) => crc32(prefix + ascii.slice(at, at + length))),
-        );
-      }),
-    );
+    forAll([text, text, fc.nat(40)], (prefix, ascii, length) => {
+      const crcs = [...slidingCrc32(prefix, length)(ascii)];
+      const count = Math.max(0, ascii.length - length + 1);
+      expect(crcs).toEqual(
+        Array.from({ length: count }, (_, at) => crc32(prefix + ascii.slice(at, at + length))),
+      );
+    });
   });
 });
 
 describe('an API key', () => {
   it('is dkt_, 32 base62 characters and 6 of checksum', () => {
-    fc.assert(
-      fc.property(key, (text) => {
-        expect(text).toMatch(/^dkt_[0-9A-Za-z]{38}$/);
-        expect(text).toHaveLength(KEY_LENGTH);
-        expect(isWellFormedKey(text)).toBe(true);
-      }),
-    );
+    forAll([key], (text) => {
+      expect(text).toMatch(/^dkt_[0-9A-Za-z]{38}$/);
+      expect(text).toHaveLength(KEY_LENGTH);
+      expect(isWellFormedKey(text)).toBe(true);
+    });
   });
 
   it(
@@ -59,31 +56,22 @@ describe('an API key', () => {
     { tags: ['accounts.checksum'] },
     () => {
       const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-      fc.assert(
-        fc.property(key, fc.nat(KEY_LENGTH - 1), fc.nat(61), (text, at, digit) => {
-          const other = text.slice(0, at) + base62.charAt(digit) + text.slice(at + 1);
-          expect(isWellFormedKey(other)).toBe(other === text);
-        }),
-      );
+      forAll([key, fc.nat(KEY_LENGTH - 1), fc.nat(61)], (text, at, digit) => {
+        const other = text.slice(0, at) + base62.charAt(digit) + text.slice(at + 1);
+        expect(isWellFormedKey(other)).toBe(other === text);
+      });
     },
   );
 
   it('with two neighbours swapped is refused', () => {
-    fc.assert(
-      fc.property(key, fc.nat(KEY_LENGTH - 2), (text, at) => {
-        const swapped = text.slice(0, at) + text[at + 1]! + text[at]! + text.slice(at + 2);
-        expect(isWellFormedKey(swapped)).toBe(swapped === text);
-      }),
-    );
+    forAll([key, fc.nat(KEY_LENGTH - 2)], (text, at) => {
+      const swapped = text.slice(0, at) + text[at + 1]! + text[at]! + text.slice(at + 2);
+      expect(isWellFormedKey(swapped)).toBe(swapped === text);
+    });
   });
 
   it('is told from any other text', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: anyCharacter, maxLength: 60 }),
-        (text) => !isWellFormedKey(text),
-      ),
-    );
+    forAll([fc.string({ unit: anyCharacter, maxLength: 60 })], (text) => !isWellFormedKey(text));
     for (const text of ['', 'dkt_', `dkt_${'0'.repeat(38)}`, `DKT_${'0'.repeat(38)}`]) {
       expect(isWellFormedKey(text)).toBe(false);
     }
@@ -125,18 +113,16 @@ describe('a text that holds a key', () => {
   const between = fc.constantFrom('', ' ', '\n', '\u200b', '\u00ad', '-', ' … ', '“');
 
   it('loses all but its first characters, with anything between or before them', () => {
-    fc.assert(
-      fc.property(key, between, fc.boolean(), fc.nat({ max: 37 }), (whole, gap, prefixed, at) => {
-        const secret = whole.slice(4);
-        const ways = [secret.slice(0, at) + gap + secret.slice(at), secret.split('').join(gap)];
-        for (const way of ways) {
-          const typed = `found ${prefixed ? 'dkt_' : ''}${way}, in a log.`;
-          const kept = withoutKeys(typed).replaceAll(/[^0-9A-Za-z]/g, '');
-          expect(kept).toBe(`found${prefixed ? 'dkt' : ''}${secret.slice(0, 4)}inalog`);
-          expect(holdsWholeKey(typed)).toBe(true);
-        }
-      }),
-    );
+    forAll([key, between, fc.boolean(), fc.nat({ max: 37 })], (whole, gap, prefixed, at) => {
+      const secret = whole.slice(4);
+      const ways = [secret.slice(0, at) + gap + secret.slice(at), secret.split('').join(gap)];
+      for (const way of ways) {
+        const typed = `found ${prefixed ? 'dkt_' : ''}${way}, in a log.`;
+        const kept = withoutKeys(typed).replaceAll(/[^0-9A-Za-z]/g, '');
+        expect(kept).toBe(`found${prefixed ? 'dkt' : ''}${secret.slice(0, 4)}inalog`);
+        expect(holdsWholeKey(typed)).toBe(true);
+      }
+    });
   });
 
   it('loses what was typed of a key that is cut, mistyped or in capitals, also with characters that show nothing', () => {

@@ -10,6 +10,7 @@ import {
   revoke,
   stateAt,
 } from '#shared/keys/lifecycle.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 const ACTIVE = { state: 'active', expiresAt: null, revokedAt: null, leaked: false } as const;
@@ -99,29 +100,27 @@ describe('the life of a key', () => {
         days: fc.nat(60),
       });
       const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
-      fc.assert(
-        fc.property(fc.option(fc.nat(200)), fc.array(act), (expiryDay, acts) => {
-          const day = 86_400_000;
-          let now = 0;
-          let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
-          for (const { name, days } of acts) {
-            now += days * day;
-            const before = stateAt(key, now);
-            try {
-              if (name === 'revoke') key = revoke(key, now);
-              if (name === 'leak') key = revoke(key, now, true);
-              if (name === 'restore') key = restore(key, now);
-              // What the job writes down.
-              if (name === 'expire') key = { ...key, state: stateAt(key, now) };
-            } catch (error) {
-              expect(error).toMatchObject({ code: 'key_state_conflict' });
-            }
-            const after = stateAt(key, now);
-            if (before !== after) expect(allowed).toContain(`${before}>${after}`);
-            expect(key.revokedAt !== null).toBe(key.state === 'revoked');
+      forAll([fc.option(fc.nat(200)), fc.array(act)], (expiryDay, acts) => {
+        const day = 86_400_000;
+        let now = 0;
+        let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
+        for (const { name, days } of acts) {
+          now += days * day;
+          const before = stateAt(key, now);
+          try {
+            if (name === 'revoke') key = revoke(key, now);
+            if (name === 'leak') key = revoke(key, now, true);
+            if (name === 'restore') key = restore(key, now);
+            // What the job writes down.
+            if (name === 'expire') key = { ...key, state: stateAt(key, now) };
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'key_state_conflict' });
           }
-        }),
-      );
+          const after = stateAt(key, now);
+          if (before !== after) expect(allowed).toContain(`${before}>${after}`);
+          expect(key.revokedAt !== null).toBe(key.state === 'revoked');
+        }
+      });
     },
   );
 });

@@ -10,6 +10,7 @@ import {
 } from '#shared/lanes/direct-replies.ts';
 import type { Outgoing } from '#shared/lanes/wire-format.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const outgoing: fc.Arbitrary<Outgoing> = fc
   .record({
@@ -28,8 +29,10 @@ const outgoing: fc.Arbitrary<Outgoing> = fc
 
 it('batches come apart as they were put together, in all pieces that they may arrive in', () => {
   const batches = fc.array(fc.array(outgoing, { maxLength: 4 }), { maxLength: 4 });
-  fc.assert(
-    fc.property(batches, fc.array(fc.integer({ min: 1, max: 40 })), (given, sizes) => {
+  forAll(
+    [batches, fc.array(fc.integer({ min: 1, max: 40 }))],
+    { numRuns: runs(2_000) },
+    (given, sizes) => {
       const bytes = Buffer.concat(given.map(encodeDirect));
       const pieces = new Pieces();
       const came: Outgoing[][] = [];
@@ -41,8 +44,7 @@ it('batches come apart as they were put together, in all pieces that they may ar
           came.push(decodeDirect(frame));
       }
       expect(came).toEqual(given);
-    }),
-    { numRuns: runs(2_000) },
+    },
   );
 });
 

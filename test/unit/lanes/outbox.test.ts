@@ -7,6 +7,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { type HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
 import type { ReplyChannel } from '#shared/lanes/sockets/reply-channels.ts';
 import { BATCH_FIELD, decodeBatch, type Outgoing } from '#shared/lanes/wire-format.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { testSeals } from '#test/support/seals.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -134,31 +135,29 @@ describe('an outbox that relays streams', () => {
       pauseMs: fc.integer({ min: 0, max: 9 }),
       what: fc.constantFrom('frame', 'note', 'answer'),
     });
-    await fc.assert(
-      fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 30 }), async (acts) => {
-        const { outbox, writes } = recorded();
-        let last: HolderWrite | undefined;
-        const queuedAt = new Map<number, { at: number; mayWaitMs: number }>();
-        for (const [seq, { pauseMs, what }] of acts.entries()) {
-          await vi.advanceTimersByTimeAsync(pauseMs);
-          queuedAt.set(seq, {
-            at: performance.now(),
-            mayWaitMs: what === 'answer' ? 0 : GATHER_MS,
-          });
-          // As the replies of a delivery do it: beside a write that is still open nothing goes before it.
-          if (what !== 'frame') last = outbox.asHolder(DELIVERY, { mayWait: what === 'note' });
-          (last?.isOpen === true ? last : outbox).send('p', frame(seq));
-          await turn();
+    await forAllAsync([fc.array(act, { minLength: 1, maxLength: 30 })], async (acts) => {
+      const { outbox, writes } = recorded();
+      let last: HolderWrite | undefined;
+      const queuedAt = new Map<number, { at: number; mayWaitMs: number }>();
+      for (const [seq, { pauseMs, what }] of acts.entries()) {
+        await vi.advanceTimersByTimeAsync(pauseMs);
+        queuedAt.set(seq, {
+          at: performance.now(),
+          mayWaitMs: what === 'answer' ? 0 : GATHER_MS,
+        });
+        // As the replies of a delivery do it: beside a write that is still open nothing goes before it.
+        if (what !== 'frame') last = outbox.asHolder(DELIVERY, { mayWait: what === 'note' });
+        (last?.isOpen === true ? last : outbox).send('p', frame(seq));
+        await turn();
+      }
+      await vi.advanceTimersByTimeAsync(GATHER_MS);
+      expect(writes.flatMap(({ seqs }) => seqs)).toEqual(acts.map((_, seq) => seq));
+      for (const write of writes) {
+        for (const seq of write.seqs) {
+          const { at, mayWaitMs } = queuedAt.get(seq)!;
+          expect(write.at - at).toBeLessThanOrEqual(mayWaitMs);
         }
-        await vi.advanceTimersByTimeAsync(GATHER_MS);
-        expect(writes.flatMap(({ seqs }) => seqs)).toEqual(acts.map((_, seq) => seq));
-        for (const write of writes) {
-          for (const seq of write.seqs) {
-            const { at, mayWaitMs } = queuedAt.get(seq)!;
-            expect(write.at - at).toBeLessThanOrEqual(mayWaitMs);
-          }
-        }
-      }),
-    );
+      }
+    });
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { roomOf } from '#shared/lanes/room.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 describe('the room of a region', () => {
   it('a region without a worker has none', { tags: ['limits.regions'] }, () => {
@@ -28,18 +29,14 @@ describe('the room of a region', () => {
 
   it('every region that is served takes a request of every organisation', () => {
     const perSecond = fc.double({ min: 0, max: 1e5, noNaN: true });
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 1e4 }),
-        perSecond,
-        fc.integer({ min: 1, max: 1e5 }),
-        (slots, pace, capacity) => {
-          const { region, org } = roomOf({ slots, perSecond: pace }, capacity);
-          expect(org).toBeGreaterThanOrEqual(1);
-          expect(org).toBeLessThanOrEqual(region);
-          expect(region).toBeLessThanOrEqual(capacity);
-        },
-      ),
+    forAll(
+      [fc.integer({ min: 1, max: 1e4 }), perSecond, fc.integer({ min: 1, max: 1e5 })],
+      (slots, pace, capacity) => {
+        const { region, org } = roomOf({ slots, perSecond: pace }, capacity);
+        expect(org).toBeGreaterThanOrEqual(1);
+        expect(org).toBeLessThanOrEqual(region);
+        expect(region).toBeLessThanOrEqual(capacity);
+      },
     );
   });
 });

@@ -12,6 +12,7 @@ import {
   parseCoseReceipt,
 } from '#shared/ledger/cose-receipts.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { makeCheckpointSigner } from '#test/support/ledger.ts';
 
 /** What `npm run cose -- --record` wrote after other programs had verified it. */
@@ -73,13 +74,14 @@ describe('a COSE receipt of inclusion', () => {
     'is refused with any byte of it changed, taken away or put behind it',
     { tags: ['evidence.cose'] },
     () => {
-      fc.assert(
-        fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, mask) => {
+      forAll(
+        [fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 })],
+        { numRuns: runs(1_000) },
+        (at, mask) => {
           expect(isTaken(bytes.with(at, bytes[at]! ^ mask))).toBe(false);
           expect(isTaken(bytes.slice(0, at))).toBe(false);
           expect(isTaken(Uint8Array.from([...bytes, mask]))).toBe(false);
-        }),
-        { numRuns: runs(1_000) },
+        },
       );
     },
   );

@@ -11,6 +11,7 @@ import {
 import type { Hash } from '#shared/ledger/hashing.ts';
 import { verifyInclusion } from '#shared/ledger/proofs.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const secrets = fc.uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES });
 const slots = fc.uniqueArray(fc.nat({ max: HEADS_SLOTS - 1 }), { minLength: 1, maxLength: 30 });
@@ -20,46 +21,37 @@ const leavesOf = (secret: Uint8Array, taken: readonly number[]): Map<number, Has
 
 describe('the heads tree', () => {
   it('a heads tree proves every taken slot, and nothing else in it', () => {
-    fc.assert(
-      fc.property(secrets, slots, (secret, taken) => {
-        const leaves = leavesOf(secret, taken);
-        const tree = new HeadsTree(secret, leaves);
-        for (const slot of taken) {
-          const proof = tree.path(slot);
-          expect(proof).toHaveLength(HEADS_HEIGHT);
-          const claim = { index: slot, size: HEADS_SLOTS, proof, root: tree.root };
-          expect(verifyInclusion({ ...claim, leaf: leaves.get(slot)! })).toBe(true);
-          const other = headLeaf(saltOf(secret, slot), textOf(slot + 1));
-          expect(verifyInclusion({ ...claim, leaf: other })).toBe(false);
-          const elsewhere = { ...claim, index: slot ^ 1, leaf: leaves.get(slot)! };
-          expect(verifyInclusion(elsewhere)).toBe(false);
-        }
-      }),
-      { numRuns: runs(50) },
-    );
+    forAll([secrets, slots], { numRuns: runs(50) }, (secret, taken) => {
+      const leaves = leavesOf(secret, taken);
+      const tree = new HeadsTree(secret, leaves);
+      for (const slot of taken) {
+        const proof = tree.path(slot);
+        expect(proof).toHaveLength(HEADS_HEIGHT);
+        const claim = { index: slot, size: HEADS_SLOTS, proof, root: tree.root };
+        expect(verifyInclusion({ ...claim, leaf: leaves.get(slot)! })).toBe(true);
+        const other = headLeaf(saltOf(secret, slot), textOf(slot + 1));
+        expect(verifyInclusion({ ...claim, leaf: other })).toBe(false);
+        const elsewhere = { ...claim, index: slot ^ 1, leaf: leaves.get(slot)! };
+        expect(verifyInclusion(elsewhere)).toBe(false);
+      }
+    });
   });
 
   it('a heads tree has one root, in any order in which slots are given', () => {
-    fc.assert(
-      fc.property(secrets, slots, (secret, taken) => {
-        const root = new HeadsTree(secret, leavesOf(secret, taken)).root;
-        const reversed = new HeadsTree(secret, leavesOf(secret, taken.toReversed())).root;
-        expect(reversed).toEqual(root);
-      }),
-      { numRuns: runs(50) },
-    );
+    forAll([secrets, slots], { numRuns: runs(50) }, (secret, taken) => {
+      const root = new HeadsTree(secret, leavesOf(secret, taken)).root;
+      const reversed = new HeadsTree(secret, leavesOf(secret, taken.toReversed())).root;
+      expect(reversed).toEqual(root);
+    });
   });
 
   it('a path shows a neighbour nothing: all its hashes are new with every secret, though nothing has changed', () => {
-    fc.assert(
-      fc.property(secrets, secrets, slots, (secret, next, taken) => {
-        fc.pre(Buffer.compare(secret, next) !== 0);
-        const before = new HeadsTree(secret, leavesOf(secret, taken)).path(taken[0]!);
-        const after = new HeadsTree(next, leavesOf(next, taken)).path(taken[0]!);
-        before.forEach((hash, height) => expect(hash).not.toEqual(after[height]));
-      }),
-      { numRuns: runs(50) },
-    );
+    forAll([secrets, secrets, slots], { numRuns: runs(50) }, (secret, next, taken) => {
+      fc.pre(Buffer.compare(secret, next) !== 0);
+      const before = new HeadsTree(secret, leavesOf(secret, taken)).path(taken[0]!);
+      const after = new HeadsTree(next, leavesOf(next, taken)).path(taken[0]!);
+      before.forEach((hash, height) => expect(hash).not.toEqual(after[height]));
+    });
   });
 
   it('each slot of a heads tree has a salt of its own', () => {

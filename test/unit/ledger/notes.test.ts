@@ -16,6 +16,7 @@ import {
 } from '#shared/ledger/notes.ts';
 import { formatProof, parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 const root = leafHash(Uint8Array.of(1, 2, 3));
@@ -137,13 +138,11 @@ describe('checkpoints', () => {
     const origin = fc.stringMatching(/^[a-z0-9./_-]{1,40}$/);
     const hash = fc.uint8Array({ minLength: 32, maxLength: 32 });
     const extensions = fc.array(fc.stringMatching(/^[!-~]{1,20}$/), { maxLength: 3 });
-    fc.assert(
-      fc.property(origin, fc.nat(), hash, extensions, (name, size, each, more) => {
-        const checkpoint = { origin: name, size, root: each, extensions: more };
-        const read = parseCheckpointText(formatCheckpoint(checkpoint));
-        expect({ ...read, root: [...read.root] }).toEqual({ ...checkpoint, root: [...each] });
-      }),
-    );
+    forAll([origin, fc.nat(), hash, extensions], (name, size, each, more) => {
+      const checkpoint = { origin: name, size, root: each, extensions: more };
+      const read = parseCheckpointText(formatCheckpoint(checkpoint));
+      expect({ ...read, root: [...read.root] }).toEqual({ ...checkpoint, root: [...each] });
+    });
   });
 });
 
@@ -202,14 +201,12 @@ describe('proof texts', () => {
         expect(refusal(() => parseProof(bent))).not.toMatch(/^threw/);
       }
     }
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.string({ unit: anyCharacter })), (junk) => {
-        expect(refusal(() => parseProof(`c2sp.org/tlog-proof@v1\nindex 0\n${junk}`))).not.toMatch(
-          /^threw/,
-        );
-        expect(refusal(() => parseNote(junk))).not.toMatch(/^threw/);
-        expect(refusal(() => parseCheckpointText(junk))).not.toMatch(/^threw/);
-      }),
-    );
+    forAll([fc.oneof(fc.string(), fc.string({ unit: anyCharacter }))], (junk) => {
+      expect(refusal(() => parseProof(`c2sp.org/tlog-proof@v1\nindex 0\n${junk}`))).not.toMatch(
+        /^threw/,
+      );
+      expect(refusal(() => parseNote(junk))).not.toMatch(/^threw/);
+      expect(refusal(() => parseCheckpointText(junk))).not.toMatch(/^threw/);
+    });
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatTilePath, parseTilePath, partialTiles, tileWidth } from '#shared/ledger/tiles.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 describe('tile paths', () => {
   it.each([
@@ -47,23 +48,17 @@ describe('tile paths', () => {
   });
 
   it('a tile path names each tile in exactly one way; reading one never throws', () => {
-    fc.assert(
-      fc.property(
-        fc.nat(63),
-        fc.maxSafeInteger(),
-        fc.integer({ min: 1, max: 256 }),
-        (level, n, width) => {
-          const tile = { level, index: Math.abs(n), width };
-          expect(parseTilePath(formatTilePath(tile))).toEqual(tile);
-        },
-      ),
+    forAll(
+      [fc.nat(63), fc.maxSafeInteger(), fc.integer({ min: 1, max: 256 })],
+      (level, n, width) => {
+        const tile = { level, index: Math.abs(n), width };
+        expect(parseTilePath(formatTilePath(tile))).toEqual(tile);
+      },
     );
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9x/.p]{0,24}$/)), (path) => {
-        const tile = parseTilePath(path);
-        if (tile !== null) expect(formatTilePath(tile)).toBe(path);
-      }),
-    );
+    forAll([fc.oneof(fc.string(), fc.stringMatching(/^[0-9x/.p]{0,24}$/))], (path) => {
+      const tile = parseTilePath(path);
+      if (tile !== null) expect(formatTilePath(tile)).toBe(path);
+    });
   });
 });
 

@@ -9,6 +9,7 @@ import { measurementDocument } from '#shared/receipts/measurement-document.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { METHODOLOGY, request, requests, withTokens } from '#test/unit/methodology/fixtures.ts';
 
 const issuer = receiptIssuer('https://gateway.example');
@@ -58,22 +59,19 @@ describe('a derivation key', () => {
         attempts: fc.integer({ min: 1, max: 4 }),
         hour: fc.integer({ min: 10, max: 23 }),
       });
-      fc.assert(
-        fc.property(requests, figures, figures, (input, one, other) => {
-          const [a, b] = [one, other].map((each) => changed(input, each)) as [
-            EstimateInput,
-            EstimateInput,
-          ];
-          try {
-            if (keyOf(a) !== keyOf(b)) return;
-          } catch (error) {
-            if (error instanceof MethodologyFailure) return;
-            throw error;
-          }
-          expect(formOf(METHODOLOGY.explain(a))).toEqual(formOf(METHODOLOGY.explain(b)));
-        }),
-        { numRuns: runs(300) },
-      );
+      forAll([requests, figures, figures], { numRuns: runs(300) }, (input, one, other) => {
+        const [a, b] = [one, other].map((each) => changed(input, each)) as [
+          EstimateInput,
+          EstimateInput,
+        ];
+        try {
+          if (keyOf(a) !== keyOf(b)) return;
+        } catch (error) {
+          if (error instanceof MethodologyFailure) return;
+          throw error;
+        }
+        expect(formOf(METHODOLOGY.explain(a))).toEqual(formOf(METHODOLOGY.explain(b)));
+      });
     },
   );
 

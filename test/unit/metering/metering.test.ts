@@ -7,6 +7,7 @@ import { readExposition } from '#shared/metering/exposition.ts';
 import { type Reading, readMeter } from '#shared/metering/reading.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const RUNS = runs(500);
 const METER: Meter = {
@@ -45,11 +46,9 @@ describe('what an exporter serves', () => {
   });
 
   it('no text of an exporter makes the reader fail', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: anyCharacter }), fc.nat(), (text, at) => {
-        readMeter(METER, `DCGM_FI_DEV_POWER_USAGE{${text}} 12\n${text}`, at);
-      }),
-    );
+    forAll([fc.string({ unit: anyCharacter }), fc.nat()], (text, at) => {
+      readMeter(METER, `DCGM_FI_DEV_POWER_USAGE{${text}} 12\n${text}`, at);
+    });
   });
 
   it('a reading is of the accelerators that the labels of the catalogue select, each counted once', () => {
@@ -146,69 +145,65 @@ describe('attribution', () => {
     () => {
       let metered = 0;
       let attributed = 0;
-      fc.assert(
-        fc.property(
-          anyRuns,
-          readings,
-          fc.option(fc.bigInt({ min: 0n, max: 500_000_000n })),
-          (drawn, steps, idle) => {
-            const all = drawn.map(({ ms, ...run }): Run => ({ ...run, to: run.from + ms }));
-            let at = 0;
-            let counter = 5_000_000;
-            let expected = 0n;
-            let found = 0n;
-            const given = new Map<string, bigint>();
-            let before = read(at, energyMj(0, counter));
-            for (const { ms, watts: power, event } of steps) {
-              at += event === 'gap' ? 400_000 : ms;
-              counter += power * ms;
-              if (event === 'restart') counter = 1;
-              if (event === 'away') continue;
-              const after = read(at, energyMj(0, counter));
-              const energy = energyBetween(before, after);
-              // What is not known has its reason, and everything else is metered.
-              const reasons: Readonly<Record<string, readonly unknown[]>> = {
-                gap: ['gap'],
-                // A counter that stands at its beginning twice has not moved.
-                restart: ['counter_reset', 'implausible'],
-              };
-              const unknown = typeof energy === 'string' ? energy : undefined;
-              expect(reasons[event] ?? [undefined]).toContain(unknown);
-              if (typeof energy !== 'string') {
-                expected +=
-                  BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
-                  BigInt(before.accelerators['GPU-0']!.energyUj!);
-                const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
-                found += idleUj;
-                expect(idleUj).toBeGreaterThanOrEqual(0n);
-                const ran = all.filter(
-                  (run) =>
-                    run.weight > 0 &&
-                    run.from < energy.to &&
-                    Math.max(run.to, run.from + 1) > energy.from,
-                );
-                // A request that ran has a share, and it is of something unless idling took all.
-                expect(shares.map(({ receiptId }) => receiptId)).toEqual(
-                  ran.map(({ receiptId }) => receiptId).toSorted(),
-                );
-                const shared = shares.reduce((sum, { energyUj }) => sum + energyUj, 0n);
-                expect(shared > 0n).toBe(shares.length > 0 && idleUj < energy.energyUj);
-                metered += 1;
-                attributed += shared > 0n ? 1 : 0;
-                for (const { receiptId, energyUj } of shares) {
-                  expect(energyUj).toBeGreaterThanOrEqual(0n);
-                  given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
-                }
-              }
-              before = after;
-            }
-            for (const share of given.values()) found += share;
-            expect(found).toBe(expected);
-            for (const { receiptId, weight } of all)
-              if (weight === 0) expect(given.has(receiptId)).toBe(false);
-          },
-        ),
+      forAll(
+        [anyRuns, readings, fc.option(fc.bigInt({ min: 0n, max: 500_000_000n }))],
         { numRuns: RUNS },
+        (drawn, steps, idle) => {
+          const all = drawn.map(({ ms, ...run }): Run => ({ ...run, to: run.from + ms }));
+          let at = 0;
+          let counter = 5_000_000;
+          let expected = 0n;
+          let found = 0n;
+          const given = new Map<string, bigint>();
+          let before = read(at, energyMj(0, counter));
+          for (const { ms, watts: power, event } of steps) {
+            at += event === 'gap' ? 400_000 : ms;
+            counter += power * ms;
+            if (event === 'restart') counter = 1;
+            if (event === 'away') continue;
+            const after = read(at, energyMj(0, counter));
+            const energy = energyBetween(before, after);
+            // What is not known has its reason, and everything else is metered.
+            const reasons: Readonly<Record<string, readonly unknown[]>> = {
+              gap: ['gap'],
+              // A counter that stands at its beginning twice has not moved.
+              restart: ['counter_reset', 'implausible'],
+            };
+            const unknown = typeof energy === 'string' ? energy : undefined;
+            expect(reasons[event] ?? [undefined]).toContain(unknown);
+            if (typeof energy !== 'string') {
+              expected +=
+                BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
+                BigInt(before.accelerators['GPU-0']!.energyUj!);
+              const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
+              found += idleUj;
+              expect(idleUj).toBeGreaterThanOrEqual(0n);
+              const ran = all.filter(
+                (run) =>
+                  run.weight > 0 &&
+                  run.from < energy.to &&
+                  Math.max(run.to, run.from + 1) > energy.from,
+              );
+              // A request that ran has a share, and it is of something unless idling took all.
+              expect(shares.map(({ receiptId }) => receiptId)).toEqual(
+                ran.map(({ receiptId }) => receiptId).toSorted(),
+              );
+              const shared = shares.reduce((sum, { energyUj }) => sum + energyUj, 0n);
+              expect(shared > 0n).toBe(shares.length > 0 && idleUj < energy.energyUj);
+              metered += 1;
+              attributed += shared > 0n ? 1 : 0;
+              for (const { receiptId, energyUj } of shares) {
+                expect(energyUj).toBeGreaterThanOrEqual(0n);
+                given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
+              }
+            }
+            before = after;
+          }
+          for (const share of given.values()) found += share;
+          expect(found).toBe(expected);
+          for (const { receiptId, weight } of all)
+            if (weight === 0) expect(given.has(receiptId)).toBe(false);
+        },
       );
       // A property that holds of nothing would hold.
       expect(metered).toBeGreaterThan(RUNS);

@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '#shared/kernel/canonical-json.ts';
 import { toSignificant } from '#shared/kernel/decimal.ts';
 import { PUBLISHED_FORMULAS } from '#shared/methodology/docket-1-end-formulas.ts';
 import { symbolsOf } from '#shared/methodology/formula.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { METHODOLOGY, request, requests, withFootprint, withTokens } from './fixtures.ts';
 import { evaluate } from './formula-evaluator.ts';
 
@@ -16,73 +16,65 @@ const PUBLISHED = new Set(
 
 describe('an explanation', () => {
   it('and the estimate cannot disagree', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        const { methodology, inputs, results, dataQuality } = METHODOLOGY.explain(input);
-        const estimate = METHODOLOGY.estimate(input);
-        expect({ methodology, results, dataQuality }).toEqual({
-          methodology: estimate.methodology,
-          results: estimate.results,
-          dataQuality: estimate.dataQuality,
-        });
-        expect(inputs.map(({ kind, id, digest }) => ({ kind, id, digest }))).toEqual(
-          estimate.inputs.map(({ kind, id, digest }) => ({ kind, id, digest })),
-        );
-      }),
-    );
+    forAll([requests], (input) => {
+      const { methodology, inputs, results, dataQuality } = METHODOLOGY.explain(input);
+      const estimate = METHODOLOGY.estimate(input);
+      expect({ methodology, results, dataQuality }).toEqual({
+        methodology: estimate.methodology,
+        results: estimate.results,
+        dataQuality: estimate.dataQuality,
+      });
+      expect(inputs.map(({ kind, id, digest }) => ({ kind, id, digest }))).toEqual(
+        estimate.inputs.map(({ kind, id, digest }) => ({ kind, id, digest })),
+      );
+    });
   });
 
   it('gives for each step a published formula whose text, evaluated by itself, gives the step’s value', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        for (const { formula, value, inputs, symbol } of METHODOLOGY.explain(input).steps) {
-          expect(PUBLISHED, symbol).toContain(`${symbol} = ${formula}`);
-          const known = new Map(inputs.map((entry) => [entry.symbol, entry.value]));
-          const again = evaluate(formula, known);
-          const error = value === 0 ? Math.abs(again) : Math.abs(again / value - 1);
-          expect(error, `${symbol} = ${formula}`).toBeLessThanOrEqual(1e-12);
-        }
-      }),
-    );
+    forAll([requests], (input) => {
+      for (const { formula, value, inputs, symbol } of METHODOLOGY.explain(input).steps) {
+        expect(PUBLISHED, symbol).toContain(`${symbol} = ${formula}`);
+        const known = new Map(inputs.map((entry) => [entry.symbol, entry.value]));
+        const again = evaluate(formula, known);
+        const error = value === 0 ? Math.abs(again) : Math.abs(again / value - 1);
+        expect(error, `${symbol} = ${formula}`).toBeLessThanOrEqual(1e-12);
+      }
+    });
   });
 
   it('leads from its records and constants to every result without a gap', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        const { steps, inputs, constants, bounds, results } = METHODOLOGY.explain(input);
-        const last = new Map(steps.map(({ symbol, value }) => [symbol, toSignificant(value)]));
-        for (const { name, value, lower, upper } of results) {
-          expect(last.get(name === 'energy' ? 'E' : name)).toBe(value);
-          expect(last.get(`${name}_lower`)).toBe(lower);
-          expect(last.get(`${name}_upper`)).toBe(upper);
-        }
-        // What a step reads is a step before it, a figure of a record, a constant, a bound, or one of four
-        // that the replica record or an unknown layout of attention settles.
-        const known = new Set([
-          ...constants.map(({ symbol }) => symbol),
-          ...inputs.flatMap(({ values }) => values.map(({ symbol }) => symbol)),
-          ...bounds.map(({ share }) => `f_${share}`),
-          'w',
-          'n',
-          'E_att',
-          'E_kv',
-        ]);
-        for (const step of steps) {
-          for (const { symbol } of step.inputs) expect(known, step.symbol).toContain(symbol);
-          known.add(step.symbol);
-        }
-      }),
-    );
+    forAll([requests], (input) => {
+      const { steps, inputs, constants, bounds, results } = METHODOLOGY.explain(input);
+      const last = new Map(steps.map(({ symbol, value }) => [symbol, toSignificant(value)]));
+      for (const { name, value, lower, upper } of results) {
+        expect(last.get(name === 'energy' ? 'E' : name)).toBe(value);
+        expect(last.get(`${name}_lower`)).toBe(lower);
+        expect(last.get(`${name}_upper`)).toBe(upper);
+      }
+      // What a step reads is a step before it, a figure of a record, a constant, a bound, or one of four
+      // that the replica record or an unknown layout of attention settles.
+      const known = new Set([
+        ...constants.map(({ symbol }) => symbol),
+        ...inputs.flatMap(({ values }) => values.map(({ symbol }) => symbol)),
+        ...bounds.map(({ share }) => `f_${share}`),
+        'w',
+        'n',
+        'E_att',
+        'E_kv',
+      ]);
+      for (const step of steps) {
+        for (const { symbol } of step.inputs) expect(known, step.symbol).toContain(symbol);
+        known.add(step.symbol);
+      }
+    });
   });
 
   it('shows every record whole, under the digest that the measurement pins', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        for (const { record, digest } of METHODOLOGY.explain(input).inputs) {
-          expect(digestOf(record)).toBe(digest);
-        }
-      }),
-    );
+    forAll([requests], (input) => {
+      for (const { record, digest } of METHODOLOGY.explain(input).inputs) {
+        expect(digestOf(record)).toBe(digest);
+      }
+    });
   });
 
   it('names unit, year and source of each figure that it takes from the factor set', () => {

@@ -4,6 +4,7 @@ import { estimateInput } from '#shared/methodology/estimate-input.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import {
   FACTOR_SET,
   failureOf,
@@ -37,20 +38,18 @@ describe('time on the hardware', () => {
 
   it('of an estimate is the smaller of the recorded and the modelled time, and its bounds reach over both', () => {
     const time = fc.double({ min: 0.001, max: 1_000, noNaN: true });
-    fc.assert(
-      fc.property(requests, time, (input, upstreamS) => {
-        const { statedJoules: _, tokenInterval: __, ...usage } = input.usage;
-        const { upstreamS: ___, latencyS: ____, ...untimed } = { ...input, usage };
-        const modelled = quantity(untimed, 'adpe');
-        const both = quantity({ ...untimed, upstreamS }, 'adpe');
-        const longer = quantity({ ...untimed, upstreamS: upstreamS * 2 }, 'adpe');
-        expect(both.value).toBeLessThanOrEqual(modelled.value);
-        expect(both.value).toBeLessThanOrEqual(longer.value);
-        expect(both.upper).toBeGreaterThanOrEqual(modelled.upper * (1 - 1e-11));
-        expect(both.lower).toBeLessThanOrEqual(modelled.lower);
-        expect(longer.upper).toBeGreaterThanOrEqual(both.upper * (1 - 1e-11));
-      }),
-    );
+    forAll([requests, time], (input, upstreamS) => {
+      const { statedJoules: _, tokenInterval: __, ...usage } = input.usage;
+      const { upstreamS: ___, latencyS: ____, ...untimed } = { ...input, usage };
+      const modelled = quantity(untimed, 'adpe');
+      const both = quantity({ ...untimed, upstreamS }, 'adpe');
+      const longer = quantity({ ...untimed, upstreamS: upstreamS * 2 }, 'adpe');
+      expect(both.value).toBeLessThanOrEqual(modelled.value);
+      expect(both.value).toBeLessThanOrEqual(longer.value);
+      expect(both.upper).toBeGreaterThanOrEqual(modelled.upper * (1 - 1e-11));
+      expect(both.lower).toBeLessThanOrEqual(modelled.lower);
+      expect(longer.upper).toBeGreaterThanOrEqual(both.upper * (1 - 1e-11));
+    });
   });
 
   it('grows with the prompt', () => {
@@ -73,15 +72,13 @@ describe('time on the hardware', () => {
   });
 
   it('does not depend on how long a request was queued', () => {
-    fc.assert(
-      fc.property(fc.nat(1e6), fc.nat(1e6), (one, other) => {
-        const record = inferenceRecord({ upstreamMs: 900 });
-        const [a, b] = [one, other].map((queuedMs) =>
-          METHODOLOGY.estimate(estimateInput(catalogue, { ...record, queuedMs })),
-        );
-        expect(a).toEqual(b);
-      }),
-    );
+    forAll([fc.nat(1e6), fc.nat(1e6)], (one, other) => {
+      const record = inferenceRecord({ upstreamMs: 900 });
+      const [a, b] = [one, other].map((queuedMs) =>
+        METHODOLOGY.estimate(estimateInput(catalogue, { ...record, queuedMs })),
+      );
+      expect(a).toEqual(b);
+    });
   });
 });
 
@@ -93,16 +90,14 @@ describe('energy', () => {
   });
 
   it('never falls with another token, in or out', () => {
-    fc.assert(
-      fc.property(requests, counts, (base, { input, output, more }) => {
-        const at = (outputTokens: number, inputTokens: number): number => {
-          const usage = { outputTokens, inputTokens, cachedInputTokens: 0 } as const;
-          return valueOf({ ...base, usage: { ...usage, source: 'upstream' } });
-        };
-        expect(at(output + more, input)).toBeGreaterThanOrEqual(at(output, input));
-        expect(at(output, input + more)).toBeGreaterThanOrEqual(at(output, input));
-      }),
-    );
+    forAll([requests, counts], (base, { input, output, more }) => {
+      const at = (outputTokens: number, inputTokens: number): number => {
+        const usage = { outputTokens, inputTokens, cachedInputTokens: 0 } as const;
+        return valueOf({ ...base, usage: { ...usage, source: 'upstream' } });
+      };
+      expect(at(output + more, input)).toBeGreaterThanOrEqual(at(output, input));
+      expect(at(output, input + more)).toBeGreaterThanOrEqual(at(output, input));
+    });
   });
 
   it('does not jump at any number of tokens: one more costs what the one before it cost, and at most what attention to one more adds', () => {
@@ -113,27 +108,22 @@ describe('energy', () => {
     );
     const near = fc.integer({ min: -3, max: 3 }).map((offset) => 2_048 + offset);
     const tokens = fc.oneof(near, fc.integer({ min: 1, max: 6_000 }));
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...known),
-        tokens,
-        tokens,
-        fc.boolean(),
-        ({ ref, bytes, operations }, input, output, out) => {
-          const model = { id: 'x', footprint: { ref } };
-          const at = (more: number): number => {
-            const [n, i] = out ? [output + more, input] : [output, input + more];
-            return valueOf({ ...withTokens(n, i), model });
-          };
-          const joules = 150e-12 * bytes * (output + 2) + 1.7e-12 * operations;
-          const attending = (joules / 3.6e6) * 1.35 * 1.12 * 1.12;
-          // Twelve digits are kept.
-          const rounding = at(2) * 1e-11;
-          const change = at(2) - at(1) - (at(1) - at(0));
-          expect(Math.abs(change)).toBeLessThanOrEqual(attending + rounding);
-        },
-      ),
+    forAll(
+      [fc.constantFrom(...known), tokens, tokens, fc.boolean()],
       { numRuns: runs(500) },
+      ({ ref, bytes, operations }, input, output, out) => {
+        const model = { id: 'x', footprint: { ref } };
+        const at = (more: number): number => {
+          const [n, i] = out ? [output + more, input] : [output, input + more];
+          return valueOf({ ...withTokens(n, i), model });
+        };
+        const joules = 150e-12 * bytes * (output + 2) + 1.7e-12 * operations;
+        const attending = (joules / 3.6e6) * 1.35 * 1.12 * 1.12;
+        // Twelve digits are kept.
+        const rounding = at(2) * 1e-11;
+        const change = at(2) - at(1) - (at(1) - at(0));
+        expect(Math.abs(change)).toBeLessThanOrEqual(attending + rounding);
+      },
     );
   });
 

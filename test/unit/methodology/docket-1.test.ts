@@ -5,6 +5,7 @@ import type { QuantityName } from '#shared/methodology/measurement.ts';
 import { toDecimalString } from '#shared/kernel/decimal.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import type { Precision } from '#shared/methodology/factor-set.ts';
+import { forAll } from '#test/support/for-all.ts';
 import {
   factorOf,
   failureOf,
@@ -105,84 +106,70 @@ describe('version 1.0 agrees with a separate implementation', () => {
 
 describe('any estimate', () => {
   it('is finite, not negative, and lies between its bounds', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        for (const { value, lower, upper } of METHODOLOGY.estimate(input).results) {
-          expect([value, lower, upper].every((figure) => Number.isFinite(figure))).toBe(true);
-          expect(0 <= lower && lower <= value && value <= upper).toBe(true);
-        }
-      }),
-    );
+    forAll([requests], (input) => {
+      for (const { value, lower, upper } of METHODOLOGY.estimate(input).results) {
+        expect([value, lower, upper].every((figure) => Number.isFinite(figure))).toBe(true);
+        expect(0 <= lower && lower <= value && value <= upper).toBe(true);
+      }
+    });
   });
 
   it('an estimate is the same again, character for character, after any others', () => {
-    fc.assert(
-      fc.property(requests, requests, (input, other) => {
-        const first = METHODOLOGY.estimate(input);
-        METHODOLOGY.estimate(other);
-        expect(METHODOLOGY.estimate(structuredClone(input))).toEqual(first);
-      }),
-    );
+    forAll([requests, requests], (input, other) => {
+      const first = METHODOLOGY.estimate(input);
+      METHODOLOGY.estimate(other);
+      expect(METHODOLOGY.estimate(structuredClone(input))).toEqual(first);
+    });
   });
 
   it('has at most 12 significant digits', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        for (const { value, lower, upper } of METHODOLOGY.estimate(input).results) {
-          for (const figure of [value, lower, upper]) {
-            expect(toDecimalString(figure).replace(/^0\.0*|\./g, '').length).toBeLessThanOrEqual(
-              21,
-            );
-            expect(Number(toDecimalString(figure))).toBe(figure);
-          }
+    forAll([requests], (input) => {
+      for (const { value, lower, upper } of METHODOLOGY.estimate(input).results) {
+        for (const figure of [value, lower, upper]) {
+          expect(toDecimalString(figure).replace(/^0\.0*|\./g, '').length).toBeLessThanOrEqual(21);
+          expect(Number(toDecimalString(figure))).toBe(figure);
         }
-      }),
-    );
+      }
+    });
   });
 
   it('grows with every kind of token, and with attempts', () => {
-    fc.assert(
-      fc.property(requests, fc.integer({ min: 1, max: 1000 }), (input, more) => {
-        const { statedJoules: _, tokenInterval: __, ...usage } = input.usage;
-        const modelled = { ...input, usage };
-        const { outputTokens, inputTokens, cachedInputTokens } = usage;
-        const base = valueOf(modelled);
-        const grown = (changes: Partial<typeof usage>): number =>
-          valueOf({ ...modelled, usage: { ...usage, ...changes } });
-        expect(grown({ outputTokens: outputTokens + more })).toBeGreaterThanOrEqual(base);
-        expect(grown({ inputTokens: inputTokens + more })).toBeGreaterThanOrEqual(base);
-        expect(
-          grown({ cachedInputTokens: Math.min(inputTokens, cachedInputTokens + more) }),
-        ).toBeLessThanOrEqual(base);
-        expect(valueOf({ ...modelled, attempts: modelled.attempts + 1 })).toBeGreaterThanOrEqual(
-          base,
-        );
-      }),
-    );
+    forAll([requests, fc.integer({ min: 1, max: 1000 })], (input, more) => {
+      const { statedJoules: _, tokenInterval: __, ...usage } = input.usage;
+      const modelled = { ...input, usage };
+      const { outputTokens, inputTokens, cachedInputTokens } = usage;
+      const base = valueOf(modelled);
+      const grown = (changes: Partial<typeof usage>): number =>
+        valueOf({ ...modelled, usage: { ...usage, ...changes } });
+      expect(grown({ outputTokens: outputTokens + more })).toBeGreaterThanOrEqual(base);
+      expect(grown({ inputTokens: inputTokens + more })).toBeGreaterThanOrEqual(base);
+      expect(
+        grown({ cachedInputTokens: Math.min(inputTokens, cachedInputTokens + more) }),
+      ).toBeLessThanOrEqual(base);
+      expect(valueOf({ ...modelled, attempts: modelled.attempts + 1 })).toBeGreaterThanOrEqual(
+        base,
+      );
+    });
   });
 
   it('is linear in PUE, and in attempts', () => {
-    fc.assert(
-      fc.property(requests, fc.double({ min: 1, max: 3, noNaN: true }), (input, pue) => {
-        const at = (value: number): number =>
-          valueOf({ ...input, site: { ...input.site, pue: value } });
-        expect(Math.abs(at(pue) - at(1) * pue)).toBeLessThanOrEqual(at(pue) * 1e-10);
-        const twice = valueOf({ ...input, attempts: 2 });
-        const once = valueOf({ ...input, attempts: 1 });
-        expect(Math.abs(twice - 2 * once)).toBeLessThanOrEqual(twice * 1e-10);
-      }),
-    );
+    forAll([requests, fc.double({ min: 1, max: 3, noNaN: true })], (input, pue) => {
+      const at = (value: number): number =>
+        valueOf({ ...input, site: { ...input.site, pue: value } });
+      expect(Math.abs(at(pue) - at(1) * pue)).toBeLessThanOrEqual(at(pue) * 1e-10);
+      const twice = valueOf({ ...input, attempts: 2 });
+      const once = valueOf({ ...input, attempts: 1 });
+      expect(Math.abs(twice - 2 * once)).toBeLessThanOrEqual(twice * 1e-10);
+    });
   });
 
   it('is never below the same request at a better known place', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        const known = { ...input, site: { operator: 'example', pue: 1.3, wue: 0.5 } };
-        const unknown = { ...input, site: { operator: 'nobody' } };
-        if (valueOf(input) === 0) return;
-        expect(factorOf(unknown)).toBeGreaterThan(factorOf(known));
-      }),
-    );
+    forAll([requests], (input) => {
+      const known = { ...input, site: { operator: 'example', pue: 1.3, wue: 0.5 } };
+      const unknown = { ...input, site: { operator: 'nobody' } };
+      if (valueOf(input) === 0) return;
+      expect(factorOf(unknown)).toBeGreaterThan(factorOf(known));
+    });
   });
 });
 
@@ -294,18 +281,16 @@ describe('energy that an upstream states of itself', () => {
   });
 
   it('of any request that this method models is within the bounds where it is what the method comes to', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        const { statedJoules: _, ...usage } = input.usage;
-        const plain = { ...input, usage };
-        const steps = METHODOLOGY.explain(plain).steps;
-        const gpu = steps.find(({ symbol }) => symbol === 'E_gpu')!.value;
-        if (gpu === 0 || usage.outputTokens === 0 || input.attempts === 0) return;
-        const joules = gpu / input.attempts;
-        const { beyond } = found({ ...plain, usage: { ...usage, statedJoules: joules } });
-        expect(beyond, `${joules} J`).toBe(undefined);
-      }),
-    );
+    forAll([requests], (input) => {
+      const { statedJoules: _, ...usage } = input.usage;
+      const plain = { ...input, usage };
+      const steps = METHODOLOGY.explain(plain).steps;
+      const gpu = steps.find(({ symbol }) => symbol === 'E_gpu')!.value;
+      if (gpu === 0 || usage.outputTokens === 0 || input.attempts === 0) return;
+      const joules = gpu / input.attempts;
+      const { beyond } = found({ ...plain, usage: { ...usage, statedJoules: joules } });
+      expect(beyond, `${joules} J`).toBe(undefined);
+    });
   });
 
   it('of an unknown size has to keep the bounds of its GPUs', () => {

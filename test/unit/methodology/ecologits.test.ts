@@ -5,6 +5,7 @@ import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { estimateEcologits } from '#shared/methodology/ecologits.ts';
 import { ECOLOGITS_CONSTANTS, ECOLOGITS_FORMULAS } from '#shared/methodology/ecologits-formulas.ts';
 import { ends, type ValueOrRange } from '#shared/methodology/factor-set.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 import { evaluate } from './formula-evaluator.ts';
 
@@ -59,73 +60,69 @@ describe('agreement with EcoLogits 0.11.2', () => {
 
 describe('the published formulas', () => {
   it('give what the code gives, for any request', () => {
-    fc.assert(
-      fc.property(request(), (inputs) => {
-        const values = new Map<string, number>(
-          Object.entries(ECOLOGITS_CONSTANTS).map(([symbol, { value }]) => [symbol, value]),
-        );
-        const given: Record<string, number> = {
-          P_a: inputs.model_active_parameter_count,
-          P_t: inputs.model_total_parameter_count,
-          N: inputs.output_token_count,
-          T_req: inputs.request_latency ?? Infinity,
-          ttft: inputs.ttft ?? 0,
-          PUE: inputs.datacenter_pue,
-          WUE: inputs.datacenter_wue,
-          F_gwp: inputs.if_electricity_mix_gwp,
-          F_adpe: inputs.if_electricity_mix_adpe,
-          F_pe: inputs.if_electricity_mix_pe,
-          W: inputs.if_electricity_mix_wue,
-        };
-        for (const [symbol, value] of Object.entries(given)) values.set(symbol, value);
-        if (inputs.tps !== null) values.set('tps', inputs.tps);
-        for (const { symbol, formula, when } of ECOLOGITS_FORMULAS) {
-          if (when === 'tps is given' && inputs.tps === null) continue;
-          if (when === 'tps is not given' && inputs.tps !== null) continue;
-          values.set(symbol, evaluate(formula, values));
-        }
-        const results = estimateEcologits(inputs);
-        within(ends(results.energy_kwh).min, values.get('E')!, 'energy');
-        within(ends(results.wcf_l).min, values.get('U_wcf')!, 'water');
-        within(ends(results.gwp_kgco2eq).min, values.get('total_gwp')!, 'gwp');
-        within(ends(results.adpe_kgsbeq).min, values.get('total_adpe')!, 'adpe');
-        within(ends(results.pe_mj).min, values.get('total_pe')!, 'pe');
-        within(ends(results.embodied_gwp).min, values.get('X_gwp')!, 'embodied');
-      }),
-    );
+    forAll([request()], (inputs) => {
+      const values = new Map<string, number>(
+        Object.entries(ECOLOGITS_CONSTANTS).map(([symbol, { value }]) => [symbol, value]),
+      );
+      const given: Record<string, number> = {
+        P_a: inputs.model_active_parameter_count,
+        P_t: inputs.model_total_parameter_count,
+        N: inputs.output_token_count,
+        T_req: inputs.request_latency ?? Infinity,
+        ttft: inputs.ttft ?? 0,
+        PUE: inputs.datacenter_pue,
+        WUE: inputs.datacenter_wue,
+        F_gwp: inputs.if_electricity_mix_gwp,
+        F_adpe: inputs.if_electricity_mix_adpe,
+        F_pe: inputs.if_electricity_mix_pe,
+        W: inputs.if_electricity_mix_wue,
+      };
+      for (const [symbol, value] of Object.entries(given)) values.set(symbol, value);
+      if (inputs.tps !== null) values.set('tps', inputs.tps);
+      for (const { symbol, formula, when } of ECOLOGITS_FORMULAS) {
+        if (when === 'tps is given' && inputs.tps === null) continue;
+        if (when === 'tps is not given' && inputs.tps !== null) continue;
+        values.set(symbol, evaluate(formula, values));
+      }
+      const results = estimateEcologits(inputs);
+      within(ends(results.energy_kwh).min, values.get('E')!, 'energy');
+      within(ends(results.wcf_l).min, values.get('U_wcf')!, 'water');
+      within(ends(results.gwp_kgco2eq).min, values.get('total_gwp')!, 'gwp');
+      within(ends(results.adpe_kgsbeq).min, values.get('total_adpe')!, 'adpe');
+      within(ends(results.pe_mj).min, values.get('total_pe')!, 'pe');
+      within(ends(results.embodied_gwp).min, values.get('X_gwp')!, 'embodied');
+    });
   });
 });
 
 describe('ranges', () => {
   it('evaluate both bounds on their own, and never cross', () => {
-    fc.assert(
-      fc.property(request(), fc.double({ min: 1, max: 5, noNaN: true }), (inputs, stretch) => {
-        const ranged = {
-          ...inputs,
-          model_active_parameter_count: {
-            min: inputs.model_active_parameter_count,
-            max: inputs.model_active_parameter_count * stretch,
-          },
-          model_total_parameter_count: {
-            min: inputs.model_total_parameter_count,
-            max: inputs.model_total_parameter_count * stretch,
-          },
-          datacenter_wue: { min: inputs.datacenter_wue, max: inputs.datacenter_wue * stretch },
-        };
-        const low = estimateEcologits(inputs);
-        const high = estimateEcologits({
-          ...inputs,
-          model_active_parameter_count: ranged.model_active_parameter_count.max,
-          model_total_parameter_count: ranged.model_total_parameter_count.max,
-          datacenter_wue: ranged.datacenter_wue.max,
-        });
-        const both = estimateEcologits(ranged);
-        for (const name of Object.keys(low) as (keyof typeof low)[]) {
-          expect(both[name]).toEqual({ min: low[name], max: high[name] });
-          expect(ends(both[name]).min).toBeLessThanOrEqual(ends(both[name]).max);
-        }
-      }),
-    );
+    forAll([request(), fc.double({ min: 1, max: 5, noNaN: true })], (inputs, stretch) => {
+      const ranged = {
+        ...inputs,
+        model_active_parameter_count: {
+          min: inputs.model_active_parameter_count,
+          max: inputs.model_active_parameter_count * stretch,
+        },
+        model_total_parameter_count: {
+          min: inputs.model_total_parameter_count,
+          max: inputs.model_total_parameter_count * stretch,
+        },
+        datacenter_wue: { min: inputs.datacenter_wue, max: inputs.datacenter_wue * stretch },
+      };
+      const low = estimateEcologits(inputs);
+      const high = estimateEcologits({
+        ...inputs,
+        model_active_parameter_count: ranged.model_active_parameter_count.max,
+        model_total_parameter_count: ranged.model_total_parameter_count.max,
+        datacenter_wue: ranged.datacenter_wue.max,
+      });
+      const both = estimateEcologits(ranged);
+      for (const name of Object.keys(low) as (keyof typeof low)[]) {
+        expect(both[name]).toEqual({ min: low[name], max: high[name] });
+        expect(ends(both[name]).min).toBeLessThanOrEqual(ends(both[name]).max);
+      }
+    });
   });
 
   it('of water on site reach the water alone', () => {
@@ -171,25 +168,23 @@ describe('refusals', () => {
   });
 
   it('any input gets finite figures or a MethodologyFailure', () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.dictionary(
           fc.constantFrom(...Object.keys({ ...base, ...everyOverride })),
           fc.anything(),
         ),
-        (changes) => {
-          try {
-            const results = estimateEcologits({ ...base, ...changes });
-            for (const value of Object.values(results)) {
-              expect(Number.isFinite(ends(value).min) && Number.isFinite(ends(value).max)).toBe(
-                true,
-              );
-            }
-          } catch (error) {
-            expect(error).toBeInstanceOf(MethodologyFailure);
+      ],
+      (changes) => {
+        try {
+          const results = estimateEcologits({ ...base, ...changes });
+          for (const value of Object.values(results)) {
+            expect(Number.isFinite(ends(value).min) && Number.isFinite(ends(value).max)).toBe(true);
           }
-        },
-      ),
+        } catch (error) {
+          expect(error).toBeInstanceOf(MethodologyFailure);
+        }
+      },
     );
   });
 });

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { answerTo, profiles } from '#cli/commands/estimate.ts';
 import { answerLines } from '#cli/input.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll, forAllAsync } from '#test/support/for-all.ts';
 import { METHODOLOGIES } from './fixtures.ts';
 
 const all = profiles(METHODOLOGIES);
@@ -82,14 +83,12 @@ describe('docket-1 lines', () => {
   });
 
   it('give a result or an error, with anything in them', () => {
-    fc.assert(
-      fc.property(
-        fc.dictionary(fc.constantFrom(...Object.keys(line), 'batch', 'pue'), fc.jsonValue()),
-        (changes) => {
-          const answer = answerTo({ ...line, ...changes }, docket) as Answer;
-          expect('error' in answer || Number.isFinite(answer['energy_kwh'])).toBe(true);
-        },
-      ),
+    forAll(
+      [fc.dictionary(fc.constantFrom(...Object.keys(line), 'batch', 'pue'), fc.jsonValue())],
+      (changes) => {
+        const answer = answerTo({ ...line, ...changes }, docket) as Answer;
+        expect('error' in answer || Number.isFinite(answer['energy_kwh'])).toBe(true);
+      },
     );
   });
 });
@@ -129,18 +128,16 @@ describe('the stream', () => {
     const text = Buffer.from(
       ['é', 'ü'].map((id) => `${JSON.stringify({ id, ...line })}\r\n`).join(''),
     );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 6 }),
-        async (cuts) => {
-          const at = [0, ...cuts.toSorted((a, b) => a - b), text.length];
-          const chunks = at.slice(1).map((end, i) => text.subarray(at[i], end));
-          const answers = await run(chunks);
-          expect(answers.map((answer) => answer['id'])).toEqual(['é', 'ü']);
-          expect(answers.every((answer) => answer.error === undefined)).toBe(true);
-        },
-      ),
+    await forAllAsync(
+      [fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 6 })],
       { numRuns: runs(50) },
+      async (cuts) => {
+        const at = [0, ...cuts.toSorted((a, b) => a - b), text.length];
+        const chunks = at.slice(1).map((end, i) => text.subarray(at[i], end));
+        const answers = await run(chunks);
+        expect(answers.map((answer) => answer['id'])).toEqual(['é', 'ü']);
+        expect(answers.every((answer) => answer.error === undefined)).toBe(true);
+      },
     );
   });
 

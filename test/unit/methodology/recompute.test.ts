@@ -5,36 +5,33 @@ import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { recompute, statedForm } from '#shared/methodology/recompute.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type MeasurementInput, MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { METHODOLOGY, request, requests } from './fixtures.ts';
 
 describe('a measurement', () => {
   it('is reproduced, character for character, from nothing but the inputs that it names', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        const measurement = METHODOLOGY.estimate(input);
-        // Through JSON, as a receipt carries them.
-        const carried = JSON.parse(JSON.stringify(measurement.inputs)) as MeasurementInput[];
-        const { differences } = recompute(
-          rebuildInput(carried),
-          METHODOLOGY,
-          statedForm(measurement),
-        );
-        expect(differences).toEqual([]);
-      }),
-    );
+    forAll([requests], (input) => {
+      const measurement = METHODOLOGY.estimate(input);
+      // Through JSON, as a receipt carries them.
+      const carried = JSON.parse(JSON.stringify(measurement.inputs)) as MeasurementInput[];
+      const { differences } = recompute(
+        rebuildInput(carried),
+        METHODOLOGY,
+        statedForm(measurement),
+      );
+      expect(differences).toEqual([]);
+    });
   });
 
   it('carries records of text and whole numbers alone, in canonical order, as a receipt demands', () => {
-    fc.assert(
-      fc.property(requests, (input) => {
-        for (const { record = {} } of METHODOLOGY.estimate(input).inputs) {
-          expect(JSON.stringify(record)).toBe(canonicalJson(record));
-          for (const value of Object.values(record)) {
-            expect(typeof value === 'string' || Number.isSafeInteger(value)).toBe(true);
-          }
+    forAll([requests], (input) => {
+      for (const { record = {} } of METHODOLOGY.estimate(input).inputs) {
+        expect(JSON.stringify(record)).toBe(canonicalJson(record));
+        for (const value of Object.values(record)) {
+          expect(typeof value === 'string' || Number.isSafeInteger(value)).toBe(true);
         }
-      }),
-    );
+      }
+    });
   });
 
   it('that was altered is told from the original, and where', () => {
@@ -66,24 +63,18 @@ describe('inputs from a stranger', () => {
       request({ model: { id: 'x', footprint: { totalB: 8 } } }),
     );
     const fields = [...new Set(inputs.flatMap(({ record = {} }) => Object.keys(record)))];
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: inputs.length - 1 }),
-        fc.constantFrom(...fields),
-        fc.jsonValue(),
-        (at, field, value) => {
-          const altered = inputs.map((entry, index) =>
-            index === at ? { ...entry, record: { ...entry.record, [field]: value } } : entry,
-          ) as MeasurementInput[];
-          try {
-            METHODOLOGY.estimate(rebuildInput(altered));
-          } catch (error) {
-            expect(error instanceof MalformedData || error instanceof MethodologyFailure).toBe(
-              true,
-            );
-          }
-        },
-      ),
+    forAll(
+      [fc.integer({ min: 0, max: inputs.length - 1 }), fc.constantFrom(...fields), fc.jsonValue()],
+      (at, field, value) => {
+        const altered = inputs.map((entry, index) =>
+          index === at ? { ...entry, record: { ...entry.record, [field]: value } } : entry,
+        ) as MeasurementInput[];
+        try {
+          METHODOLOGY.estimate(rebuildInput(altered));
+        } catch (error) {
+          expect(error instanceof MalformedData || error instanceof MethodologyFailure).toBe(true);
+        }
+      },
     );
   });
 

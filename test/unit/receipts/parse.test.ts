@@ -4,6 +4,7 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { answerIn, locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 import { INPUTS, newIssuer, type Loose } from './samples.ts';
 
@@ -13,20 +14,13 @@ const codeOf = (read: () => unknown): string => thrownBy(MalformedData, read)?.c
 
 describe('hostile input never does more than be refused', () => {
   it('any bytes', () => {
-    fc.assert(
-      fc.property(
-        fc.uint8Array({ maxLength: 400 }),
-        (bytes) => void codeOf(() => parseReceipt(bytes)),
-      ),
-    );
+    forAll([fc.uint8Array({ maxLength: 400 })], (bytes) => void codeOf(() => parseReceipt(bytes)));
   });
 
   it('any JSON', () => {
-    fc.assert(
-      fc.property(fc.json(), (json) => {
-        expect(codeOf(() => parseReceipt(json))).not.toBe('read');
-      }),
-    );
+    forAll([fc.json()], (json) => {
+      expect(codeOf(() => parseReceipt(json))).not.toBe('read');
+    });
   });
 
   it('a receipt in which a piece was replaced', () => {
@@ -35,11 +29,9 @@ describe('hostile input never does more than be refused', () => {
       fc.json(),
       fc.constantFrom('"', '\\', '{', '}', ',', ':', 'null', '1e9'),
     );
-    fc.assert(
-      fc.property(fc.nat(text.length), fc.nat(40), piece, (at, cut, put) => {
-        codeOf(() => parseReceipt(text.slice(0, at) + put + text.slice(at + cut)));
-      }),
-    );
+    forAll([fc.nat(text.length), fc.nat(40), piece], (at, cut, put) => {
+      codeOf(() => parseReceipt(text.slice(0, at) + put + text.slice(at + cut)));
+    });
   });
 
   it('megabytes', () => {
@@ -269,25 +261,18 @@ describe('a receipt is found in what callers save', () => {
       .array(line, { minLength: 1 })
       .filter((lines) => lines.join('').trim() !== '');
     const end = fc.constantFrom('\n', '\r\n', '\r');
-    fc.assert(
-      fc.property(fc.array(fc.tuple(payload, end, fc.integer({ min: 1, max: 9 }))), (events) => {
-        const texts = events.map(
-          ([lines, ending, empty]) =>
-            lines.map((one) => `data: ${one}${ending}`).join('') + ending.repeat(empty),
-        );
-        const { pieces } = answerIn(`: begin\n\n${texts.join('')}data: [DONE]`);
-        const sent = events.map(([lines]) => lines.join('\n'));
-        expect(pieces).toEqual(sent.filter((one) => one.trim() !== '[DONE]'));
-      }),
-    );
+    forAll([fc.array(fc.tuple(payload, end, fc.integer({ min: 1, max: 9 })))], (events) => {
+      const texts = events.map(
+        ([lines, ending, empty]) =>
+          lines.map((one) => `data: ${one}${ending}`).join('') + ending.repeat(empty),
+      );
+      const { pieces } = answerIn(`: begin\n\n${texts.join('')}data: [DONE]`);
+      const sent = events.map(([lines]) => lines.join('\n'));
+      expect(pieces).toEqual(sent.filter((one) => one.trim() !== '[DONE]'));
+    });
   });
 
   it('anything else is left to the parser', () => {
-    fc.assert(
-      fc.property(
-        fc.string(),
-        (any) => void codeOf(() => parseReceipt(locateReceipt(any).receipt)),
-      ),
-    );
+    forAll([fc.string()], (any) => void codeOf(() => parseReceipt(locateReceipt(any).receipt)));
   });
 });

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ran } from '#shared/kernel/inference.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
@@ -8,29 +7,25 @@ import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipt
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
 import { SOFTWARE } from '#shared/receipts/software.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { anyInput, INPUTS, issuer, measurement, record } from './samples.ts';
 
 describe('a receipt gives back what it was made of', () => {
   it('any request that ran, so that another receipt of it can be issued years later', () => {
-    fc.assert(
-      fc.property(
-        anyInput.filter(({ record: { outcome } }) => ran(outcome)),
-        (input) => {
-          const { document } = parseReceipt(orderedJson(buildReceipt(input)));
-          const { upstreamModel, ...told } = input.record;
-          const { statedJoules, ...usage } = told.usage;
-          const usable = statedJoules !== undefined && statedJoules >= 0;
-          expect(recordOnReceipt(document, told.keyId)).toEqual({
-            ...told,
-            ...(upstreamModel ? { upstreamModel: document.credentialSubject.modelVersion } : {}),
-            usage:
-              usable && Number.isFinite(statedJoules)
-                ? { ...usage, statedJoules: statedJoules + 0 }
-                : usage,
-          });
-        },
-      ),
-    );
+    forAll([anyInput.filter(({ record: { outcome } }) => ran(outcome))], (input) => {
+      const { document } = parseReceipt(orderedJson(buildReceipt(input)));
+      const { upstreamModel, ...told } = input.record;
+      const { statedJoules, ...usage } = told.usage;
+      const usable = statedJoules !== undefined && statedJoules >= 0;
+      expect(recordOnReceipt(document, told.keyId)).toEqual({
+        ...told,
+        ...(upstreamModel ? { upstreamModel: document.credentialSubject.modelVersion } : {}),
+        usage:
+          usable && Number.isFinite(statedJoules)
+            ? { ...usage, statedJoules: statedJoules + 0 }
+            : usage,
+      });
+    });
   });
 
   it('on a degraded receipt with the tier that was asked for, and the joules', () => {

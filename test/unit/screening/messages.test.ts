@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#shared/kernel/json-object.ts';
 import { textsOf } from '#shared/screening/texts.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const textsIn = (body: object): string[] => {
   const { prompt, joined, beside } = textsOf('messages', body);
@@ -25,28 +26,26 @@ describe('the texts of a request for a message that goes on as it came', () => {
     'hold every text of its blocks, tools and fields, in each of their members',
     { tags: ['operations.screening'] },
     () => {
-      fc.assert(
-        fc.property(value, words, words, (given, one, another) => {
-          const block: JsonObject = { type: 'text', text: one, note: given };
-          const result = { type: 'tool_result', tool_use_id: another, content: [block] };
-          const call = { type: 'tool_use', id: 'a', name: another, input: { [one]: given } };
-          const document = {
-            type: 'document',
-            title: one,
-            context: another,
-            source: { type: 'content', content: [block] },
-            note: given,
-          };
-          const all = [one, another, ...stringsIn(given)];
-          for (const body of [
-            user(block, result, call, document),
-            { system: [block, { type: 'text', text: another }] },
-            { tools: [{ name: one, description: another, input_schema: { title: given } }] },
-            { mcp_servers: [{ name: one, note: [another, given] }] },
-          ])
-            expect(textsIn(body)).toEqual(expect.arrayContaining(all));
-        }),
-      );
+      forAll([value, words, words], (given, one, another) => {
+        const block: JsonObject = { type: 'text', text: one, note: given };
+        const result = { type: 'tool_result', tool_use_id: another, content: [block] };
+        const call = { type: 'tool_use', id: 'a', name: another, input: { [one]: given } };
+        const document = {
+          type: 'document',
+          title: one,
+          context: another,
+          source: { type: 'content', content: [block] },
+          note: given,
+        };
+        const all = [one, another, ...stringsIn(given)];
+        for (const body of [
+          user(block, result, call, document),
+          { system: [block, { type: 'text', text: another }] },
+          { tools: [{ name: one, description: another, input_schema: { title: given } }] },
+          { mcp_servers: [{ name: one, note: [another, given] }] },
+        ])
+          expect(textsIn(body)).toEqual(expect.arrayContaining(all));
+      });
     },
   );
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { promptsOf } from '#shared/screening/prompt.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 describe('promptsOf', () => {
   it('makes one prompt of a chat, with the texts that the model reads', () => {
@@ -63,17 +64,17 @@ describe('promptsOf', () => {
   });
 
   it('never throws, for any body', () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.dictionary(
           fc.constantFrom('messages', 'prompt', 'input', 'tools', 'suffix'),
           fc.jsonValue(),
         ),
-        (body) => {
-          for (const route of ['chat.completions', 'completions', 'embeddings'] as const)
-            promptsOf(route, body);
-        },
-      ),
+      ],
+      (body) => {
+        for (const route of ['chat.completions', 'completions', 'embeddings'] as const)
+          promptsOf(route, body);
+      },
     );
   });
 });

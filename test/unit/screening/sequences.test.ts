@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildSequences, SequenceMatcher } from '#shared/screening/sequences.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { packOf } from './policies.ts';
 
 /*
@@ -65,17 +66,14 @@ describe('the matcher of sequences', () => {
       pack,
       NAMES.map((name) => new Set([name])),
     );
-    fc.assert(
-      fc.property(hits, (all) => {
-        const matcher = new SequenceMatcher(tables, false);
-        const completed: number[] = [];
-        all.forEach((hit, index) =>
-          matcher.take(hit.term, hit.start, hit.end, () => completed.push(index)),
-        );
-        expect(completed).toEqual(model(all, gap));
-      }),
-      { numRuns: runs(500) },
-    );
+    forAll([hits], { numRuns: runs(500) }, (all) => {
+      const matcher = new SequenceMatcher(tables, false);
+      const completed: number[] = [];
+      all.forEach((hit, index) =>
+        matcher.take(hit.term, hit.start, hit.end, () => completed.push(index)),
+      );
+      expect(completed).toEqual(model(all, gap));
+    });
   });
 
   it('shares the steps that patterns have in common', () => {

@@ -4,6 +4,7 @@ import { type Act, afterEvent, begun, type ExchangeEvent } from '#api/inference/
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { entry } from '#test/unit/api/inference/doubles.ts';
 
 const id = 'req_1';
@@ -71,30 +72,24 @@ function actsOf(events: readonly ExchangeEvent[]): Act[] {
 const isEnd = (act: Act): boolean => act.do === 'answer' || act.do === 'refuse';
 
 it('all that may come of a request, in any order, ends it once at the most, and nothing is sent after that', () => {
-  fc.assert(
-    fc.property(fc.array(event, { maxLength: 30 }), (events) => {
-      const acts = actsOf(events).filter((act) => isEnd(act) || act.do === 'send');
-      expect(acts.filter(isEnd).length).toBeLessThanOrEqual(1);
-      if (acts.some(isEnd)) expect(isEnd(acts.at(-1)!)).toBe(true);
-    }),
-    { numRuns: runs(20_000) },
-  );
+  forAll([fc.array(event, { maxLength: 30 })], { numRuns: runs(20_000) }, (events) => {
+    const acts = actsOf(events).filter((act) => isEnd(act) || act.do === 'send');
+    expect(acts.filter(isEnd).length).toBeLessThanOrEqual(1);
+    if (acts.some(isEnd)) expect(isEnd(acts.at(-1)!)).toBe(true);
+  });
 });
 
 it('a receipt goes out with the answer of its own delivery, and a stream is of one delivery, in order', () => {
-  fc.assert(
-    fc.property(fc.array(event, { maxLength: 30 }), (events) => {
-      const sent: string[] = [];
-      for (const act of actsOf(events)) {
-        if (act.do === 'send') sent.push(act.frames);
-        if (act.do !== 'answer' || act.receipt === null) continue;
-        expect(act.receipt.replace('receipt', 'answer')).toBe(act.payload);
-      }
-      expect(sent).toEqual(sent.toSorted());
-      expect(new Set(sent.map((frames) => frames[0])).size).toBeLessThanOrEqual(1);
-    }),
-    { numRuns: runs(20_000) },
-  );
+  forAll([fc.array(event, { maxLength: 30 })], { numRuns: runs(20_000) }, (events) => {
+    const sent: string[] = [];
+    for (const act of actsOf(events)) {
+      if (act.do === 'send') sent.push(act.frames);
+      if (act.do !== 'answer' || act.receipt === null) continue;
+      expect(act.receipt.replace('receipt', 'answer')).toBe(act.payload);
+    }
+    expect(sent).toEqual(sent.toSorted());
+    expect(new Set(sent.map((frames) => frames[0])).size).toBeLessThanOrEqual(1);
+  });
 });
 
 it('the end of a stream that overtakes frames waits for them, and frames that come twice are sent once', () => {
@@ -109,30 +104,27 @@ it('the end of a stream that overtakes frames waits for them, and frames that co
         : { ...head, seq: frames + 1, kind: 'error', error: { code: 'worker_lost', message: '' } };
       return fc.record({ frames: fc.constant(frames), end: fc.constant(end), ahead, repeated });
     });
-  fc.assert(
-    fc.property(told, ({ frames, end, ahead, repeated }) => {
-      const frame = (seq: number): ExchangeEvent => ({
-        kind: 'reply',
-        reply: { id, attempt: 1, seq, kind: 'frames' },
-        payload: `frame ${seq}`,
-      });
-      const events = Array.from({ length: frames }, (_, i) => [
-        frame(i + 1),
-        ...repeated.filter((seq) => seq <= i + 1).map(frame),
-      ]);
-      events.splice(ahead, 0, [{ kind: 'reply', reply: end, payload: 'last of 1' }]);
-      const receipt: ExchangeEvent = {
-        kind: 'reply',
-        reply: { id, attempt: 1, kind: 'receipt' },
-        payload: 'receipt of 1',
-      };
-      const acts = actsOf([...events.flat(), receipt]);
-      const sent = acts.flatMap((act) => (act.do === 'send' ? [act.frames] : []));
-      expect(sent).toEqual(Array.from({ length: frames }, (_, i) => `frame ${i + 1}`));
-      expect(acts.at(-1)?.do).toBe(end.kind === 'last' ? 'answer' : 'refuse');
-    }),
-    { numRuns: runs(1_000) },
-  );
+  forAll([told], { numRuns: runs(1_000) }, ({ frames, end, ahead, repeated }) => {
+    const frame = (seq: number): ExchangeEvent => ({
+      kind: 'reply',
+      reply: { id, attempt: 1, seq, kind: 'frames' },
+      payload: `frame ${seq}`,
+    });
+    const events = Array.from({ length: frames }, (_, i) => [
+      frame(i + 1),
+      ...repeated.filter((seq) => seq <= i + 1).map(frame),
+    ]);
+    events.splice(ahead, 0, [{ kind: 'reply', reply: end, payload: 'last of 1' }]);
+    const receipt: ExchangeEvent = {
+      kind: 'reply',
+      reply: { id, attempt: 1, kind: 'receipt' },
+      payload: 'receipt of 1',
+    };
+    const acts = actsOf([...events.flat(), receipt]);
+    const sent = acts.flatMap((act) => (act.do === 'send' ? [act.frames] : []));
+    expect(sent).toEqual(Array.from({ length: frames }, (_, i) => `frame ${i + 1}`));
+    expect(acts.at(-1)?.do).toBe(end.kind === 'last' ? 'answer' : 'refuse');
+  });
 });
 
 it('an end that waits for frames is not lost to the word that its outcome may not be written', () => {

@@ -4,6 +4,7 @@ import { firstJsonError } from '#shared/kernel/json-reader.ts';
 import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 const fault = (raw: string | Buffer): Fault =>
@@ -14,37 +15,33 @@ const SOUP = Array.from('[]{}:,"\\u01eE+-. tnf\n');
 
 describe('parseJsonBody', () => {
   it('a body is given as the text that came and the value that the built-in parser gives', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), fc.constantFrom('', '  ', '\n'), (value, indent) => {
-        const text = JSON.stringify(value, null, indent);
-        expect(parseJsonBody(Buffer.from(text))).toEqual({
-          text,
-          value: JSON.parse(text) as unknown,
-        });
-      }),
-    );
+    forAll([fc.jsonValue(), fc.constantFrom('', '  ', '\n')], (value, indent) => {
+      const text = JSON.stringify(value, null, indent);
+      expect(parseJsonBody(Buffer.from(text))).toEqual({
+        text,
+        value: JSON.parse(text) as unknown,
+      });
+    });
   });
 
   it('any bytes are a value or invalid_json, and nothing else', () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(fc.uint8Array(), fc.string({ unit: fc.constantFrom(...SOUP) })),
-        (input) => {
-          const raw = typeof input === 'string' ? Buffer.from(input) : Buffer.from(input);
-          try {
-            parseJsonBody(raw);
-          } catch (error) {
-            expect(error).toBeInstanceOf(Fault);
-            expect(error).toMatchObject({
-              code: 'invalid_json',
-              status: 400,
-              type: 'validation_error',
-              param: null,
-            });
-          }
-        },
-      ),
+    forAll(
+      [fc.oneof(fc.uint8Array(), fc.string({ unit: fc.constantFrom(...SOUP) }))],
       { numRuns: runs(2000) },
+      (input) => {
+        const raw = typeof input === 'string' ? Buffer.from(input) : Buffer.from(input);
+        try {
+          parseJsonBody(raw);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Fault);
+          expect(error).toMatchObject({
+            code: 'invalid_json',
+            status: 400,
+            type: 'validation_error',
+            param: null,
+          });
+        }
+      },
     );
   });
 
@@ -53,33 +50,28 @@ describe('parseJsonBody', () => {
       unit: fc.constantFrom(...SOUP, 'true', 'null', '"a"'),
       maxLength: 12,
     });
-    fc.assert(
-      fc.property(soup, (text) => {
-        let valid = true;
-        try {
-          JSON.parse(text);
-        } catch {
-          valid = false;
-        }
-        const error = firstJsonError(text);
-        expect(error === null || error.repeatedName).toBe(valid || error?.repeatedName);
-      }),
-      { numRuns: runs(20_000) },
-    );
+    forAll([soup], { numRuns: runs(20_000) }, (text) => {
+      let valid = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        valid = false;
+      }
+      const error = firstJsonError(text);
+      expect(error === null || error.repeatedName).toBe(valid || error?.repeatedName);
+    });
   });
 
   it('a repeated name is found where it stands for the second time, and no other is', () => {
     const names = fc.array(fc.constantFrom('a', 'b', 'c', '__proto__', 'a\n'), { maxLength: 4 });
-    fc.assert(
-      fc.property(names, (keys) => {
-        const members = keys.map((key) => `${JSON.stringify(key)}:{"a":[{"a":1}]}`);
-        const second = keys.findIndex((key, index) => keys.indexOf(key) < index);
-        const at = 1 + members.slice(0, second).join(',').length + 1;
-        expect(firstJsonError(`{${members.join(',')}}`)).toEqual(
-          second === -1 ? null : expect.objectContaining({ at, repeatedName: true }),
-        );
-      }),
-    );
+    forAll([names], (keys) => {
+      const members = keys.map((key) => `${JSON.stringify(key)}:{"a":[{"a":1}]}`);
+      const second = keys.findIndex((key, index) => keys.indexOf(key) < index);
+      const at = 1 + members.slice(0, second).join(',').length + 1;
+      expect(firstJsonError(`{${members.join(',')}}`)).toEqual(
+        second === -1 ? null : expect.objectContaining({ at, repeatedName: true }),
+      );
+    });
   });
 
   it.each([

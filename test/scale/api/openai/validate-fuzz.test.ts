@@ -7,6 +7,7 @@ import { ChatBody, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 /** Values that are nearly right: the names and constants of the schemas, with anything in them. */
 const words = fc.constantFrom(
@@ -85,20 +86,17 @@ describe.each([
     'any JSON value is answered with itself or with a validation_error',
     { tags: ['requests.any-json'] },
     () => {
-      fc.assert(
-        fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
-          try {
-            expect(validate(body)).toBe(body);
-          } catch (error) {
-            if (!(error instanceof Fault)) throw error;
-            expect(error).toMatchObject({ type: 'validation_error', status: 400 });
-            const name = error.param?.split(/[.[]/, 1)[0] ?? '';
-            expect(error.code).toBe(`invalid_${name}`);
-            expect([...Object.keys(schema.properties), 'body']).toContain(name);
-          }
-        }),
-        { numRuns: runs(3000) },
-      );
+      forAll([fc.oneof(fc.jsonValue(), bodies(schema))], { numRuns: runs(3000) }, (body) => {
+        try {
+          expect(validate(body)).toBe(body);
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          expect(error).toMatchObject({ type: 'validation_error', status: 400 });
+          const name = error.param?.split(/[.[]/, 1)[0] ?? '';
+          expect(error.code).toBe(`invalid_${name}`);
+          expect([...Object.keys(schema.properties), 'body']).toContain(name);
+        }
+      });
     },
   );
 
@@ -107,12 +105,9 @@ describe.each([
     { tags: ['requests.any-json'] },
     () => {
       const compiled = Compile(schema);
-      fc.assert(
-        fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
-          expect(findFlaw(schema as Schema, body) === null).toBe(compiled.Check(body));
-        }),
-        { numRuns: runs(3000) },
-      );
+      forAll([fc.oneof(fc.jsonValue(), bodies(schema))], { numRuns: runs(3000) }, (body) => {
+        expect(findFlaw(schema as Schema, body) === null).toBe(compiled.Check(body));
+      });
     },
   );
 });

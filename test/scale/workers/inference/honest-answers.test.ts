@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { UpstreamResponse } from '#workers/inference/providers/openai-compatible/response.ts';
 import { recordedAnswers } from '#test/support/recorded-answers.ts';
 import {
@@ -258,11 +259,12 @@ const bytesOf = (texts: readonly string[], count: number): number =>
 describe('a receipt', () => {
   it('no stream, however cut, reordered, repeated or spoilt, is called complete that its server did not finish, and no count the upstream’s that it did not send', async () => {
     let complete = 0;
-    await fc.assert(
-      fc.asyncProperty(meant, anyHarms, anyCut, anyFraming, anyTransport, async (...drawn) => {
-        if (await expectHonestOf(...drawn)) complete += 1;
-      }),
+    await forAllAsync(
+      [meant, anyHarms, anyCut, anyFraming, anyTransport],
       { numRuns: runs(400) },
+      async (...drawn) => {
+        if (await expectHonestOf(...drawn)) complete += 1;
+      },
     );
     expect(complete).toBeGreaterThan(0);
   });
@@ -274,20 +276,17 @@ describe('a receipt', () => {
       message: fc.record({ content: fc.string() }),
       finish_reason: anyReason,
     });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(anyChoice, { minLength: 1, maxLength: 3 }),
-        anyUsage,
-        async (choices, usage) => {
-          const bytes = Buffer.from(JSON.stringify({ id: 'x', choices, usage }));
-          const record = await recordOf(says(bytes, 'application/json'), false);
-          const whole = choices.every((one) => FINISHING.includes(one.finish_reason ?? ''));
-          // What arrived is compared, not what was drawn: JSON writes -0 as 0.
-          expectHonest(record!, [wholeFrame(bytes.toString()).usage], whole);
-          expect(record!.outcome).toBe(whole ? 'complete' : 'truncated');
-        },
-      ),
+    await forAllAsync(
+      [fc.array(anyChoice, { minLength: 1, maxLength: 3 }), anyUsage],
       { numRuns: runs(100), examples: [[[SAID], { prompt_tokens: 7, completion_tokens: -0 }]] },
+      async (choices, usage) => {
+        const bytes = Buffer.from(JSON.stringify({ id: 'x', choices, usage }));
+        const record = await recordOf(says(bytes, 'application/json'), false);
+        const whole = choices.every((one) => FINISHING.includes(one.finish_reason ?? ''));
+        // What arrived is compared, not what was drawn: JSON writes -0 as 0.
+        expectHonest(record!, [wholeFrame(bytes.toString()).usage], whole);
+        expect(record!.outcome).toBe(whole ? 'complete' : 'truncated');
+      },
     );
   });
 });
@@ -329,25 +328,27 @@ describe('a receipt of an answer that a real server gave', () => {
 
   it('is honest for every recorded stream, however cut, reordered, repeated, spoilt, framed and sent', async () => {
     const some = fc.constantFrom(...streams);
-    await fc.assert(
-      fc.asyncProperty(some, anyHarms, anyCut, anyFraming, anyTransport, async (one, ...drawn) => {
-        await expectHonestOf(one.frames, ...drawn, one.label);
-      }),
+    await forAllAsync(
+      [some, anyHarms, anyCut, anyFraming, anyTransport],
       { numRuns: runs(400) },
+      async (one, ...drawn) => {
+        await expectHonestOf(one.frames, ...drawn, one.label);
+      },
     );
   });
 
   it('is none for a whole answer that was cut anywhere', async () => {
     const wholes = answered.filter(([, , { request }]) => request.body['stream'] !== true);
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...wholes), fc.nat(), anyPlaces, async (one, at, places) => {
+    await forAllAsync(
+      [fc.constantFrom(...wholes), fc.nat(), anyPlaces],
+      // A call that fails is made again, after a pause.
+      { numRuns: runs(30, 5) },
+      async (one, at, places) => {
         const [, , { body, contentType }] = one;
         const bytes = Buffer.from(body.trim());
         const cut = bytes.subarray(0, at % bytes.length);
         expect(await recordOf(says(cut, contentType, { places }), false)).toBeUndefined();
-      }),
-      // A call that fails is made again, after a pause.
-      { numRuns: runs(30, 5) },
+      },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nextTurn } from '#shared/kernel/turns.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { until } from '#test/support/until.ts';
 import { UpstreamResponse } from '#workers/inference/providers/openai-compatible/response.ts';
 import { openStreamBounds, type StreamBounds } from '#workers/inference/stream-bounds.ts';
@@ -121,8 +122,10 @@ describe('what streams read in one turn of the event loop', () => {
         pieceBytes: fc.integer({ min: 1_000, max: SOCKET_BYTES }),
         isDone: fc.boolean(),
       });
-      await fc.assert(
-        fc.asyncProperty(fc.array(stream, { minLength: 1, maxLength: 8 }), async (streams) => {
+      await forAllAsync(
+        [fc.array(stream, { minLength: 1, maxLength: 8 })],
+        { numRuns: 20 },
+        async (streams) => {
           const { read, heard, turns } = reading();
           const given = streams.map(({ lengths, pieceBytes, isDone }, at) => {
             const texts = lengths.map((length, i) => `${i}ж`.repeat(length / 4 + 1));
@@ -138,8 +141,7 @@ describe('what streams read in one turn of the event loop', () => {
             expect(ofStream(heard, `${at}`)).toEqual([...payloads, isDone ? 'end' : 'cut']);
           const most = TURN_CHARS + streams.length * (BEYOND + 60_000);
           expect(Math.max(0, ...turns.filter(Boolean))).toBeLessThanOrEqual(most);
-        }),
-        { numRuns: 20 },
+        },
       );
     },
   );

@@ -11,6 +11,7 @@ import {
   readUsage,
   toldUsage,
 } from '#workers/inference/usage.ts';
+import { forAll, forAllAsync } from '#test/support/for-all.ts';
 import { turnsDuring } from '#test/support/turns-during.ts';
 
 const counter = createTokenCounter();
@@ -105,17 +106,15 @@ describe('usage of an upstream', () => {
   });
 
   it('usage of any shape never throws and never gives a count that is no whole number', () => {
-    fc.assert(
-      fc.property(fc.anything(), (value) => {
-        const usage = readUsage(value);
-        if (usage === undefined) return;
-        expect(
-          [usage.inputTokens, usage.outputTokens, usage.cachedInputTokens].every(
-            Number.isSafeInteger,
-          ),
-        ).toBe(true);
-      }),
-    );
+    forAll([fc.anything()], (value) => {
+      const usage = readUsage(value);
+      if (usage === undefined) return;
+      expect(
+        [usage.inputTokens, usage.outputTokens, usage.cachedInputTokens].every(
+          Number.isSafeInteger,
+        ),
+      ).toBe(true);
+    });
   });
 });
 
@@ -229,17 +228,15 @@ describe('tokens that the worker counts itself', () => {
   });
 
   it('have an interval that holds what other vocabularies make of the text', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
-        const usage = (await count(completion(text), [text])) as Usage;
-        const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
-        expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
-        expect(inputUpper).toBeGreaterThanOrEqual(usage.inputTokens);
-        const other = await tokensOf(text, 'cl100k_base');
-        expect(other).toBeGreaterThanOrEqual(outputLower);
-        expect(other).toBeLessThanOrEqual(outputUpper);
-      }),
-    );
+    await forAllAsync([fc.string({ unit: 'grapheme', maxLength: 200 })], async (text) => {
+      const usage = (await count(completion(text), [text])) as Usage;
+      const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
+      expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
+      expect(inputUpper).toBeGreaterThanOrEqual(usage.inputTokens);
+      const other = await tokensOf(text, 'cl100k_base');
+      expect(other).toBeGreaterThanOrEqual(outputLower);
+      expect(other).toBeLessThanOrEqual(outputUpper);
+    });
   });
 
   it('are not known of images and other media, which only the model can count', async () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { answerKey, idempotencyKey, keptKey } from '#shared/lanes/keys.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { answerPlacer } from '#workers/receipts/place-answer.ts';
 
 const MIB = 1_048_576;
@@ -55,19 +56,16 @@ it(
       minLength: 400,
       maxLength: 500,
     });
-    await fc.assert(
-      fc.asyncProperty(sizes, async (all) => {
-        const { place, answer, moved } = placer();
-        let kept = 0;
-        for (const [bytes, receiptBytes] of all) {
-          const name = answer();
-          if ((await place(name, bytes, receiptBytes)) === 'redis') kept += bytes + receiptBytes;
-          else expect(moved.at(-1)).toEqual([answerKey(name)]);
-        }
-        expect(kept).toBeLessThanOrEqual(OF_DAY);
-      }),
-      { numRuns: runs(20) },
-    );
+    await forAllAsync([sizes], { numRuns: runs(20) }, async (all) => {
+      const { place, answer, moved } = placer();
+      let kept = 0;
+      for (const [bytes, receiptBytes] of all) {
+        const name = answer();
+        if ((await place(name, bytes, receiptBytes)) === 'redis') kept += bytes + receiptBytes;
+        else expect(moved.at(-1)).toEqual([answerKey(name)]);
+      }
+      expect(kept).toBeLessThanOrEqual(OF_DAY);
+    });
   },
 );
 

@@ -6,6 +6,7 @@ import { CredentialCache } from '#api/auth/credential-cache.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { generateKey, hashKey } from '#shared/keys/format.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { credential, HeldSource, silent } from '#test/support/held-credentials.ts';
 
 const token = generateKey(randomBytes);
@@ -25,8 +26,10 @@ describe('the credential cache', () => {
         fc.record({ type: fc.constant('wait' as const), ms: fc.nat(3_000) }),
         fc.constant({ type: 'turn' as const }),
       );
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      await forAllAsync(
+        [fc.array(step, { maxLength: 60 })],
+        { numRuns: runs(300) },
+        async (steps) => {
           const store = new HeldSource();
           let now = 0;
           const tested = new CredentialCache({
@@ -61,8 +64,7 @@ describe('the credential cache', () => {
           }
           store.release();
           await Promise.all(pending);
-        }),
-        { numRuns: runs(300) },
+        },
       );
     },
   );

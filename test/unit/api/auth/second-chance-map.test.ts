@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 /** A full map of entries that are named by their order. */
 function full(size: number): SecondChanceMap<number> {
@@ -47,34 +48,31 @@ describe('a map that forgets what is not used', () => {
       act: fc.constantFrom('set', 'get', 'delete', 'deleteWhere'),
       key: fc.integer({ min: 0, max: 12 }),
     });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const map = new SecondChanceMap<number>(5);
-        const held = new Map<string, number>();
-        for (const [i, { act, key }] of steps.entries()) {
-          const name = `${key}`;
-          if (act === 'set') {
-            const before = held.size;
-            const isNew = !held.has(name);
-            map.set(name, i);
-            held.set(name, i);
-            const lost = [...held.keys()].filter((one) => map.peek(one) === undefined);
-            expect(lost).toHaveLength(isNew && before === 5 ? 1 : 0);
-            expect(lost).not.toContain(name);
-            for (const one of lost) held.delete(one);
-          } else if (act === 'get') map.get(name);
-          else if (act === 'delete') {
-            map.delete(name);
-            held.delete(name);
-          } else {
-            map.deleteWhere((value) => value % 3 === key % 3);
-            for (const [one, value] of held) if (value % 3 === key % 3) held.delete(one);
-          }
-          expect(map.size).toBe(held.size);
-          for (let one = 0; one <= 12; one += 1)
-            expect(map.peek(`${one}`)).toBe(held.get(`${one}`));
+    forAll([fc.array(step, { maxLength: 200 })], (steps) => {
+      const map = new SecondChanceMap<number>(5);
+      const held = new Map<string, number>();
+      for (const [i, { act, key }] of steps.entries()) {
+        const name = `${key}`;
+        if (act === 'set') {
+          const before = held.size;
+          const isNew = !held.has(name);
+          map.set(name, i);
+          held.set(name, i);
+          const lost = [...held.keys()].filter((one) => map.peek(one) === undefined);
+          expect(lost).toHaveLength(isNew && before === 5 ? 1 : 0);
+          expect(lost).not.toContain(name);
+          for (const one of lost) held.delete(one);
+        } else if (act === 'get') map.get(name);
+        else if (act === 'delete') {
+          map.delete(name);
+          held.delete(name);
+        } else {
+          map.deleteWhere((value) => value % 3 === key % 3);
+          for (const [one, value] of held) if (value % 3 === key % 3) held.delete(one);
         }
-      }),
-    );
+        expect(map.size).toBe(held.size);
+        for (let one = 0; one <= 12; one += 1) expect(map.peek(`${one}`)).toBe(held.get(`${one}`));
+      }
+    });
   });
 });

@@ -7,6 +7,7 @@ import {
   validateResponse,
 } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { thrownBy } from '#test/support/thrown-by.ts';
 
 const message = { role: 'user', content: 'x' };
@@ -139,19 +140,15 @@ describe('a member that is a known one in another spelling is refused', () => {
       'max_tokens',
       'response_format',
     ] as const;
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...fields),
-        fc.constantFrom('_', '-', ''),
-        fc.infiniteStream(fc.boolean()),
-        (field, gap, upper) => {
-          const spelt = Array.from(field.replaceAll('_', gap), (letter) =>
-            upper.next().value === true ? letter.toUpperCase() : letter,
-          ).join('');
-          fc.pre(spelt !== field);
-          expect(refusal(() => validateChat({ ...chat, [spelt]: 1 }))?.param).toBe(field);
-        },
-      ),
+    forAll(
+      [fc.constantFrom(...fields), fc.constantFrom('_', '-', ''), fc.infiniteStream(fc.boolean())],
+      (field, gap, upper) => {
+        const spelt = Array.from(field.replaceAll('_', gap), (letter) =>
+          upper.next().value === true ? letter.toUpperCase() : letter,
+        ).join('');
+        fc.pre(spelt !== field);
+        expect(refusal(() => validateChat({ ...chat, [spelt]: 1 }))?.param).toBe(field);
+      },
     );
   });
 });

@@ -4,6 +4,7 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import type { RequestRow } from '#shared/requests/row.ts';
 import { ALONE_MAX, FoldedRequests, WINDOW_MS } from '#api/requests/folded-requests.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { refusedRow, requestRow } from '#test/support/requests.ts';
 
 const START = Date.UTC(2026, 10, 20);
@@ -85,20 +86,17 @@ describe('requests alike that follow each other', { tags: ['requests.folded'] },
       }),
       { maxLength: 200 },
     );
-    fc.assert(
-      fc.property(refusals, (all) => {
-        const folded = new FoldedRequests();
-        let now = START;
-        const written = all.flatMap(({ key, code, waitMs }) => {
-          now += waitMs;
-          return folded.take(refusedRow({ orgId: 'org_a', at: now, keyId: key, code }), now);
-        });
-        written.push(...folded.due());
-        const sum = written.reduce((total, { requests }) => total + requests, 0);
-        return sum === all.length && !folded.areWaiting && folded.due().length === 0;
-      }),
-      { numRuns: runs(500) },
-    );
+    forAll([refusals], { numRuns: runs(500) }, (all) => {
+      const folded = new FoldedRequests();
+      let now = START;
+      const written = all.flatMap(({ key, code, waitMs }) => {
+        now += waitMs;
+        return folded.take(refusedRow({ orgId: 'org_a', at: now, keyId: key, code }), now);
+      });
+      written.push(...folded.due());
+      const sum = written.reduce((total, { requests }) => total + requests, 0);
+      return sum === all.length && !folded.areWaiting && folded.due().length === 0;
+    });
     const folded = new FoldedRequests();
     for (let i = 0; i < 10_000; i += 1)
       folded.take(refusedRow({ orgId: 'org_a', keyId: `key_${i}` }), START);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { byteRange } from '#api/routes/pack-download.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const ETAG = '"abc"';
 const read = (header: string | undefined, ifRange?: string) =>
@@ -52,14 +53,12 @@ describe('a Range header of a file of 1,000 bytes', () => {
       fc.maxSafeNat().map((n) => `bytes=-${n}`),
       fc.maxSafeNat().map((n) => `bytes=${n}-`),
     );
-    fc.assert(
-      fc.property(anyHeader, fc.integer({ min: 1, max: 5_000 }), (header, size) => {
-        const range = byteRange(header, size, { ifRange: undefined, etag: ETAG });
-        if (typeof range === 'string') return;
-        expect(range.start).toBeGreaterThanOrEqual(0);
-        expect(range.end).toBeLessThan(size);
-        expect(range.start).toBeLessThanOrEqual(range.end);
-      }),
-    );
+    forAll([anyHeader, fc.integer({ min: 1, max: 5_000 })], (header, size) => {
+      const range = byteRange(header, size, { ifRange: undefined, etag: ETAG });
+      if (typeof range === 'string') return;
+      expect(range.start).toBeGreaterThanOrEqual(0);
+      expect(range.end).toBeLessThan(size);
+      expect(range.start).toBeLessThanOrEqual(range.end);
+    });
   });
 });

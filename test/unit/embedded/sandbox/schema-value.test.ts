@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { seededRandom } from '#embedded/sandbox/random.ts';
 import { schemaValue } from '#embedded/sandbox/schema-value.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
@@ -52,9 +53,8 @@ const { schema: anySchema } = fc.letrec<{ schema: object }>((tie) => ({
 
 describe('values for a JSON Schema', () => {
   it('satisfy it, also with schemas nested in it', () => {
-    fc.assert(
-      fc.property(anySchema, fc.integer(), (schema, seed) => expectValid(schema, seed)),
-      { numRuns: runs(300) },
+    forAll([anySchema, fc.integer()], { numRuns: runs(300) }, (schema, seed) =>
+      expectValid(schema, seed),
     );
   });
 

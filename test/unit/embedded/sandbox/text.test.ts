@@ -4,6 +4,7 @@ import { almanacAt } from '#embedded/sandbox/almanac.ts';
 import { writeChoice } from '#embedded/sandbox/choice.ts';
 import { likeliest, LOGPROB } from '#embedded/sandbox/logprobs.ts';
 import { countTokens, encode, type Piece, piecesOf } from '#embedded/sandbox/tokens.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const textAt = (place: number): string =>
   [...almanacAt(place, false)].map(({ text }) => text).join('');
@@ -49,8 +50,8 @@ describe('log probabilities', () => {
 
 describe('stop sequences and bounds', () => {
   it('cut the answer exactly where they begin, also inside a token', () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', 'é', '🌊'), maxLength: 60 }),
         fc.array(
           fc.string({ unit: fc.constantFrom('a', 'b', ' ', '🌊'), minLength: 1, maxLength: 4 }),
@@ -58,39 +59,34 @@ describe('stop sequences and bounds', () => {
             maxLength: 3,
           },
         ),
-        (text, stops) => {
-          const found = stops.map((stop) => text.indexOf(stop)).filter((index) => index >= 0);
-          const expected = found.length === 0 ? text : text.slice(0, Math.min(...found));
-          expect(run(piecesOf(text), { maxTokens: 1000, stops }).text).toBe(expected);
-        },
-      ),
+      ],
+      (text, stops) => {
+        const found = stops.map((stop) => text.indexOf(stop)).filter((index) => index >= 0);
+        const expected = found.length === 0 ? text : text.slice(0, Math.min(...found));
+        expect(run(piecesOf(text), { maxTokens: 1000, stops }).text).toBe(expected);
+      },
     );
   });
 
   it('ends with length after max_tokens and never counts more', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: 'grapheme', maxLength: 80 }),
-        fc.integer({ min: 1, max: 20 }),
-        (text, maxTokens) => {
-          const { end } = run(piecesOf(text), { maxTokens, stops: [] });
-          expect(end.tokens).toBeLessThanOrEqual(maxTokens);
-          expect(end.finish).toBe(countTokens(text) > maxTokens ? 'length' : 'stop');
-        },
-      ),
+    forAll(
+      [fc.string({ unit: 'grapheme', maxLength: 80 }), fc.integer({ min: 1, max: 20 })],
+      (text, maxTokens) => {
+        const { end } = run(piecesOf(text), { maxTokens, stops: [] });
+        expect(end.tokens).toBeLessThanOrEqual(maxTokens);
+        expect(end.finish).toBe(countTokens(text) > maxTokens ? 'length' : 'stop');
+      },
     );
   });
 });
 
 describe('counting tokens', () => {
   it('splits any text into pieces that join to the text and count as the whole', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => {
-        const pieces = [...piecesOf(text)];
-        expect(pieces.map((piece) => piece.text).join('')).toBe(text);
-        expect(pieces.reduce((sum, piece) => sum + piece.tokens, 0)).toBe(encode(text).length);
-      }),
-    );
+    forAll([fc.string({ unit: 'grapheme', maxLength: 200 })], (text) => {
+      const pieces = [...piecesOf(text)];
+      expect(pieces.map((piece) => piece.text).join('')).toBe(text);
+      expect(pieces.reduce((sum, piece) => sum + piece.tokens, 0)).toBe(encode(text).length);
+    });
   });
 
   it('counts a megabyte without a space before the test is given up, and text that looks like a control token', () => {

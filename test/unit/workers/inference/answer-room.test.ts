@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AnswerRoom } from '#workers/inference/answer-room.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const SMALL = 256 * 1024;
 const ROOM = 4 * SMALL;
@@ -51,26 +52,26 @@ describe('room for answers', () => {
     'every answer is read to its end in any order of pieces, and no more is in hand than the room, the first answer and a piece of each other',
     { tags },
     () => {
-      fc.assert(
-        fc.property(
+      forAll(
+        [
           fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 30 }),
           fc.array(fc.nat(), { minLength: 30, maxLength: 30 }),
-          (sizes, choices) => {
-            const room = new AnswerRoom(ROOM);
-            let open = sizes.map((pieces) => answer(room, pieces));
-            const most = ROOM + 12 * SMALL + sizes.length * 2 * SMALL;
-            while (open.length > 0) {
-              expect(room.taken).toBeLessThanOrEqual(most);
-              const done = open.filter(({ left }) => left === 0);
-              expect(done).not.toEqual([]);
-              const next = choices[open.length - 1];
-              const one = done[next! % done.length]!;
-              one.release();
-              open = open.filter((other) => other !== one);
-            }
-            expect(room.taken).toBe(0);
-          },
-        ),
+        ],
+        (sizes, choices) => {
+          const room = new AnswerRoom(ROOM);
+          let open = sizes.map((pieces) => answer(room, pieces));
+          const most = ROOM + 12 * SMALL + sizes.length * 2 * SMALL;
+          while (open.length > 0) {
+            expect(room.taken).toBeLessThanOrEqual(most);
+            const done = open.filter(({ left }) => left === 0);
+            expect(done).not.toEqual([]);
+            const next = choices[open.length - 1];
+            const one = done[next! % done.length]!;
+            one.release();
+            open = open.filter((other) => other !== one);
+          }
+          expect(room.taken).toBe(0);
+        },
       );
     },
   );

@@ -9,6 +9,7 @@ import {
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
 import { Breakers } from '#workers/inference/breakers.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const DOWN = { kind: 'unavailable', detail: '' } as const;
 
@@ -38,21 +39,19 @@ describe('a circuit breaker', () => {
 
   it('a breaker can always heal: from any past there is a time at which a call may be made', () => {
     const event = fc.constantFrom('ask', 'fail', 'begin', 'later');
-    fc.assert(
-      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
-        let now = 0;
-        let breaker = CLOSED;
-        for (const what of events) {
-          if (what === 'ask') breaker = askBreaker(breaker, now).next;
-          if (what === 'fail') breaker = afterFailure(breaker, now);
-          if (what === 'begin' && breaker.state === 'half_open') breaker = afterBeginning(breaker);
-          if (what === 'later') now += 1_500;
-        }
-        const later = now + 60_000;
-        expect(breaker.state === 'closed' || isDue(breaker, later)).toBe(true);
-        expect(askBreaker(breaker, later).allowed).toBe(true);
-      }),
-    );
+    forAll([fc.array(event, { maxLength: 60 })], (events) => {
+      let now = 0;
+      let breaker = CLOSED;
+      for (const what of events) {
+        if (what === 'ask') breaker = askBreaker(breaker, now).next;
+        if (what === 'fail') breaker = afterFailure(breaker, now);
+        if (what === 'begin' && breaker.state === 'half_open') breaker = afterBeginning(breaker);
+        if (what === 'later') now += 1_500;
+      }
+      const later = now + 60_000;
+      expect(breaker.state === 'closed' || isDue(breaker, later)).toBe(true);
+      expect(askBreaker(breaker, later).allowed).toBe(true);
+    });
   });
 });
 

@@ -6,21 +6,22 @@ import { EventRelay } from '#workers/inference/event-relay.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
 import { TranslatedStream } from '#workers/inference/translated-stream.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';
 
 it('a text that comes in pieces is what they are together, halves of characters included', () => {
-  fc.assert(
-    fc.property(
+  forAll(
+    [
       fc.array(fc.string({ unit: anyCharacter, maxLength: 9_000 }), { maxLength: 8 }),
       fc.constantFrom('\ud83c', '\udf0a', ''),
-      (pieces, half) => {
-        const text = new GrowingText();
-        const all = [...pieces, half, 'x'.repeat(16_384), ...pieces];
-        for (const piece of all) text.add(piece);
-        expect(String(text)).toBe(all.join(''));
-        expect(text.length).toBe(all.join('').length);
-      },
-    ),
+    ],
+    (pieces, half) => {
+      const text = new GrowingText();
+      const all = [...pieces, half, 'x'.repeat(16_384), ...pieces];
+      for (const piece of all) text.add(piece);
+      expect(String(text)).toBe(all.join(''));
+      expect(text.length).toBe(all.join('').length);
+    },
   );
 });
 

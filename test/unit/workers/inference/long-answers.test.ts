@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LONG } from '#shared/kernel/turns.ts';
 import { withEncodingAsked } from '#workers/inference/bodies.ts';
 import { parseEmbeddings } from '#workers/inference/long-answers.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 
 const vector = fc.oneof(
   fc.array(fc.double()),
@@ -32,12 +33,10 @@ async function withTurns<T>(work: Promise<T>): Promise<[T, number]> {
 
 describe('a long answer with embeddings', () => {
   it('is parsed as JSON.parse does, also where its server has put other things in places of vectors', async () => {
-    await fc.assert(
-      fc.asyncProperty(answer, fc.constantFrom(0, 1), async (given, indent) => {
-        const text = JSON.stringify(given, null, indent);
-        expect(await parseEmbeddings(text)).toEqual(JSON.parse(text));
-      }),
-    );
+    await forAllAsync([answer, fc.constantFrom(0, 1)], async (given, indent) => {
+      const text = JSON.stringify(given, null, indent);
+      expect(await parseEmbeddings(text)).toEqual(JSON.parse(text));
+    });
     await expect(parseEmbeddings('{"data":[{"embedding":[1,2}]}')).rejects.toThrow(SyntaxError);
     await expect(parseEmbeddings('{"data":[{"embedding":[1,2')).rejects.toThrow(SyntaxError);
   });

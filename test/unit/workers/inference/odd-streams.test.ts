@@ -5,6 +5,7 @@ import type { Route, Usage } from '#shared/kernel/inference.ts';
 import type { UpstreamRequest } from '#workers/inference/providers/provider.ts';
 import { callForAnswer } from '#workers/inference/upstream-call.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAllAsync } from '#test/support/for-all.ts';
 import { COUNTED, delivery, ScriptedProvider, streams, workerWith } from './doubles.ts';
 
 /** A chunk as clients read them. */
@@ -243,8 +244,10 @@ describe('an end in a stream', () => {
       fc.constantFrom(null, null, 'stop', 'length'),
     );
     let complete = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(anyPart, { minLength: 1, maxLength: 12 }), async (parts) => {
+    await forAllAsync(
+      [fc.array(anyPart, { minLength: 1, maxLength: 12 })],
+      { numRuns: runs(300) },
+      async (parts) => {
         const chunks = parts.map(([index, content, finish]) => ({
           id: 'c',
           choices: [{ index, delta: { content }, finish_reason: finish }],
@@ -262,8 +265,7 @@ describe('an end in a stream', () => {
           expect(ends.slice(0, -1).every((reason) => reason === null)).toBe(true);
           if (isComplete) expect(ends.at(-1)).not.toBeNull();
         }
-      }),
-      { numRuns: runs(300) },
+      },
     );
     expect(complete).toBeGreaterThan(0);
   });
@@ -390,8 +392,10 @@ describe('calls of tools in a stream', () => {
       .dictionary(fc.string(), fc.jsonValue())
       .map((value) => JSON.stringify(value));
     const cut = fc.tuple(anyArguments, fc.array(fc.nat({ max: 60 }), { maxLength: 6 }));
-    await fc.assert(
-      fc.asyncProperty(fc.array(cut, { minLength: 1, maxLength: 3 }), async (calls) => {
+    await forAllAsync(
+      [fc.array(cut, { minLength: 1, maxLength: 3 })],
+      { numRuns: runs(200) },
+      async (calls) => {
         const chunks = calls.flatMap(([text, places], index) => {
           const at = [0, ...places.toSorted((a, b) => a - b), text.length];
           const pieces = at
@@ -402,8 +406,7 @@ describe('calls of tools in a stream', () => {
         const { got, record } = await streamed(calling(...chunks));
         expect(callsOf(got).map((call) => call.arguments)).toEqual(calls.map(([text]) => text));
         expect(record).toMatchObject({ outcome: 'complete' });
-      }),
-      { numRuns: runs(200) },
+      },
     );
   });
 });

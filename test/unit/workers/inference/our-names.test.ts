@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { namerOf } from '#workers/inference/our-names.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const named = (model: string, ...texts: string[]): string[] => {
   const name = namerOf({ id: 'ours', model });
@@ -46,20 +47,18 @@ describe('an answer has our id, and names the model as the catalogue does', () =
       },
       { requiredKeys: [] },
     );
-    fc.assert(
-      fc.property(fc.array(fc.tuple(chunk, fc.boolean())), (chunks) => {
-        const texts = chunks.map(([value, turned]) =>
-          JSON.stringify(turned ? Object.fromEntries(Object.entries(value).toReversed()) : value),
-        );
-        const out = named('llama', ...texts).map((text) => JSON.parse(text));
-        expect(out).toEqual(
-          chunks.map(([value]) => ({
-            ...value,
-            id: 'ours',
-            ...('model' in value ? { model: 'llama' } : {}),
-          })),
-        );
-      }),
-    );
+    forAll([fc.array(fc.tuple(chunk, fc.boolean()))], (chunks) => {
+      const texts = chunks.map(([value, turned]) =>
+        JSON.stringify(turned ? Object.fromEntries(Object.entries(value).toReversed()) : value),
+      );
+      const out = named('llama', ...texts).map((text) => JSON.parse(text));
+      expect(out).toEqual(
+        chunks.map(([value]) => ({
+          ...value,
+          id: 'ours',
+          ...('model' in value ? { model: 'llama' } : {}),
+        })),
+      );
+    });
   });
 });

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KeptByStreams } from '#workers/inference/kept-by-streams.ts';
 import { OnTheWay, StreamPace } from '#workers/inference/stream-pace.ts';
 import { StreamTurns } from '#workers/inference/stream-turns.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const openTurns = (): StreamTurns => new StreamTurns(() => Promise.resolve());
 const KIB = 1024;
@@ -84,31 +85,29 @@ describe('the pace of a stream', () => {
     'in whichever order clients take what they are sent, every stream is sent whole, and no more is on its way than its window, and of all than the bound and a step of each',
     { tags: ['limits.slow-readers'] },
     () => {
-      fc.assert(
-        fc.property(
+      forAll(
+        [
           fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 400 }),
           fc.infiniteStream(fc.nat()),
-          (sizes, choices) => {
-            const all = new OnTheWay();
-            const streams = sizes.map(() => stream(all));
-            for (const [i, one] of streams.entries()) one.send(sizes[i]!);
-            let open = streams;
-            while (open.length > 0) {
-              const one = open[choices.next().value % open.length]!;
-              // Its client takes what it was asked about; a stream that waits has always asked for something.
-              if (one.acknowledged.length === 0) expect(one.state.waits).toBe(false);
-              else one.pace.taken(one.acknowledged.shift()!);
-              open = open.filter(
-                ({ state, acknowledged }) => state.waits || acknowledged.length > 0,
-              );
-            }
-            for (const [i, { pace }] of streams.entries()) expect(pace.sent).toBe(sizes[i]! * KIB);
-            expect(all.most).toBeLessThanOrEqual(MUCH + sizes.length * (STEP + 2 * KIB));
-            for (const { pace } of streams) pace.end();
-            expect(all.chars).toBe(0);
-          },
-        ),
+        ],
         { numRuns: 10 },
+        (sizes, choices) => {
+          const all = new OnTheWay();
+          const streams = sizes.map(() => stream(all));
+          for (const [i, one] of streams.entries()) one.send(sizes[i]!);
+          let open = streams;
+          while (open.length > 0) {
+            const one = open[choices.next().value % open.length]!;
+            // Its client takes what it was asked about; a stream that waits has always asked for something.
+            if (one.acknowledged.length === 0) expect(one.state.waits).toBe(false);
+            else one.pace.taken(one.acknowledged.shift()!);
+            open = open.filter(({ state, acknowledged }) => state.waits || acknowledged.length > 0);
+          }
+          for (const [i, { pace }] of streams.entries()) expect(pace.sent).toBe(sizes[i]! * KIB);
+          expect(all.most).toBeLessThanOrEqual(MUCH + sizes.length * (STEP + 2 * KIB));
+          for (const { pace } of streams) pace.end();
+          expect(all.chars).toBe(0);
+        },
       );
     },
   );

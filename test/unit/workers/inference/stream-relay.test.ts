@@ -4,6 +4,7 @@ import { frameOf } from '#shared/kernel/event-stream.ts';
 import { UpstreamError } from '#workers/inference/providers/upstream-failure.ts';
 import { StreamRelay } from '#workers/inference/stream-relay.ts';
 import { textOfChoice } from '#workers/inference/usage.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const USAGE = { inputTokens: 3, cachedInputTokens: 0, outputTokens: 2, source: 'counted' as const };
 
@@ -179,31 +180,29 @@ describe('a stream relay', () => {
 
   it('every chunk is sent exactly once, as it came, and those of a choice in order, for any stream that ends each choice once', () => {
     const anyPart = fc.tuple(fc.integer({ min: 0, max: 3 }), fc.string());
-    fc.assert(
-      fc.property(fc.array(anyPart, { maxLength: 30 }), fc.boolean(), (parts, includeUsage) => {
-        const lasts = new Map(parts.map(([index], at) => [index, at]));
-        const chunks = parts.map(([index, content], at) => ({
-          ...chunk(choice(content, lasts.get(index) === at ? 'stop' : null, index)),
-          ...(includeUsage ? { usage: null } : {}),
-        }));
-        const { sent, one } = relay(includeUsage, chunks);
-        const carrier = one.finish(USAGE);
-        const all = includeUsage ? sent : [...sent, carrier];
-        for (const index of lasts.keys()) {
-          const ofChoice = (text: string): boolean =>
-            (JSON.parse(text) as Chunk).choices[0]!.index === index;
-          const wanted = chunks.map((each) => JSON.stringify(each)).filter(ofChoice);
-          expect(all.filter(ofChoice)).toEqual(wanted);
-        }
-        // Without a chunk to carry the receipt the relay makes one of its own.
-        expect(all).toHaveLength(includeUsage ? parts.length : Math.max(1, parts.length));
-        const texts = [...lasts.keys()].map((index) =>
-          parts.map(([of, content]) => (of === index ? content : '')).join(''),
-        );
-        const isText = (text: string): boolean => text !== '';
-        expect(one.texts.filter(isText).toSorted()).toEqual(texts.filter(isText).toSorted());
-      }),
-    );
+    forAll([fc.array(anyPart, { maxLength: 30 }), fc.boolean()], (parts, includeUsage) => {
+      const lasts = new Map(parts.map(([index], at) => [index, at]));
+      const chunks = parts.map(([index, content], at) => ({
+        ...chunk(choice(content, lasts.get(index) === at ? 'stop' : null, index)),
+        ...(includeUsage ? { usage: null } : {}),
+      }));
+      const { sent, one } = relay(includeUsage, chunks);
+      const carrier = one.finish(USAGE);
+      const all = includeUsage ? sent : [...sent, carrier];
+      for (const index of lasts.keys()) {
+        const ofChoice = (text: string): boolean =>
+          (JSON.parse(text) as Chunk).choices[0]!.index === index;
+        const wanted = chunks.map((each) => JSON.stringify(each)).filter(ofChoice);
+        expect(all.filter(ofChoice)).toEqual(wanted);
+      }
+      // Without a chunk to carry the receipt the relay makes one of its own.
+      expect(all).toHaveLength(includeUsage ? parts.length : Math.max(1, parts.length));
+      const texts = [...lasts.keys()].map((index) =>
+        parts.map(([of, content]) => (of === index ? content : '')).join(''),
+      );
+      const isText = (text: string): boolean => text !== '';
+      expect(one.texts.filter(isText).toSorted()).toEqual(texts.filter(isText).toSorted());
+    });
   });
 });
 

@@ -5,6 +5,7 @@ import type { Usage } from '#shared/kernel/inference.ts';
 import { ItemsSoFar } from '#workers/inference/responses/items-so-far.ts';
 import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
 import { answerOfChat, TranslatedStream } from '#workers/inference/translated-stream.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 type Json = Record<string, unknown>;
 interface Event extends Json {
@@ -49,67 +50,61 @@ const anyDelta = fc.oneof(
 
 describe('the events of a response that is written from chunks', () => {
   it('are numbered without a gap, open before they speak, close once, and add up to the response', () => {
-    fc.assert(
-      fc.property(fc.array(anyDelta, { maxLength: 12 }), fc.boolean(), (deltas, isSummary) => {
-        const reasoning = isSummary ? { summary: 'auto' } : {};
-        const events = eventsOf(deltas, 'stop', { reasoning });
-        expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
-        const open = new Set<number>();
-        const closed = new Map<number, Json>();
-        const spoken = new Map<string, string>();
-        for (const { type, output_index: index, item, item_id: id, delta } of events) {
-          if (type === 'response.output_item.added') {
-            expect(index).toBe(open.size + closed.size);
-            open.add(index!);
-          } else if (type === 'response.output_item.done') {
-            expect(open.delete(index!)).toBe(true);
-            closed.set(index!, item!);
-          } else if (index !== undefined) expect(open.has(index), type).toBe(true);
-          if (delta !== undefined) spoken.set(id!, (spoken.get(id!) ?? '') + delta);
-        }
-        expect(open.size).toBe(0);
-        const { response } = events.at(-1)!;
-        expect(response!.output).toEqual(
-          [...closed].toSorted(([a], [b]) => a - b).map(([, one]) => one),
+    forAll([fc.array(anyDelta, { maxLength: 12 }), fc.boolean()], (deltas, isSummary) => {
+      const reasoning = isSummary ? { summary: 'auto' } : {};
+      const events = eventsOf(deltas, 'stop', { reasoning });
+      expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
+      const open = new Set<number>();
+      const closed = new Map<number, Json>();
+      const spoken = new Map<string, string>();
+      for (const { type, output_index: index, item, item_id: id, delta } of events) {
+        if (type === 'response.output_item.added') {
+          expect(index).toBe(open.size + closed.size);
+          open.add(index!);
+        } else if (type === 'response.output_item.done') {
+          expect(open.delete(index!)).toBe(true);
+          closed.set(index!, item!);
+        } else if (index !== undefined) expect(open.has(index), type).toBe(true);
+        if (delta !== undefined) spoken.set(id!, (spoken.get(id!) ?? '') + delta);
+      }
+      expect(open.size).toBe(0);
+      const { response } = events.at(-1)!;
+      expect(response!.output).toEqual(
+        [...closed].toSorted(([a], [b]) => a - b).map(([, one]) => one),
+      );
+      for (const item of response!.output) {
+        const parts = ['summary', 'content'].flatMap(
+          (member) => (item[member] ?? []) as { text?: string; refusal?: string }[],
         );
-        for (const item of response!.output) {
-          const parts = ['summary', 'content'].flatMap(
-            (member) => (item[member] ?? []) as { text?: string; refusal?: string }[],
-          );
-          const whole =
-            (item['arguments'] as string | undefined) ??
-            parts.map(({ text, refusal }) => text ?? refusal).join('');
-          expect(spoken.get(item['id'] as string) ?? '').toBe(whole);
-        }
-        // And nothing that was generated is lost.
-        const sent = deltas.map(
-          (delta) =>
-            Object.entries(delta).find(([name]) => name !== 'tool_calls' && name !== 'role')?.[1] ??
-            '',
-        );
-        const calls = deltas.flatMap(
-          (delta) => (delta['tool_calls'] ?? []) as { function: Json }[],
-        );
-        const chars = [...sent, ...calls.map((call) => call.function['arguments'])].join('').length;
-        expect([...spoken.values()].join('').length).toBe(chars);
-      }),
-    );
+        const whole =
+          (item['arguments'] as string | undefined) ??
+          parts.map(({ text, refusal }) => text ?? refusal).join('');
+        expect(spoken.get(item['id'] as string) ?? '').toBe(whole);
+      }
+      // And nothing that was generated is lost.
+      const sent = deltas.map(
+        (delta) =>
+          Object.entries(delta).find(([name]) => name !== 'tool_calls' && name !== 'role')?.[1] ??
+          '',
+      );
+      const calls = deltas.flatMap((delta) => (delta['tool_calls'] ?? []) as { function: Json }[]);
+      const chars = [...sent, ...calls.map((call) => call.function['arguments'])].join('').length;
+      expect([...spoken.values()].join('').length).toBe(chars);
+    });
   });
 
   it('tell at any moment what has come of its output, which its writer knows, and so does who reads them', () => {
-    fc.assert(
-      fc.property(fc.array(anyDelta, { maxLength: 12 }), fc.boolean(), (deltas, isSummary) => {
-        const read = new ItemsSoFar();
-        const emit = (text: string): void => read.accept(text, JSON.parse(text) as Json);
-        const body = JSON.stringify({ reasoning: isSummary ? { summary: 'auto' } : {} });
-        const writer = new ResponseWriter({ ...OPTIONS, body, emit });
-        const stream = new TranslatedStream(writer, undefined);
-        for (const delta of deltas) {
-          stream.accept('', { choices: [{ index: 0, delta }] });
-          expect(read.output()).toEqual(stream.output());
-        }
-      }),
-    );
+    forAll([fc.array(anyDelta, { maxLength: 12 }), fc.boolean()], (deltas, isSummary) => {
+      const read = new ItemsSoFar();
+      const emit = (text: string): void => read.accept(text, JSON.parse(text) as Json);
+      const body = JSON.stringify({ reasoning: isSummary ? { summary: 'auto' } : {} });
+      const writer = new ResponseWriter({ ...OPTIONS, body, emit });
+      const stream = new TranslatedStream(writer, undefined);
+      for (const delta of deltas) {
+        stream.accept('', { choices: [{ index: 0, delta }] });
+        expect(read.output()).toEqual(stream.output());
+      }
+    });
   });
 
   it.each<[string, Json, Json]>([
@@ -218,16 +213,14 @@ describe('the events of a response that is written from chunks', () => {
         `{ "input" :"${[...Array(input.length).keys()].map((at) => `\\u${input.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"}`,
     );
     const cuts = fc.array(fc.nat(200), { maxLength: 5 });
-    fc.assert(
-      fc.property(text, writing, cuts, (input, written, places) => {
-        const whole = written(input);
-        const ends = [0, ...places.toSorted((a, b) => a - b), whole.length];
-        const { told, deltas } = inputOf(ends.slice(1).map((to, at) => whole.slice(ends[at], to)));
-        expect(told).toBe(input);
-        // Clients join texts that they have read one by one.
-        for (const { delta } of deltas) expect(delta!.isWellFormed()).toBe(true);
-      }),
-    );
+    forAll([text, writing, cuts], (input, written, places) => {
+      const whole = written(input);
+      const ends = [0, ...places.toSorted((a, b) => a - b), whole.length];
+      const { told, deltas } = inputOf(ends.slice(1).map((to, at) => whole.slice(ends[at], to)));
+      expect(told).toBe(input);
+      // Clients join texts that they have read one by one.
+      for (const { delta } of deltas) expect(delta!.isWellFormed()).toBe(true);
+    });
   });
 
   it('tell the input of a custom tool as it comes, and what is no such object as it is', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { runs } from '#test/support/depth.ts';
+import { forAll } from '#test/support/for-all.ts';
 import { MessageWriter } from '#workers/inference/messages/message-writer.ts';
 import { answerOfChat, TranslatedStream } from '#workers/inference/translated-stream.ts';
 
@@ -73,40 +74,36 @@ const anyDelta = fc.oneof(
 
 describe('the events of a message that is written from chunks', () => {
   it('begin and end one block after another, and lose nothing that was generated', () => {
-    fc.assert(
-      fc.property(fc.array(anyDelta, { maxLength: 12 }), (deltas) => {
-        const events = eventsOf(deltas);
-        expect(events[0]!.type).toBe('message_start');
-        expect(events.slice(-2).map(({ type }) => type)).toEqual(['message_delta', 'message_stop']);
-        let open = -1;
-        let ended = 0;
-        for (const { type, index } of events.slice(1, -2)) {
-          if (type === 'content_block_start') open = index!;
-          expect(index, type).toBe(ended);
-          expect(open, type).toBe(ended);
-          if (type === 'content_block_stop') ended += 1;
-        }
-        const blocks = putTogether(events);
-        expect(blocks).toHaveLength(ended);
-        const texts = (type: string, name: string) =>
-          blocks.flatMap((block) => (block['type'] === type ? [block[name]] : [])).join('');
-        const sent = (name: string) =>
-          deltas.map((delta) => (delta[name] ?? '') as string).join('');
-        expect(texts('text', 'text')).toBe(sent('content'));
-        expect(texts('thinking', 'thinking')).toBe(sent('reasoning_content'));
-        const inputs = new Map<unknown, string>();
-        for (const delta of deltas)
-          for (const { index, function: called } of (delta['tool_calls'] ?? []) as {
-            index: number;
-            function: { arguments: string };
-          }[])
-            inputs.set(index, (inputs.get(index) ?? '') + called.arguments);
-        const calls = blocks.filter(({ type }) => type === 'tool_use');
-        expect(calls.map(({ input }) => input)).toEqual([...inputs.values()]);
-        expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
-      }),
-      { numRuns: runs(2_000) },
-    );
+    forAll([fc.array(anyDelta, { maxLength: 12 })], { numRuns: runs(2_000) }, (deltas) => {
+      const events = eventsOf(deltas);
+      expect(events[0]!.type).toBe('message_start');
+      expect(events.slice(-2).map(({ type }) => type)).toEqual(['message_delta', 'message_stop']);
+      let open = -1;
+      let ended = 0;
+      for (const { type, index } of events.slice(1, -2)) {
+        if (type === 'content_block_start') open = index!;
+        expect(index, type).toBe(ended);
+        expect(open, type).toBe(ended);
+        if (type === 'content_block_stop') ended += 1;
+      }
+      const blocks = putTogether(events);
+      expect(blocks).toHaveLength(ended);
+      const texts = (type: string, name: string) =>
+        blocks.flatMap((block) => (block['type'] === type ? [block[name]] : [])).join('');
+      const sent = (name: string) => deltas.map((delta) => (delta[name] ?? '') as string).join('');
+      expect(texts('text', 'text')).toBe(sent('content'));
+      expect(texts('thinking', 'thinking')).toBe(sent('reasoning_content'));
+      const inputs = new Map<unknown, string>();
+      for (const delta of deltas)
+        for (const { index, function: called } of (delta['tool_calls'] ?? []) as {
+          index: number;
+          function: { arguments: string };
+        }[])
+          inputs.set(index, (inputs.get(index) ?? '') + called.arguments);
+      const calls = blocks.filter(({ type }) => type === 'tool_use');
+      expect(calls.map(({ input }) => input)).toEqual([...inputs.values()]);
+      expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
+    });
   });
 
   it('send a second call as it comes once the input of the first is whole', () => {

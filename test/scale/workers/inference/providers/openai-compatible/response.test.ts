@@ -6,6 +6,7 @@ import { UpstreamResponse } from '#workers/inference/providers/openai-compatible
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import { until } from '#test/support/until.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { forAll } from '#test/support/for-all.ts';
 
 const PATIENT = { energyHeader: undefined, firstByteMs: 60_000, totalMs: 60_000 };
 const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
@@ -101,24 +102,24 @@ describe('a stream of an upstream', () => {
   });
 
   it('a stream is read the same however it is cut, with any line ends, with comments and other fields between', () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.array(fc.tuple(json, noise), { maxLength: 20 }),
         lineEnd,
         fc.array(fc.nat(), { maxLength: 40 }),
-        (frames, end, places) => {
-          const lines = frames.flatMap(([payload, extra]) => [
-            ...(extra === '' ? [] : [extra]),
-            `data: ${payload}`,
-            '',
-          ]);
-          const bytes = Buffer.from([...lines, 'data: [DONE]', '', ''].join(end));
-          const heard = receive(cut(bytes, places));
-          expect(heard.payloads).toEqual(frames.map(([payload]) => payload));
-          expect(heard.ends).toEqual([true]);
-          expect(heard.failures).toEqual([]);
-        },
-      ),
+      ],
+      (frames, end, places) => {
+        const lines = frames.flatMap(([payload, extra]) => [
+          ...(extra === '' ? [] : [extra]),
+          `data: ${payload}`,
+          '',
+        ]);
+        const bytes = Buffer.from([...lines, 'data: [DONE]', '', ''].join(end));
+        const heard = receive(cut(bytes, places));
+        expect(heard.payloads).toEqual(frames.map(([payload]) => payload));
+        expect(heard.ends).toEqual([true]);
+        expect(heard.failures).toEqual([]);
+      },
     );
   });
 
@@ -138,12 +139,10 @@ describe('a stream of an upstream', () => {
   });
 
   it('reading a stream never crashes on any bytes', () => {
-    fc.assert(
-      fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 20 }), (pieces) => {
-        const heard = receive(pieces);
-        expect(heard.ends.length + heard.failures.length).toBe(1);
-      }),
-    );
+    forAll([fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 20 })], (pieces) => {
+      const heard = receive(pieces);
+      expect(heard.ends.length + heard.failures.length).toBe(1);
+    });
   });
 
   it.each([
@@ -276,15 +275,13 @@ describe('a stream that goes wrong', () => {
 
 describe('a whole answer of an upstream', () => {
   it('a whole answer arrives as it was, however it is cut', () => {
-    fc.assert(
-      fc.property(json, fc.array(fc.nat(), { maxLength: 10 }), (text, places) => {
-        const heard = receive(cut(Buffer.from(text), places), {
-          stream: false,
-          headers: { 'content-type': 'application/json' },
-        });
-        expect(heard.answers).toEqual([text]);
-      }),
-    );
+    forAll([json, fc.array(fc.nat(), { maxLength: 10 })], (text, places) => {
+      const heard = receive(cut(Buffer.from(text), places), {
+        stream: false,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(heard.answers).toEqual([text]);
+    });
   });
 
   it.each([
